@@ -1,6 +1,7 @@
 # ksched as an image: `docker run --rm -v "$PWD:/work:ro" ghcr.io/OWNER/ksched schedule --state cluster.json`.
+# The base is 3.13.15 on Debian 13, by the digest of its index of platforms; Dependabot proposes newer ones.
 # Built from the wheel of the release, with its dependencies as .ci/runtime-constraints.txt has them.
-FROM python:3.13-slim AS build
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
 COPY dist/ksched-*.whl .ci/runtime-constraints.txt /build/
 RUN python -m venv /opt/ksched \
  && /opt/ksched/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r /build/runtime-constraints.txt \
@@ -8,7 +9,7 @@ RUN python -m venv /opt/ksched \
  && /opt/ksched/bin/python -m compileall -q /opt/ksched/lib \
  && /opt/ksched/bin/pip uninstall --yes --quiet pip
 
-FROM python:3.13-slim
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 LABEL org.opencontainers.image.source="https://github.com/OWNER/ksched" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/ksched /opt/ksched

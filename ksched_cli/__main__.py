@@ -1,7 +1,19 @@
 """The process: `ksched`, `kubectl ksched` and `python -m ksched_cli`."""
 
-import gc
 import os
+import sys
+
+# `python -m` looks into the current folder first, where other people's files may lie: a yaml.py
+# there is not ours. Where ksched itself lies there, it is a checkout.
+if (
+    __name__ == "__main__"
+    and not sys.flags.safe_path
+    and sys.path[0] == os.getcwd()
+    and __file__ != os.path.join(sys.path[0], "ksched_cli", "__main__.py")
+):
+    del sys.path[0]
+
+import gc
 import signal
 
 # New objects between two collections; Python's default of 700 is for programs that run longer.

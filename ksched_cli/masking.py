@@ -8,7 +8,7 @@ URL.Redacted hides the password alone, and kube-scheduler prints some URLs whole
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 MASK = "***"
@@ -72,3 +72,49 @@ def masked_data(data: Any, field: str = "") -> Any:
             for key, value in data.items()
         }
     return [masked_data(item) for item in data] if isinstance(data, list | tuple) else data
+
+
+# -- lines of a file ------------------------------------------------------------------------------
+
+_KEY = re.compile(r"""["']?([\w.$/-]+)["']?[ \t]*[:=](?=[ \t"'\[{|>]|$)""")
+_NAMED = re.compile(r"""\bname["']?[ \t]*:[ \t]*["']?([\w.$/-]+)""")
+_VALUE = re.compile(r"""\bvalue["']?[ \t]*:""")
+
+
+def without_secrets(lines: Sequence[str]) -> list[str]:
+    """The lines of a YAML or JSON text without the values of fields whose names say that these are
+    secrets; a text that cannot be parsed has lines, too.
+
+    What follows such a field on its line is masked, then each line that is indented by more.
+    """
+    named = [any(is_secret_field(name) for name in _NAMED.findall(line)) for line in lines]
+    named = [False, *named, False]
+    shown = []
+    column, is_open = -1, False  # of the last secret field; it has no value on its line
+    for number, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        inside = 0 <= column < indent or (
+            is_open and bool(line.strip()) and (line[indent] == "-" or not _KEY.search(line))
+        )
+        if inside and line.strip():
+            shown.append(line[:indent] + MASK)
+            is_open = is_open and line[indent] == "-"
+            continue
+        if not line.strip():
+            shown.append(line)
+            continue
+        ends = [
+            (match.end(), match.start())
+            for match in _KEY.finditer(line)
+            if is_secret_field(match[1])
+        ]
+        if any(named[number : number + 3]):
+            ends += [(match.end(), match.start()) for match in _VALUE.finditer(line)]
+        if not ends:
+            column, is_open = -1, False
+            shown.append(masked(line))
+            continue
+        end, column = min(ends)
+        is_open = not line[end:].strip()
+        shown.append(masked(line[:end]) + (f" {MASK}" if not is_open else ""))
+    return shown

@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison, ReplayDraws
 from ksched_cli.analysis.diagnosis import PendingReport
 from ksched_cli.analysis.drift import DriftResult
-from ksched_cli.analysis.expectations import ExpectationsResult
+from ksched_cli.analysis.expectations import ExpectationsDocument, ExpectationsResult
 from ksched_cli.analysis.explain import Explanation, GroupExplanation
 from ksched_cli.analysis.fix import Remedies
 from ksched_cli.analysis.preempt import PreemptionResult
@@ -36,14 +34,23 @@ from ksched_cli.config.migration.migrate import ConfigurationMigration
 from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import ProjectSettings
 from ksched_cli.framework.plugin_list import PluginList
+from ksched_cli.kube.file_parts import FilePart
 from ksched_cli.kube.versions import release_of
 from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.plugins import registry_of
+from ksched_cli.scenario.file import ScenarioDocument
+from ksched_cli.scenario.node_groups import AutoscalerDocument
+from ksched_cli.scenario.prices import PricesDocument
+from ksched_cli.scenario.timeline import TimelineDocument
 from ksched_cli.schemas.configuration import configuration_schema
-from ksched_cli.schemas.of_types import DIALECT, descriptions, schema_of
+from ksched_cli.schemas.of_types import DIALECT, schema_of
 from ksched_cli.schemas.state import state_schema
 from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
+from ksched_cli.sweep.outcome import OK, Ended, Failed, RowHead
+from ksched_cli.sweep.plan import RowParameters
+from ksched_cli.sweep.sweep_file import SweepDocument
+from ksched_cli.sweep.tune_file import TuneDocument
 
 FOLDER = Path(__file__).parent
 # File → the answers that it describes.
@@ -76,32 +83,69 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "validation_result": (ValidationResult,),
     "validation_results": (ValidationResults,),
 }
+# File → what it describes, in words that editors show, and the type that decodes it.
+FILES: Mapping[str, tuple[str, type[FilePart]]] = {
+    "autoscaler": (
+        "What `ksched replay --autoscaler` takes: node groups, and when nodes join and leave them",
+        AutoscalerDocument,
+    ),
+    "expectations": (
+        "What `ksched test` takes: expectations about a run",
+        ExpectationsDocument,
+    ),
+    "prices": ("What `--price FILE` takes: what nodes cost an hour", PricesDocument),
+    "project": (f"{PROJECT_FILE}: settings of the files below its folder", ProjectSettings),
+    "scenario": ("What --scenario takes: changes to a cluster state, in order", ScenarioDocument),
+    "sweep": (
+        "What `ksched sweep` takes: many runs, as axes; where a field takes a value or a list, a "
+        "list is an axis",
+        SweepDocument,
+    ),
+    "timeline": (
+        "What `ksched replay` takes: changes to a cluster, each with its time. In JSON lines the "
+        "first line is the header, this object without `events`, and every further line an event",
+        TimelineDocument,
+    ),
+    "tune": ("What `ksched tune` takes: what to vary, and what for", TuneDocument),
+}
 _SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
 
 
 def texts() -> dict[str, str]:
     """The whole of every file, by its name."""
     schemas = {name: schema_of(_title(types), types) for name, types in ANSWERS.items()}
+    schemas |= {name: schema_of(title, [cls]) for name, (title, cls) in FILES.items()}
     schemas["configuration"] = configuration_schema(registry_of(release_of()))
     schemas["state"] = state_schema()
-    schemas["project"] = _project_schema()
+    schemas["sweep_row"] = _row_schema()
     return {name: _text(schema) for name, schema in schemas.items()}
 
 
-def _project_schema() -> dict[str, Any]:
-    """The settings that a project file may have, with their defaults."""
-    settings = msgspec.json.schema(ProjectSettings)["$defs"]["ProjectSettings"]
-    described, shapes = descriptions(ProjectSettings), settings["properties"]
-    fields = msgspec.structs.fields(ProjectSettings)
+def _row_schema() -> dict[str, Any]:
+    """A row of a sweep: what was run, and how the run ended or failed."""
+    parts = (RowHead, RowParameters, Failed, Ended)
+    head, parameters, failed, ended = (schema_of("", [part]) for part in parts)
+    shared = set(failed["required"]) & set(ended["required"])
+    status = {"enum": [OK, *failed["properties"]["status"]["enum"]]}
     properties = {
-        each.encode_name: {"description": described[each.name]} | shapes[each.encode_name]
-        for each in fields
+        **head["properties"],
+        **parameters["properties"],
+        **failed["properties"],
+        **ended["properties"],
+        "status": status,
     }
-    own = settings | {"title": "Project", "properties": properties}
-    del own["description"]
-    title = f"{PROJECT_FILE}: settings of the files below its folder"
-    head = {"$schema": DIALECT, "title": title, "$ref": "#/$defs/Project"}
-    return head | {"$defs": {"Project": own}}
+    return {
+        "$schema": DIALECT,
+        "title": "A line of the file that `ksched sweep --rows` writes",
+        "type": "object",
+        "properties": properties,
+        "required": [*head["required"], *parameters["required"], *sorted(shared - {"status"})],
+        "additionalProperties": False,
+        "if": {"properties": {"status": {"const": OK}}},
+        "then": {"required": [key for key in ended["required"] if key not in shared]},
+        "else": {"required": [key for key in failed["required"] if key not in shared]},
+        "$defs": ended["$defs"],
+    }
 
 
 def _title(types: Sequence[type[Answer]]) -> str:

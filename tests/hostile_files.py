@@ -24,7 +24,7 @@ from tests.live.fake_api_server import ApiServer
 COLUMNS = ("runs code", "calls an address", "reads other files", "writes files")
 KINDS = (
     "state", "configuration", "expectations", "sweep", "tune", "scenario", "timeline", "autoscaler",
-    "checkpoint", "study", "rows", "redaction key", "plugin", "kubeconfig",
+    "study", "rows", "redaction key", "plugin", "kubeconfig",
     "recording of extenders",
 )  # fmt: skip
 
@@ -275,7 +275,6 @@ class Place:
                 self._file("Autoscaler", nodeGroups=[{"name": "g", "maxSize": 1, "like": "a"}]),
                 [f"{replay} {state} --autoscaler FILE"],
             ),
-            "checkpoint": Trial("files/checkpoint", [f"{replay} {state} --checkpoint FILE"]),
             "study": Trial("files/study", ["tune ../files/goal.yaml --study FILE"], [cluster]),
             "rows": Trial("files/rows", ["sweep ../files/plain.yaml --rows FILE"], [cluster]),
             "redaction key": Trial("files/key", [f"snapshot - {state} --redact-key FILE"]),

@@ -211,3 +211,17 @@ def test_the_action_runs_as_it_stands_by_default() -> None:
     given = [*arguments[:-1], str(ROOT / "examples" / "what-if")]
     result = CliRunner().invoke(application(given[:1]), given)
     assert result.exit_code == 0
+
+
+def test_the_hook_for_expectations_runs_no_code_and_calls_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("evil.py").write_text(EVIL)
+    Path("cluster.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\n")
+    text = "apiVersion: ksched/v1\nkind: Expectations\nstate: cluster.yaml\nplugins: [evil.py]\n"
+    Path("expectations.yaml").write_text(text + "expect: [{pending: 0}]\n")
+    result = CliRunner().invoke(application(["test"]), command_of("ksched-test")[1:])
+    assert result.exit_code != 0
+    assert not Path("imported").exists()
+    assert "--no-extenders" in command_of("ksched-test")

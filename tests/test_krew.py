@@ -95,11 +95,12 @@ PYTHON = """\
 case "$*" in
   *version_info*) exit "${TOO_OLD:-0}" ;;
   "-m venv --clear "*)
+    [ -n "${PYTHONSAFEPATH:-}" ] || exit 1
     mkdir -p "$4/bin"
     cp "$0" "$4/bin/python"
     printf '#!/bin/sh\\necho ksched "$@"\\n' > "$4/bin/kubectl-ksched"
     chmod +x "$4/bin/kubectl-ksched" ;;
-  "-m pip install "*) echo "$5" >> "$INSTALLED" ;;
+  "-m pip install "*) echo "${PYTHONSAFEPATH:+safe} $*" >> "$INSTALLED" ;;
 esac
 """
 
@@ -130,8 +131,18 @@ def test_the_first_call_installs_the_wheel_and_the_next_ones_do_not(release: Pat
     assert (first.returncode, first.stdout) == (0, "ksched explain p\n")
     assert first.stderr.startswith("installing ksched-0.0.1-py3-none-any into ")
     assert (second.stdout, second.stderr) == ("ksched --version\n", "")
-    (installed,) = (release / "installed").read_text().splitlines()
-    assert installed.endswith("/store/ksched-0.0.1-py3-none-any.whl[live]")
+    packages, wheel = (release / "installed").read_text().splitlines()
+    assert " --require-hashes --only-binary :all: -r /" in packages
+    assert packages.endswith("/store/live-constraints.txt")
+    assert " --no-deps --no-index /" in wheel
+    assert wheel.endswith("/store/ksched-0.0.1-py3-none-any.whl")
+
+
+def test_nothing_is_imported_from_the_current_folder(release: Path) -> None:
+    """A venv.py or pip.py there is somebody else's."""
+    launch(release)
+    calls = (release / "installed").read_text().splitlines()
+    assert all(line.startswith("safe ") for line in calls), calls
 
 
 def test_an_old_python_is_one_message_and_installs_nothing(release: Path) -> None:

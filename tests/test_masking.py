@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.errors import shortened_lines
-from ksched_cli.masking import masked, masked_data, masked_url
+from ksched_cli.masking import masked, masked_data, masked_url, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,23 @@ def test_a_path_names_the_field_but_not_the_plugin() -> None:
     assert masked_data(3, "args.TokenBucket.rate") == 3
     assert masked_data(3, "plugins.score.TokenBucket") == 3
     assert masked_data(3, "profiles[0].pluginConfig[TokenBucket].args.rate") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("token: abc\na: 1", "token: ***\na: 1"),
+        ("password: |\n  a\n\n  b\nc: d", "password: ***\n  ***\n\n  ***\nc: d"),
+        ("tokens:\n- x\n- y\nc: d", "tokens:\n***\n***\nc: d"),
+        ("- apiKey:\n    x\n  a: b", "- apiKey:\n    ***\n  a: b"),
+        ('{"a":1,"apiKey":"x","b":2}', '{"a":1,"apiKey": ***'),
+        ('"token":\n"abc"', '"token":\n***'),
+        ("- name: Authorization\n  value: x", "- name: Authorization\n  value: ***"),
+        ("- value: x\n  name: Authorization", "- value: ***\n  name: Authorization"),
+        ("url: https://me:x@h/y", "url: https://me:***@h/y"),
+        ("token:\nkeyFile: /a", "token:\nkeyFile: /a"),
+        ("enabled: [{name: TokenBucket, weight: 1}]",) * 2,
+    ],
+)
+def test_lines_of_a_file_have_no_secrets(text: str, shown: str) -> None:
+    assert "\n".join(without_secrets(text.split("\n"))) == shown

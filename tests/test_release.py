@@ -89,3 +89,57 @@ def test_recipes_name_the_archive_with_its_sum(tmp_path: Path) -> None:
     formula = (tmp_path / "ksched.rb").read_text(encoding="utf-8")
     assert f'url "{address}"\n  sha256 "{digest}"' in formula
     assert hashlib.sha256(b"numpy==2.0").hexdigest() in formula
+
+
+def test_the_base_of_the_image_is_pinned_by_digest() -> None:
+    bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.M)
+    assert len(bases) == 2
+    assert len({*bases}) == 1
+    assert re.fullmatch(r"python:3\.13-slim@sha256:[0-9a-f]{64}", bases[0])
+
+
+@pytest.mark.parametrize("path", ACTIONS[:-1], ids=lambda path: path.stem)
+def test_no_checkout_keeps_the_token_of_its_job(path: Path) -> None:
+    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
+    steps = [step for job in jobs for step in job["steps"] if "checkout@" in step.get("uses", "")]
+    assert all(step["with"]["persist-credentials"] is False for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_latest"),
+    [("v1.2.3", True), ("v1.2.3-rc.1", False), ("v1.2.3rc1", False), ("v1.2.3.dev1", False)],
+)
+def test_latest_is_no_pre_release(tag: str, is_latest: bool, tmp_path: Path) -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    steps = yaml.safe_load(text)["jobs"]["image"]["steps"]
+    (script,) = (step["run"] for step in steps if step.get("id") == "tags")
+    output = tmp_path / "output"
+    environment = {"IMAGE": "ghcr.io/o/n", "GITHUB_REF_NAME": tag, "GITHUB_OUTPUT": str(output)}
+    subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=environment, check=True)
+    named = output.read_text().splitlines()[1:-1]
+    assert named == [f"ghcr.io/o/n:{tag}", *(["ghcr.io/o/n:latest"] if is_latest else [])]
+
+
+def test_the_action_installs_locked_packages_only() -> None:
+    steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    (script,) = (
+        step["run"] for step in steps if step.get("shell") == "bash" and "pip" in step["run"]
+    )
+    for line in re.findall(r"pip install .*", script):
+        assert "--require-hashes --only-binary :all:" in line or "--no-deps --no-index" in line
+
+
+@pytest.mark.parametrize("name", ["live", "build", "runtime"])
+def test_lists_of_packages_have_what_pyproject_asks_for_with_hashes(name: str) -> None:
+    text = (ROOT / ".ci" / f"{name}-constraints.txt").read_text(encoding="utf-8")
+    packages = dict(re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", text, re.M))
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = pyproject["project"]
+    required = {
+        "live": [*project["dependencies"], *project["optional-dependencies"]["live"]],
+        "build": pyproject["build-system"]["requires"],
+        "runtime": project["dependencies"],
+    }[name]
+    for requirement in required:
+        assert re.split(r"[^\w.-]", requirement)[0] in packages
+    assert text.count("--hash=sha256:") >= len(packages)

@@ -149,7 +149,7 @@ def test_without_plugins_and_extenders_files_are_only_read(place: Place) -> None
     trials = place.trials()
     safe = ["--no-plugins", "--no-extenders"]
     lines = []
-    for kind in KINDS[: KINDS.index("checkpoint")]:
+    for kind in KINDS[: KINDS.index("study")]:
         command = trials[kind].commands[0].replace("FILE", f"../{trials[kind].file}")
         lines.append((kind, [*command.split(), *safe]))
     before = len(place.extender.calls)

@@ -402,8 +402,8 @@ class ReplayDifference(Part, frozen=True):
     null if there is none; times in seconds.
 
     waited: from its arrival to its placement, or so far where it still waits
-    records: None if there was no such pod
     waits: as `waited`, in microseconds
+    evicted: whether it was evicted at a time
     """
 
     pod: str
@@ -411,8 +411,8 @@ class ReplayDifference(Part, frozen=True):
     placed: tuple[Seconds | None, ...]
     waited: tuple[Seconds | None, ...]
     outcomes: tuple[PodOutcome | None, ...]
-    records: Annotated[tuple[PodRecord | None, ...], HIDDEN]
     waits: Annotated[tuple[int | None, ...], HIDDEN]
+    evicted: Annotated[tuple[bool, ...], HIDDEN]
 
     @classmethod
     def of(
@@ -424,8 +424,8 @@ class ReplayDifference(Part, frozen=True):
             tuple(optional_seconds(record.placed) if record else None for record in records),
             tuple(map(optional_seconds, waits)),
             tuple(record.outcome if record else None for record in records),
-            tuple(records),
             tuple(waits),
+            tuple(record is not None and record.evicted is not None for record in records),
         )
 
     def delay(self, side: int) -> int:

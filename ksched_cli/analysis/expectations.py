@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from msgspec import structs
+from msgspec import UNSET, Meta, UnsetType, structs
 from msgspec.structs import replace
 
 from ksched_cli import program_name
@@ -20,16 +20,19 @@ from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import durations, wait_of
 from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
-from ksched_cli.answers import HIDDEN, Answer, Count, Part
+from ksched_cli.answers import HIDDEN, Answer, Part
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, InputError, Position, UsageError, first_names
 from ksched_cli.kube.documents import Locator, read_file
+from ksched_cli.kube.file_parts import Amount, Count, FilePart, RuledPart, Text
 from ksched_cli.kube.file_paths import expand_paths
+from ksched_cli.kube.file_rules import KeyCount, Shape, Shapes
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
+from ksched_cli.run.file_settings import settings_type
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import (
@@ -41,7 +44,9 @@ from ksched_cli.run.run import (
     as_json,
     setting_of,
 )
+from ksched_cli.scenario.file import ChangeEntry
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
+from ksched_cli.scenario.prices import Labels
 
 _LISTED = 3
 
@@ -511,6 +516,199 @@ _MENTION = re.compile(rf"""^[ \t]*["']?kind["']?\s*:\s*["']?{KIND}\b""".encode()
 _HINT = "Expected apiVersion: ksched/v1, kind: Expectations, `state`, and a list `expect`."
 
 
+class CountLimits(RuledPart, frozen=True, kw_only=True):
+    """Bounds of a count."""
+
+    RULES: ClassVar = (KeyCount(1),)
+
+    at_most: Count | UnsetType = UNSET
+    at_least: Count | UnsetType = UNSET
+
+
+class AmountLimits(RuledPart, frozen=True, kw_only=True):
+    """Bounds of an amount."""
+
+    RULES: ClassVar = (KeyCount(1),)
+
+    at_most: Amount | UnsetType = UNSET
+    at_least: Amount | UnsetType = UNSET
+
+
+class TimeLimits(RuledPart, frozen=True, kw_only=True):
+    """Bounds of a time.
+
+    at_most, at_least: A number of seconds, or a duration as 1h30m.
+    """
+
+    RULES: ClassVar = (KeyCount(1),)
+
+    at_most: Amount | Text | UnsetType = UNSET
+    at_least: Amount | Text | UnsetType = UNSET
+
+
+class SpreadEntry(FilePart, frozen=True, kw_only=True):
+    """The spread of pods over the values of a node label.
+
+    pods: A glob, as pod's.
+    over: The node label.
+    """
+
+    pods: Text
+    over: Text
+    at_most: Count
+
+
+class WaitedEntry(RuledPart, frozen=True, kw_only=True):
+    """The times that pods wait.
+
+    pods: A glob, as pod's.
+    """
+
+    RULES: ClassVar = (KeyCount(2),)
+
+    pods: Text
+    mean: TimeLimits | UnsetType = UNSET
+    p50: TimeLimits | UnsetType = UNSET
+    p90: TimeLimits | UnsetType = UNSET
+    p99: TimeLimits | UnsetType = UNSET
+    max: TimeLimits | UnsetType = UNSET
+
+
+class UtilizationEntry(RuledPart, frozen=True, kw_only=True):
+    """The utilization of a resource.
+
+    mean, max, stddev, total: 0.5 is half.
+    """
+
+    RULES: ClassVar = (KeyCount(2, 2),)
+
+    resource: Text
+    mean: AmountLimits | UnsetType = UNSET
+    max: AmountLimits | UnsetType = UNSET
+    stddev: AmountLimits | UnsetType = UNSET
+    total: AmountLimits | UnsetType = UNSET
+
+
+def _shape(*required: str, optional: tuple[str, ...] = (), **values: Any) -> Shape:
+    return Shape(required, ("name", *optional), values)
+
+
+class ExpectationEntry(RuledPart, frozen=True, kw_only=True):
+    """An expectation.
+
+    name: What the case is called; else it is described.
+    pod: A glob of names, or of namespace/name; every pod that matches, at least one.
+    on: The node of the pod: a glob of its name, or labels with globs of their values.
+    pending: With pod: true. Alone: how many stay pending.
+    because: A part of kube-scheduler's message about the pending pod.
+    evicted: With pod: whether it is. Alone: how many pods are.
+    nodes_used: How many nodes have pods in the end.
+    spread: The largest difference in number of such pods between two values of a node label.
+    pending_at_end: How many stay pending when a replay ends.
+    waited: With a timeline: how long pods wait for a node; pods that wait still count with their
+            time so far.
+    node_hours: With a timeline: the sum over nodes of the hours that each is there.
+    utilization: How full the nodes are in the end, as shares of allocatable; one of mean, max,
+            stddev (over nodes) and total.
+    capacity: POD or KIND/NAME: how many more of it fit in the end.
+    at_least, at_most: With capacity.
+    """
+
+    EXPECTED: ClassVar = (
+        "`pod` with `on`, `pending: true` or `evicted: true|false`; or one of `pending: N`, "
+        "`evicted: N`, `nodesUsed`, `spread`, `utilization`, `capacity` with `atLeast` or "
+        "`atMost`; with a timeline `pendingAtEnd: N`, `waited`, `nodeHours`"
+    )
+    RULES: ClassVar = (
+        Shapes(
+            (
+                _shape("pod", "on"),
+                _shape("pod", "pending", optional=("because",), pending=True),
+                _shape("pod", "evicted", evicted=bool),
+                _shape("pending", pending=int),
+                _shape("evicted", evicted=int),
+                _shape("nodesUsed"),
+                _shape("spread"),
+                _shape("pendingAtEnd"),
+                _shape("waited"),
+                _shape("nodeHours"),
+                _shape("utilization"),
+                _shape("capacity", "atLeast", optional=("atMost",)),
+                _shape("capacity", "atMost", optional=("atLeast",)),
+            )
+        ),
+    )
+
+    name: Text | UnsetType = UNSET
+    pod: Text | UnsetType = UNSET
+    on: Text | Labels | UnsetType = UNSET
+    pending: bool | Count | UnsetType = UNSET
+    because: Text | UnsetType = UNSET
+    evicted: bool | Count | UnsetType = UNSET
+    nodes_used: CountLimits | UnsetType = UNSET
+    spread: SpreadEntry | UnsetType = UNSET
+    pending_at_end: Count | UnsetType = UNSET
+    waited: WaitedEntry | UnsetType = UNSET
+    node_hours: AmountLimits | UnsetType = UNSET
+    utilization: UtilizationEntry | UnsetType = UNSET
+    capacity: Text | UnsetType = UNSET
+    at_least: Count | UnsetType = UNSET
+    at_most: Count | UnsetType = UNSET
+
+
+class PatchEntry(FilePart, frozen=True, kw_only=True):
+    """A value in the configuration.
+
+    path: As `profiles[0].percentageOfNodesToScore`.
+    """
+
+    path: Text
+    value: Any
+
+
+_Some: TypeAlias = Text | Annotated[tuple[Text, ...], Meta(min_length=1)]
+
+
+if TYPE_CHECKING:
+    RunSettings = FilePart
+else:
+    RunSettings = settings_type("RunSettings")
+
+
+class ExpectationsDocument(RunSettings, frozen=True, kw_only=True):
+    """Expectations about a Run.
+
+    kubernetes_version: Whose rules, as "1.34"; --kubernetes-version overrides it.
+    state: Cluster state: a path, or several, relative to this file.
+    config: KubeSchedulerConfiguration, relative to this file: FILE, or FILE#NAME where a file holds
+            several; without it the default one.
+    changes: Done to the state first, as in a scenario.
+    patches: Values to set in the configuration, in order.
+    plugins: MODULE:NAME, FILE.py or FILE.py:NAME, relative to this file; one or several.
+    timeline: Replayed, relative to this file; the expectations are about the replay and its end.
+    autoscaler: Node groups of the replay, relative to this file.
+    seeds: Draws among equally good nodes: so many, or these. Each expectation must hold in each of
+            them.
+    """
+
+    api_version: Literal["ksched/v1"]
+    kind: Literal["Expectations"]
+    kubernetes_version: Text | UnsetType = UNSET
+    state: _Some
+    config: Text | UnsetType = UNSET
+    changes: tuple[ChangeEntry, ...] = ()
+    patches: tuple[PatchEntry, ...] = ()
+    plugins: Text | tuple[Text, ...] = ()
+    timeline: Text | UnsetType = UNSET
+    autoscaler: Text | UnsetType = UNSET
+    seeds: (
+        Annotated[int, Meta(ge=1, le=1000)]
+        | Annotated[tuple[int, ...], Meta(min_length=1)]
+        | UnsetType
+    ) = UNSET
+    expect: Annotated[tuple[ExpectationEntry, ...], Meta(min_length=1)]
+
+
 @dataclass(frozen=True, slots=True)
 class ExpectationsFile:
     """path: of the file; runs: that the expectations are about, one per seed, with paths from
@@ -536,25 +734,22 @@ def files_of_expectations(paths: Sequence[str]) -> Iterator[str]:
 
 def read_expectations(path: str) -> ExpectationsFile:
     """Raises InputError with line and column."""
-    document = read_own_document(path, KIND, _HINT, adapted=_with_on)
-    data, reader = document.data, _Reader(document)
-    run = reader.run(path)
+    document, file = read_own_document(path, ExpectationsDocument, _HINT, adapted=_with_on)
+    reader = _Reader(document)
+    run = reader.run(path, file)
     try:
         run.check()
     except UsageError as error:
         raise InputError(document.name, str(error)) from None
     locator = Locator(document.text)
-    seeds = data.get("seeds")
-    numbers = range(seeds) if isinstance(seeds, int) else seeds or ()
+    seeds = () if file.seeds is UNSET else file.seeds
+    numbers = range(seeds) if isinstance(seeds, int) else seeds
     drawn = [replace(run, tie_break="random", seed=seed) for seed in numbers]
     return ExpectationsFile(
         path,
         tuple(drawn) or (run,),
-        tuple(
-            reader.expectation(entry, ("expect", index))
-            for index, entry in enumerate(data["expect"])
-        ),
-        tuple(map(locator.locate, (("expect", index) for index in range(len(data["expect"]))))),
+        tuple(reader.expectation(entry, index) for index, entry in enumerate(file.expect)),
+        tuple(map(locator.locate, (("expect", index) for index in range(len(file.expect))))),
     )
 
 
@@ -575,83 +770,92 @@ def _with_on(document: Any) -> Any:
 class _Reader:
     file: OwnDocument
 
-    def run(self, path: str) -> Run:
+    def run(self, path: str, data: ExpectationsDocument) -> Run:
         """Return the Run that the file describes. path: of the file"""
-        data, here = self.file.data, self.file.from_here
-        states = data["state"]
-        plugins = data.get("plugins", ())
+        here = self.file.from_here
         return Run(
-            states=tuple(map(here, [states] if isinstance(states, str) else states)),
-            changes=(ChangeSource(scenario=path),) if data.get("changes") else (),
-            configuration=here(data.get("config", "")),
-            patches=tuple(Patch(each["path"], each["value"]) for each in data.get("patches", ())),
-            plugins=tuple(
-                code_from(text, here)
-                for text in ([plugins] if isinstance(plugins, str) else plugins)
-            ),
-            kubernetes_version=data.get("kubernetesVersion", ""),
-            timeline=here(data.get("timeline", "")),
-            autoscaler=here(data.get("autoscaler", "")),
+            states=tuple(map(here, _listed(data.state))),
+            changes=(ChangeSource(scenario=path),) if data.changes else (),
+            configuration=here(data.config or ""),
+            patches=tuple(Patch(each.path, each.value) for each in data.patches),
+            plugins=tuple(code_from(text, here) for text in _listed(data.plugins)),
+            kubernetes_version=data.kubernetes_version or "",
+            timeline=here(data.timeline or ""),
+            autoscaler=here(data.autoscaler or ""),
             **{
-                field.name: setting_of(field, data[key], here)
+                field.name: setting_of(field, data.given(key), here)
                 for key, field in SETTINGS.items()
-                if key in data
+                if data.given(key) is not None
             },
         )
 
-    def expectation(self, entry: Mapping[str, Any], place: tuple[str | int, ...]) -> Expectation:
-        """Return the expectation of an entry that is valid by the schema."""
-        name = entry.get("name") or _described(entry)
+    def expectation(self, entry: ExpectationEntry, index: int) -> Expectation:
+        """Return the expectation of an entry. index: in the file"""
+        name = entry.name or _described(self.file.data["expect"][index])
+        pods = entry.pod
         match entry:
-            case {"pod": pods, "on": str(node)}:
+            case ExpectationEntry(on=str(node)) if pods:
                 return PodsOn(name, pods, node, {})
-            case {"pod": pods, "on": labels}:
+            case ExpectationEntry(on=dict(labels)) if pods:
                 return PodsOn(name, pods, "", labels)
-            case {"pod": pods, "pending": _}:
-                return PodsPending(name, pods, entry.get("because", ""))
-            case {"pod": pods, "evicted": evicted}:
+            case ExpectationEntry(pending=True) if pods:
+                return PodsPending(name, pods, entry.because or "")
+            case ExpectationEntry(evicted=bool(evicted)) if pods:
                 return PodsEvicted(name, pods, evicted)
-            case {"pending": count} | {"pendingAtEnd": count}:
+            case ExpectationEntry(pending=int(count)) | ExpectationEntry(pending_at_end=int(count)):
                 return PodCount(name, count, "pending")
-            case {"evicted": count}:
+            case ExpectationEntry(evicted=int(count)):
                 return PodCount(name, count, "evicted")
-            case {"spread": spread}:
-                return Spread(name, spread["pods"], spread["over"], spread["atMost"])
-        return self._limited(name, entry, place)
+            case ExpectationEntry(spread=SpreadEntry(pods=pods, over=over, at_most=at_most)):
+                return Spread(name, pods, over, at_most)
+        return self._limited(name, entry, ("expect", index))
 
     def _limited(
-        self, name: str, entry: Mapping[str, Any], place: tuple[str | int, ...]
+        self, name: str, entry: ExpectationEntry, place: tuple[str | int, ...]
     ) -> Expectation:
         """An expectation about a figure."""
-        match entry:
-            case {"nodesUsed": limits}:
-                return NodesUsed(name, _limits(limits))
-            case {"nodeHours": limits}:
-                return NodeHours(name, _limits(limits))
-            case {"capacity": pod}:
-                return Fits(name, pod, _limits(entry))
-            case {"utilization": usage}:
-                (figure,) = (key for key in usage if key != "resource")
-                return Utilized(name, usage["resource"], figure, _limits(usage[figure]))
-        waited = entry["waited"]
+        if entry.nodes_used:
+            return NodesUsed(name, _limits(entry.nodes_used))
+        if entry.node_hours:
+            return NodeHours(name, _limits(entry.node_hours))
+        if entry.capacity:
+            return Fits(name, entry.capacity, _limits(entry))
+        if entry.utilization:
+            usage = entry.utilization
+            ((figure, limits),) = _figures(usage, "resource")
+            return Utilized(name, usage.resource, figure, _limits(limits))
+        assert entry.waited
         figures = {
-            key: Limits(*(self._seconds(limits, side, (*place, "waited", key, side))
-                          for side in ("atLeast", "atMost")))
-            for key, limits in waited.items()
-            if key != "pods"
-        }  # fmt: skip
-        return Waited(name, waited["pods"], figures)
+            figure: Limits(
+                self._seconds(limits.at_least, *place, "waited", figure, "atLeast"),
+                self._seconds(limits.at_most, *place, "waited", figure, "atMost"),
+            )
+            for figure, limits in _figures(entry.waited, "pods")
+        }
+        return Waited(name, entry.waited.pods, figures)
 
-    def _seconds(
-        self, limits: Mapping[str, Any], side: str, place: tuple[str | int, ...]
-    ) -> float | None:
+    def _seconds(self, value: float | str | UnsetType, *place: str | int) -> float | None:
         """A number of seconds, or a duration as Go writes it. Raises InputError."""
-        value = limits.get(side)
-        return self.file.nanoseconds(value, *place) / 1e9 if isinstance(value, str) else value
+        if isinstance(value, str):
+            return self.file.nanoseconds(value, *place) / 1e9
+        return None if value is UNSET else value
 
 
-def _limits(data: Mapping[str, Any]) -> Limits:
-    return Limits(data.get("atLeast"), data.get("atMost"))
+def _listed(texts: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else texts
+
+
+def _figures(entry: FilePart, other: str) -> Iterator[tuple[str, Any]]:
+    """The figures that are given, with their limits. other: the key that is none"""
+    for figure in entry.__struct_fields__:
+        limits = getattr(entry, figure)
+        if figure != other and limits is not UNSET:
+            yield figure, limits
+
+
+def _limits(data: CountLimits | AmountLimits | ExpectationEntry) -> Limits:
+    least, most = data.at_least, data.at_most
+    return Limits(None if least is UNSET else least, None if most is UNSET else most)
 
 
 def _described(entry: Mapping[str, Any]) -> str:

@@ -381,12 +381,14 @@ class Fixer:
 
     open:  a simulation of a state
     state: before any remedy
+    empty_protects: whether a budget with an empty selector protects all pods of its namespace
     """
 
     open: Callable[[ClusterState], Simulation]
     state: ClusterState
     search: Search
     workloads: bool = True
+    empty_protects: bool = False
     runs: int = 0
     failed: bool = False
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
@@ -532,12 +534,13 @@ class Fixer:
             return None
 
     def _violates_budgets(self, evicted: Set[str]) -> bool:
-        budgets = budgets_of(self.state.pod_disruption_budgets.values())
+        protects = self.empty_protects
+        budgets = budgets_of(self.state.pod_disruption_budgets.values(), empty_protects=protects)
         if not evicted or not budgets:
             return False
         catalog = PodCatalog()
         infos = [catalog.info(pod) for pod in self.state.pods if pod.key in evicted]
-        return bool(EvictionBudgets(budgets).pdb_violated_by(infos))
+        return bool(EvictionBudgets(budgets, covers_bare=protects).pdb_violated_by(infos))
 
     def _remedy(
         self,
@@ -622,7 +625,13 @@ def remedies_of(subject: Subject, search: Search, *, pending: bool = False) -> R
     """Search for changes that would give the subject's pods a node. pending: all pods that stay
     pending instead. Raises KschedError."""
     simulation, name = subject.simulation, subject.name
-    fixer = Fixer(subject.simulation_of, simulation.state, search, workloads=subject.run.workloads)
+    fixer = Fixer(
+        subject.simulation_of,
+        simulation.state,
+        search,
+        workloads=subject.run.workloads,
+        empty_protects=simulation.configuration.release.rules.empty_selector_protects,
+    )
     if pending:
         answer = fix_pending(fixer)
     else:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -267,6 +267,7 @@ def _sums(values: _Numbers) -> _Numbers:
 # -- a part of the moments ------------------------------------------------------------------------
 
 _POINTS = 1_000  # of curves
+_SHOWN_STEPS = 16  # beside those of extremes
 # Seconds from one step of the calendar to the next.
 _DAY = 86_400
 _STEPS = (
@@ -302,13 +303,42 @@ def points_of(replay: Replay, usage: UsageOverTime) -> list[int]:
     return sorted(moments)
 
 
+class ShownStep(NamedTuple):
+    """A moment to show, and the time that it is shown for.
+
+    at: microseconds after the start; highest: what is at its highest then for the first time
+    """
+
+    at: int
+    moment: int
+    highest: tuple[str, ...]
+
+
+def steps_of(replay: Replay, usage: UsageOverTime) -> list[ShownStep]:
+    """Return the extremes, and the times at a few steps of the calendar between them; all moments
+    where there are no more."""
+    times: list[int] = usage.times.tolist()
+    highest = extremes(usage)
+    moments = {times[moment]: moment for moment in highest}
+    if len(times) <= _SHOWN_STEPS:
+        moments |= {time: moment for moment, time in enumerate(times)}
+    else:
+        steps = calendar_steps(replay.clock.start, usage.end, _SHOWN_STEPS)
+        moments |= {at: usage.moment_at(at) for at in (0, *steps)}
+    moments[usage.end] = len(times) - 1
+    return [
+        ShownStep(at, moment, tuple(highest.get(moment, ()) if times[moment] == at else ()))
+        for at, moment in sorted(moments.items())
+    ]
+
+
 def extremes(usage: UsageOverTime) -> dict[int, list[str]]:
     """Return, by moment, what was at its highest there for the first time."""
     quantities = {
         "nodes": usage.nodes,
         "pods": usage.pods,
         "pending": usage.pending,
-        **{short(name): usage.utilization[name] for name in shown_resources(usage)},
+        **{short(name): usage.utilization[name] for name in shown(resources(usage))},
     }
     extremes: dict[int, list[str]] = {}
     for name, values in quantities.items():
@@ -321,9 +351,9 @@ def short(resource: str) -> str:
     return resource.rpartition("/")[2]
 
 
-def shown_resources(usage: UsageOverTime) -> list[str]:
+def shown(resources: Sequence[str]) -> list[str]:
     """Return the resources that the table has room for."""
-    return [name for name in resources(usage) if name != PODS][:3]
+    return [name for name in resources if name != PODS][:3]
 
 
 def resources(usage: UsageOverTime) -> list[str]:
@@ -375,7 +405,7 @@ class ReplayCost(Part, frozen=True):
             return None
         now, unpriced = replay.clock.now, 0
         by_price: dict[tuple[str, float], list[int]] = {}
-        for bill in replay.biller.bills.all():
+        for bill in replay.biller.bills:
             if not bill.price:
                 unpriced += 1
                 continue

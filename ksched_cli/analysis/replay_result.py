@@ -5,6 +5,7 @@ draws of it, as curves over time with the events that bend them.
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,9 +29,12 @@ from ksched_cli.analysis.replay_figures import (
     ReplayWaits,
     UsageOverTime,
     UsageSample,
+    costs_at,
     points_of,
     replay_figures,
     replay_waits,
+    resources,
+    steps_of,
     unpriced_warning,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
@@ -454,6 +458,39 @@ class QueuePlaces(Part, frozen=True):
     gated: tuple[str, ...]
 
 
+class UsageStep(Struct, frozen=True):
+    """A row of the table of the cluster over time.
+
+    at: microseconds after the start
+    highest: what is at its highest here for the first time
+    """
+
+    at: int
+    sample: UsageSample
+    highest: tuple[str, ...]
+
+
+class MomentRow(Struct, frozen=True):
+    """A moment of all those at which something happened.
+
+    at: seconds after the start
+    cost: of the nodes until then; None without prices
+    sizes: node group → how many nodes it has
+    """
+
+    at: float
+    sample: UsageSample
+    cost: float | None
+    sizes: Mapping[str, int]
+
+
+class PendingPods(Struct, frozen=True):
+    """Pods that are pending at the end for one message; "" where they were not tried yet."""
+
+    message: str
+    pods: tuple[str, ...]
+
+
 class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     """A replay.
 
@@ -478,6 +515,11 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     queues: with --trace: where in the queue pods are at the end
     clock_start: of the timeline, seconds since 1970; None where it has none
     curves: of the page
+    resources: that are used at all; cpu and memory first
+    steps: the moments of extremes, and those at a few steps of the calendar between them
+    moments: all of them, and the end; only where the question asks for them
+    still_pending: most pods first
+    left: indexes of `pods`, in the order in which they left, then those that are still there
     """
 
     COMMAND: ClassVar = "replay"
@@ -502,20 +544,32 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     queues: QueuePlaces | UnsetType = UNSET
     clock_start: Annotated[int | None, HIDDEN] = None
     curves: Annotated[ReplayCurves | None, HIDDEN] = None
-    waits: Annotated[bool, HIDDEN] = False
+    resources: Annotated[tuple[str, ...], HIDDEN] = ()
+    steps: Annotated[tuple[UsageStep, ...], HIDDEN] = ()
+    moments: Annotated[tuple[MomentRow, ...], HIDDEN] = ()
+    still_pending: Annotated[tuple[PendingPods, ...], HIDDEN] = ()
+    left: Annotated[tuple[int, ...], HIDDEN] = ()
     undecided: Annotated[bool, HIDDEN] = False
 
     @property
     def exit_code(self) -> ExitCode:
-        return ExitCode.of(not self.waits, self.undecided)
+        return ExitCode.of(not self.still_pending, self.undecided)
 
 
-def replay_result(replay: Replay, name: str, *, traces: bool = False) -> ReplayResult:
+def replay_result(
+    replay: Replay, name: str, *, traces: bool = False, all_moments: bool = False
+) -> ReplayResult:
     """The pods are listed where their records are kept. name: of the timeline"""
     usage = UsageOverTime(replay)
-    samples = usage.samples(points_of(replay, usage))
+    points, steps = points_of(replay, usage), steps_of(replay, usage)
+    # Once through the history for both.
+    moments = sorted({*points, *(step.moment for step in steps)})
+    sample_of = dict(zip(moments, usage.samples(moments), strict=True))
+    samples = [sample_of[point] for point in points]
     figures = replay_figures(replay, usage)
-    ordered = sorted(replay.log.records, key=lambda record: (record.queued, record.pod))
+    records = replay.log.records
+    order = sorted(range(len(records)), key=lambda at: (records[at].queued, records[at].pod))
+    lists_pods = replay.log.departed is not None
     places = replay.places() if traces else {}
     return ReplayResult(
         timeline=name,
@@ -531,14 +585,51 @@ def replay_result(replay: Replay, name: str, *, traces: bool = False) -> ReplayR
         usage=tuple(samples),
         cost=ReplayCost.of(replay) or UNSET,
         autoscaler=scaling_of(replay) or UNSET,
-        pods=UNSET if replay.log.departed is None else tuple(map(PodResult.of, ordered)),
+        pods=tuple(PodResult.of(records[at]) for at in order) if lists_pods else UNSET,
         attempts=tuple(map(AttemptResult.of, replay.log.attempts)) if traces else UNSET,
         queues=QueuePlaces(*map(tuple, places.values())) if traces else UNSET,
         clock_start=replay.options.start,
         curves=ReplayCurves.of(replay, usage, samples),
-        waits=bool(replay.pending()),
+        resources=tuple(resources(usage)),
+        steps=tuple(UsageStep(step.at, sample_of[step.moment], step.highest) for step in steps),
+        moments=_all_moments(replay, usage) if all_moments else (),
+        still_pending=_still_pending(replay),
+        left=tuple(sorted(range(len(order)), key=order.__getitem__)) if lists_pods else (),
         undecided=bool(replay.scheduler.failed),
     )
+
+
+def _all_moments(replay: Replay, usage: UsageOverTime) -> tuple[MomentRow, ...]:
+    """Each moment at which something happened, and the end."""
+    samples = usage.samples(range(len(usage)))
+    times: list[int] = usage.times.tolist()
+    if times[-1] != usage.end:
+        times.append(usage.end)
+        samples.append(samples[-1])
+    biller = replay.biller
+    costs = [None] * len(times) if biller is None else costs_at(biller.bills, times)
+    counts = {} if replay.autoscaler is None else replay.autoscaler.state.counts
+    groups = {name: sizes_at(own, times) for name, own in counts.items()}
+    return tuple(
+        MomentRow(seconds(time), sample, cost, {name: own[at] for name, own in groups.items()})
+        for at, (time, sample, cost) in enumerate(zip(times, samples, costs, strict=True))
+    )
+
+
+def sizes_at(counts: NodeCounts, times: Sequence[int]) -> list[int]:
+    """Return the number of nodes at these times; 0 before the first step."""
+    starts = [at for at, _ in counts.steps]
+    indexes = (bisect_right(starts, time) - 1 for time in times)
+    return [counts.steps[index][1] if index >= 0 else 0 for index in indexes]
+
+
+def _still_pending(replay: Replay) -> tuple[PendingPods, ...]:
+    groups: dict[str, list[str]] = {}
+    for record in replay.log.live.values():
+        if record.outcome is PodOutcome.PENDING:
+            groups.setdefault(record.message, []).append(record.pod)
+    pending = (PendingPods(message, tuple(pods)) for message, pods in groups.items())
+    return tuple(sorted(pending, key=lambda group: -len(group.pods)))
 
 
 def seconds(time: int) -> int | float:
@@ -805,10 +896,12 @@ class ReplayTimeline(Question[ReplayResult], frozen=True, kw_only=True):
     """Replay the Run over its timeline.
 
     trace: keep every attempt; lists_pods: keep every pod's record
+    all_moments: keep the cluster at every moment at which something happened
     """
 
     trace: bool = False
     lists_pods: bool = True
+    all_moments: bool = False
 
     def answer(self, opened: Opened) -> ReplayResult:
         name = "standard input" if opened.run.timeline == "-" else opened.run.timeline
@@ -818,7 +911,7 @@ class ReplayTimeline(Question[ReplayResult], frozen=True, kw_only=True):
             opened.warn(
                 f"interrupted at {replay.clock.text}: the result covers the time until then"
             )
-        return replay_result(replay, name, traces=self.trace)
+        return replay_result(replay, name, traces=self.trace, all_moments=self.all_moments)
 
 
 class LookForward(Question[ForwardLook], frozen=True, kw_only=True):

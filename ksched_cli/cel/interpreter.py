@@ -42,6 +42,8 @@ from ksched_cli.cel.syntax import (
 )
 from ksched_cli.cel.values import (
     NONE,
+    UNREADABLE,
+    AttributeMap,
     CelAbortError,
     CelError,
     DomainMap,
@@ -188,6 +190,9 @@ def _find(value: Value, key: Value) -> tuple[Value, bool]:
             raise CelError(f"unsupported key type: {type_name(key)}")
         if key in value:
             return value[key], True
+        if isinstance(value, AttributeMap) and value.get(str(key)) is UNREADABLE:
+            why = "value is invalid or its type is not supported by this version"
+            raise CelError(f"attribute {key}: {why}")
         return ({}, True) if isinstance(value, DomainMap) else (None, False)
     if isinstance(value, list):
         if isinstance(key, bool | str) or not isinstance(key, int | float) or key != int(key):
@@ -372,6 +377,10 @@ class Program:
                 f"CEL result of type {type_name(matches)} could not be converted to bool"
             )
         return matches, run.cost
+
+    def value(self, device: DeviceInput) -> Value:
+        """What the expression gives for a device. Raises CelError, CelAbortError."""
+        return self._root.value(Run(device))
 
 
 def _plan(node: Expr) -> Interpretable:
@@ -634,12 +643,17 @@ _DYNAMIC_TYPES = ("dyn", "any")
 def check_literals(checked: CheckedExpression, unknown_type: str = "dyn") -> None:
     """Checks literals and the result type, bool or that of attributes. Raises CelCompileError for
     the first error."""
-    for problem in _problems(checked.root, False):
-        raise CelCompileError(f"compilation failed: {problem}")
+    check_problems(checked)
     if checked.result_type not in ("bool", unknown_type):
         raise CelCompileError(
             f"must evaluate to bool or the unknown type, not {checked.result_type}"
         )
+
+
+def check_problems(checked: CheckedExpression) -> None:
+    """Checks literals. Raises CelCompileError for the first error."""
+    for problem in _problems(checked.root, False):
+        raise CelCompileError(f"compilation failed: {problem}")
 
 
 def _problems(node: Expr, mixed_allowed: bool) -> Iterator[str]:

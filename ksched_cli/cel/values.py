@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -62,6 +62,19 @@ class DomainMap(dict[str, dict[str, Any]]):
     """
 
     __slots__ = ()
+
+
+class AttributeMap(dict[str, Any]):
+    """The attributes of one domain. An attribute whose value cannot be read is UNREADABLE: it is
+    not in the map, and counts in its size."""
+
+    __slots__ = ()
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) and dict.get(self, cast("str", key)) is not UNREADABLE
+
+
+UNREADABLE = object()
 
 
 class QuantitySum(Quantity):

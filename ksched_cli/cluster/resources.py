@@ -25,7 +25,7 @@ from ksched_cli.cluster.objects import (
     ResourceRequirements,
 )
 from ksched_cli.kube.field_errors import is_extended_resource_name
-from ksched_cli.kube.quantity import Quantity, milli_quantity
+from ksched_cli.kube.quantity import MILLI, Quantity, milli_quantity
 from ksched_cli.kube.versions import Release
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
@@ -48,7 +48,10 @@ class PodResources:
     for a little (100m, 200 MiB), so that such pods spread too. Do not change the maps.
 
     scoring: as nonzero_*, for all resources, but without the requests of the pod as a whole: that
-             is what upstream's NodeResourcesFit scores by, which forgets to switch them on
+             is what upstream's NodeResourcesFit scores by up to 1.37, where nothing switches them
+             on
+    whole_scoring: the same with the requests of the pod as a whole
+    huge:    sums of such amounts may overflow, or not grow, as some are negative
     usage:   what it adds to a column of Snapshot.usage; others: the requests that are not in there
     principal: the requests of cpu and memory
     """
@@ -57,6 +60,7 @@ class PodResources:
     nonzero_cpu: int
     nonzero_memory: int
     scoring: dict[str, int]
+    whole_scoring: dict[str, int]
     huge: bool = False
     usage: NDArray[np.int64] = field(init=False, repr=False, compare=False)
     others: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -75,7 +79,8 @@ def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
     """Return the function by which a release counts pods."""
     resizes_pods = release.enabled("InPlacePodLevelResourcesVerticalScaling")
     if release.rules.sums_whole_pods:
-        return partial(summed_pod_resources, resizes_pods=resizes_pods)
+        saturates = release.rules.saturates_sums
+        return partial(summed_pod_resources, resizes_pods=resizes_pods, saturates=saturates)
     return resized_pod_resources if resizes_pods else pod_resources
 
 
@@ -100,18 +105,19 @@ def resized_pod_resources(pod: Pod) -> PodResources:
     return _pod_resources(pod.spec, _granted(pod), infeasible, resized)
 
 
-def summed_pod_resources(pod: Pod, *, resizes_pods: bool) -> PodResources:
+def summed_pod_resources(pod: Pod, *, resizes_pods: bool, saturates: bool = False) -> PodResources:
     """What a pod takes of its node, where each of what it asks for, what its node has granted and
     what runs is summed over the pod before the greatest counts (Rules.sums_whole_pods); the same
     object for pods of one spec without statuses.
 
     resizes_pods: the requests of the pod as a whole may be resized in place too
+    saturates: see Rules.saturates_sums
     Upstream: PodRequests, AggregateContainerRequests of 1.37 on.
     """
     status = pod.status
     containers = status.container_statuses or status.init_container_statuses
     if not (containers or status.conditions) and status.resources is None:
-        return _template_resources(pod.spec)
+        return _template_resources(pod.spec, saturates)
     infeasible = _resize_is_infeasible(pod)
     statuses = {
         container.name: container
@@ -120,7 +126,7 @@ def summed_pod_resources(pod: Pod, *, resizes_pods: bool) -> PodResources:
     }
     actuated = status.resources if resizes_pods else None
     if not statuses and not infeasible and actuated is None:
-        return _template_resources(pod.spec)
+        return _template_resources(pod.spec, saturates)
     own: tuple[Amounts, ...] = ()
     if actuated is not None and actuated.requests and status.allocated_resources:
         own = (status.allocated_resources, actuated.requests)
@@ -143,7 +149,7 @@ def summed_pod_resources(pod: Pod, *, resizes_pods: bool) -> PodResources:
     if pod_level and actuated is not None:
         most = _effective(pod_level, actuated, status.allocated_resources, infeasible)
         effective = {name: most[name] for name in most if is_pod_level_resource(name)}
-    return _of_sums(pod.spec, aggregate, pod_level, effective)
+    return _of_sums(pod.spec, aggregate, pod_level, effective, saturates)
 
 
 def _asks(
@@ -174,10 +180,10 @@ def _actuated(
     return _allocated(container, statuses, infeasible)
 
 
-def node_allocatable(node: Node) -> dict[str, int]:
+def node_allocatable(node: Node, saturates: bool = False) -> dict[str, int]:
     """Return the allocatable amounts that a scheduler counts: "pods" too, no names it does not
-    know."""
-    return _integers(node.status.allocatable)
+    know. saturates: see Rules.saturates_sums"""
+    return _integers(node.status.allocatable, saturates)
 
 
 @lru_cache(maxsize=4096)
@@ -239,13 +245,19 @@ def _raise(greatest: dict[str, Quantity], amounts: Amounts) -> None:
             greatest[name] = amount
 
 
-_by_template: WeakKeyDictionary[PodSpec, PodResources] = WeakKeyDictionary()
+# By `saturates`.
+_by_template: tuple[WeakKeyDictionary[PodSpec, PodResources], ...] = (
+    WeakKeyDictionary(),
+    WeakKeyDictionary(),
+)
 
 
-def _template_resources(spec: PodSpec) -> PodResources:
-    resources = _by_template.get(spec)
+def _template_resources(spec: PodSpec, saturates: bool = False) -> PodResources:
+    by_template = _by_template[saturates]
+    resources = by_template.get(spec)
     if resources is None:
-        resources = _by_template[spec] = _pod_resources(spec, {}, infeasible=False)
+        resources = _pod_resources(spec, {}, infeasible=False, saturates=saturates)
+        by_template[spec] = resources
     return resources
 
 
@@ -254,6 +266,7 @@ def _pod_resources(
     granted: Mapping[str, ContainerStatus],
     infeasible: bool,
     resized: Amounts | None = None,
+    saturates: bool = False,
 ) -> PodResources:
     """resized: the requests of the pod as a whole, where they are not those of the spec"""
     containers = [_ask(container, granted, infeasible) for container in spec.containers]
@@ -266,7 +279,8 @@ def _pod_resources(
         return aggregate_containers(*_with_nonzero_defaults(containers, inits, missing))
 
     pod_level = _pod_level(spec)
-    return _of_sums(spec, aggregate, pod_level, pod_level if resized is None else resized)
+    effective = pod_level if resized is None else resized
+    return _of_sums(spec, aggregate, pod_level, effective, saturates)
 
 
 def _of_sums(
@@ -274,17 +288,22 @@ def _of_sums(
     aggregate: Callable[[Amounts], dict[str, Quantity]],
     pod_level: Amounts,
     effective: Amounts,
+    saturates: bool,
 ) -> PodResources:
     """aggregate: what the containers ask for together, where one that lacks one of the amounts
     counts as having asked for it; effective: takes the place of `pod_level`"""
     requests = _of_pod(spec, aggregate({}), effective)
-    counted = _integers(_of_pod(spec, aggregate(_nonmissing(pod_level, requests)), effective))
-    scoring = _of_pod(spec, aggregate(NONZERO), {})
-    requested, scored = _integers(requests), _integers(scoring)
-    greatest = max((*requested.values(), *counted.values(), *scored.values()), default=0)
-    return PodResources(
-        requested, counted.get(CPU, 0), counted.get(MEMORY, 0), scored, greatest >= HUGE
-    )
+    missing = _nonmissing(pod_level, requests)
+    counted = _integers(_of_pod(spec, aggregate(missing), effective), saturates)
+    requested = _integers(requests, saturates)
+    scored = wholly_scored = _integers(_of_pod(spec, aggregate(NONZERO), {}), saturates)
+    if effective:
+        filled = {**_filled_pod_level(spec), **effective}
+        wholly_scored = _integers(_of_pod(spec, aggregate(NONZERO), filled), saturates)
+    amounts = (*requested.values(), *counted.values(), *scored.values(), *wholly_scored.values())
+    huge = max(amounts, default=0) >= HUGE or min(amounts, default=0) < 0
+    cpu, memory = counted.get(CPU, 0), counted.get(MEMORY, 0)
+    return PodResources(requested, cpu, memory, scored, wholly_scored, huge)
 
 
 def _with_nonzero_defaults(
@@ -363,10 +382,11 @@ def _resize_is_infeasible(pod: Pod) -> bool:
     return pending is not None and pending.reason == "Infeasible"
 
 
-def _integers(amounts: Amounts) -> dict[str, int]:
+def _integers(amounts: Amounts, saturates: bool = False) -> dict[str, int]:
     """Upstream: Resource.Add."""
+    scaled = Quantity.saturated_value if saturates else Quantity.scaled_value
     return {
-        name: amount.milli_value() if name == CPU else amount.value()
+        name: scaled(amount, MILLI if name == CPU else 0)
         for name, amount in amounts.items()
         if name in (CPU, MEMORY, EPHEMERAL_STORAGE, PODS) or is_scalar_resource(name)
     }

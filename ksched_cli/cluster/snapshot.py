@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
@@ -27,6 +27,7 @@ from ksched_cli.cluster.resources import (
     PodResources,
     node_allocatable,
 )
+from ksched_cli.kube.int64 import MAX_INT64
 
 T = TypeVar("T")
 Column = NDArray[np.int64]
@@ -116,9 +117,12 @@ class NodeColumns:
     zero:         the column of a resource that no node has
     """
 
-    def __init__(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, nodes: Iterable[Node], noticed: Sequence[str] = (), *, saturates: bool = False
+    ) -> None:
         """noticed: names in the order in which the scheduler noticed the nodes, others after them;
-        by name where it is empty"""
+        by name where it is empty; saturates: see Rules.saturates_sums"""
+        self.saturates = saturates
         self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: node.name))
         self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
         self.row: dict[str, int] = {name: row for row, name in enumerate(self.names)}
@@ -141,7 +145,7 @@ class NodeColumns:
             key = (*listed, *map(id, listed.values()))
             size = sizes.get(key)
             if size is None:
-                size = sizes[key] = node_allocatable(node)
+                size = sizes[key] = node_allocatable(node, self.saturates)
             for resource, amount in size.items():
                 if resource not in columns:
                     columns[resource] = np.zeros(len(self.nodes), dtype=np.int64)
@@ -154,7 +158,8 @@ class NodeColumns:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild a copy: copied one by one, the columns would no longer be rows of `capacity`."""
-        return (type(self), (self.nodes, self.noticed))
+        make = partial(type(self), saturates=True) if self.saturates else type(self)
+        return (make, (self.nodes, self.noticed))
 
     def _as_noticed(self) -> Iterator[tuple[int, Node]]:
         """Return rows and nodes in the order in which the scheduler noticed them."""
@@ -304,6 +309,7 @@ class SnapshotContents(NamedTuple):
     log: list[int]
     touched: NDArray[np.int32]
     huge: bool
+    saturates: bool
 
     def writeable(self) -> SnapshotContents:
         """With copies of the columns: protocol 5 of pickle leaves arrays read-only that are."""
@@ -334,6 +340,7 @@ class Snapshot:
     pods:          per row, the pods on the node, in kube-scheduler's order
     ports:         host ports in use, by row
     huge:          sums of requests may be too large to be multiplied in an int64
+    saturates:     then they end at the largest int64 (Rules.saturates_sums); else they wrap
     log:           the rows changed so far, in order; a cache notes its length
     touched:       how long the log was when a row was last changed, by the row's `rank`
     sealed:        pods may not come or go just now
@@ -341,9 +348,11 @@ class Snapshot:
     A deep copy or an unpickled snapshot is one of its own that nobody has subscribed to.
     """
 
-    def __init__(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, nodes: Iterable[Node], noticed: Sequence[str] = (), *, saturates: bool = False
+    ) -> None:
         """noticed: see NodeColumns"""
-        columns = NodeColumns(nodes, noticed)
+        columns = NodeColumns(nodes, noticed, saturates=saturates)
         count = len(columns.nodes)
         self.__setstate__(
             SnapshotContents(
@@ -355,6 +364,7 @@ class Snapshot:
                 log=[],
                 touched=np.zeros(count, dtype=np.int32),
                 huge=False,
+                saturates=saturates,
             )
         )
 
@@ -373,7 +383,7 @@ class Snapshot:
         self.ports = contents.ports
         self.log = contents.log
         self.touched = contents.touched
-        self.huge = contents.huge
+        self.huge, self.saturates = contents.huge, contents.saturates
         self.sealed = False
         self._rows_amounts: list[RowAmounts | None] = [None] * len(self.nodes)
         # Per row, what was read of its requests, for plugins that ask nodes one by one; or empty.
@@ -387,7 +397,7 @@ class Snapshot:
         other = self.other_requested()
         contents = SnapshotContents(
             self.node_columns, self.pods, self.usage, other, self.ports, self.log, self.touched,
-            self.huge,
+            self.huge, self.saturates,
         )  # fmt: skip
         return contents.writeable() if self.sealed else contents
 
@@ -484,6 +494,7 @@ class Snapshot:
         self._count_each(rows, PodUsageColumns.of(pods), np.add)
         crowded = (row for row, each in enumerate(self.pods) if len(each) > MANY_PODS)
         self.huge = any(pod.resources.huge for pod in pods) or any(map(self._is_huge, crowded))
+        self._saturate_each(rows)
 
     def take_ports(self, pod: PodInfo, row: int) -> None:
         self.ports.setdefault(row, set()).update(pod.template.host_ports)
@@ -504,6 +515,8 @@ class Snapshot:
                 column[row] += sign * amount
         if resources.huge or (len(self.pods[row]) > MANY_PODS and self._is_huge(row)):
             self.huge = True
+        if self.huge and self.saturates:
+            self._saturate(row)
         self._note(row)
 
     def _count_each(self, rows: Rows, load: PodUsageColumns, change: np.ufunc) -> None:
@@ -520,6 +533,25 @@ class Snapshot:
         """Whether the row's pods request more of anything than MANY_PODS that are not huge may."""
         amounts = (column.item(row) for column in self.other_requested().values())
         return max(*self.usage[:, row].tolist(), *amounts) > MANY_PODS * HUGE
+
+    def _saturate_each(self, rows: Rows) -> None:
+        if self.huge and self.saturates:
+            for row in set(rows.tolist()):
+                self._saturate(row)
+
+    def _saturate(self, row: int) -> None:
+        """Sum up the row's requests anew. Upstream: SaturatingAdd, recomputeRequested."""
+        columns = {**self._requested, "nonzero cpu": self.nonzero_cpu}
+        columns["nonzero memory"] = self.nonzero_memory
+        sums = dict.fromkeys(columns, 0)
+        for pod in self.pods[row]:
+            resources = pod.resources
+            amounts = {**resources.requests, "nonzero cpu": resources.nonzero_cpu}
+            amounts["nonzero memory"] = resources.nonzero_memory
+            for name, amount in amounts.items():
+                sums[name] = min(sums[name] + amount, MAX_INT64)
+        for name, amount in sums.items():
+            columns[name][row] = amount
 
     def _note(self, row: int) -> None:
         self.log.append(row)
@@ -616,6 +648,7 @@ class SnapshotFork(Snapshot):
                 log=[],
                 touched=_NOTHING_TOUCHED,
                 huge=base.huge,
+                saturates=base.saturates,
             )
         )
         self._own = own
@@ -652,6 +685,7 @@ class SnapshotFork(Snapshot):
             if pod.template.host_ports:
                 self.take_ports(pod, row)
         self._count_each(rows, load, np.add)
+        self._saturate_each(rows)
 
     def remove_each(self, pods: Sequence[PodInfo], rows: Rows, load: PodUsageColumns) -> None:
         """Remove each pod from its row, as `remove` does, except that the other pods keep their
@@ -662,6 +696,7 @@ class SnapshotFork(Snapshot):
             if pod.template.host_ports:
                 self.free_ports(pod, row)
         self._count_each(rows, load, np.subtract)
+        self._saturate_each(rows)
 
 
 class RowFork(SnapshotFork):

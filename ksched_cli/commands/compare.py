@@ -64,18 +64,14 @@ def compare(
         ksched compare --timeline day.yaml --seeds 20 --vs --config new.yaml
     """
     from ksched_cli.analysis.compare import Compare
-    from ksched_cli.report import replay as over_time
 
     described = _runs(options, configs or ())
     if options.seeds:
         from ksched_cli.sweep.draws import CompareDraws
 
         drawn = answered(CompareDraws(seeds=options.seeds), *described)
-        return show(drawn, options, table=over_time.drawn_table)
-    answer = answered(Compare(), *described)
-    if not described[0].timeline:
-        return show(answer, options)
-    return show(answer, options, table=over_time.comparison_table)
+        return show(drawn, options)
+    return show(answered(Compare(), *described), options)
 
 
 # -- options → Runs -------------------------------------------------------------------------------

@@ -219,6 +219,9 @@ def _run() -> int | str | None:
         if is_of_decisions(error):
             return _report_defect(error)
         return _report_error(KschedError("an input file is nested too deeply"))
+    except MemoryError:
+        hint = "allow more, or ask about fewer nodes and pods"
+        return _report_error(KschedError(f"the memory that ksched may use is not enough\n  {hint}"))
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
             return _report_error(OutputError(error))

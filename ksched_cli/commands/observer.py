@@ -11,7 +11,7 @@ from ksched_cli.analysis.question import Observer
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT
 from ksched_cli.commands.output import SETTINGS, note, set_release, warn
-from ksched_cli.commands.signals import Interruption
+from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.framework.call_trace import profile_lines
 from ksched_cli.masking import masked_url
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 LONG = 2.0  # seconds after which a replay says how fast it was
+PATIENCE = 1.0  # seconds that an attempt may take when a replay is interrupted
 
 
 class Terminal(Observer):
@@ -90,7 +91,7 @@ class Terminal(Observer):
 
 
 class ReplayTerminal(Terminal):
-    """Ends a replay at a signal, after the instant, and says how fast a long one was.
+    """Ends a replay at a signal, after the attempt, and says how fast a long one was.
 
     replay: that runs, or ran
     """
@@ -105,8 +106,12 @@ class ReplayTerminal(Terminal):
         self.replay = replay
         with progress.of_replay() as self._replays:
             pace = self._replays.begin(replay)
-            with self.interruption.awaited():
-                yield
+            try:
+                with self.interruption.heeded(replay.interrupt, PATIENCE):
+                    yield
+            except EndedBySignal:
+                note("interrupted in the middle of a long attempt: there is no result")
+                raise
         if pace.took >= LONG:
             counts = replay.log.counts
             note(
@@ -116,8 +121,8 @@ class ReplayTerminal(Terminal):
 
     def after_instant(self, replay: Replay) -> None:
         super().after_instant(replay)
-        if self.interruption.number:
-            replay.is_interrupted = True
+        if replay.is_interrupted:
+            self.interruption.is_heeded()
 
 
 def note_hosts(configurations: Iterable[Configuration]) -> None:

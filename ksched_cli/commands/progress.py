@@ -62,7 +62,7 @@ def of_objects() -> Iterator[Callable[[str, int], None] | None]:
 
 @dataclass(slots=True)
 class Pace:
-    """How fast a replay is since it began in this process: a resumed one was partly done before.
+    """How fast a replay is since a moment.
 
     began: by the machine's clock; done, share: how much was done then
     """
@@ -99,11 +99,12 @@ class Pace:
 
     @property
     def text(self) -> str:
-        from ksched_cli.report.replay import MomentTexts, duration
+        from ksched_cli.report.times import MomentTexts, duration
 
         replay, left = self.replay, self.left
+        moments = MomentTexts(replay.options.start, replay.clock.now)
         parts = [
-            f"replaying: {MomentTexts.of(replay).text(replay.clock.now)}",
+            f"replaying: {moments.text(replay.clock.now)}",
             f"{replay.log.counts.events:,} events",
             f"{self.rate:,.0f} a second",
         ]

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from ksched_cli.commands.options import Seeds, StateOptions
-from ksched_cli.commands.output import limit, show
+from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, run_of
 from ksched_cli.commands.signals import EndedBySignal
 from ksched_cli.errors import ExitCode, UsageError
-from ksched_cli.report.forms import Form, Report
-from ksched_cli.report.table import apart
+from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.engine.replay.replay import Replay
@@ -56,7 +55,7 @@ def replay(
     TIMELINE says what happens when; the state is the cluster at its start. Pods wait in
     kube-scheduler's queue, with backoff, queueing hints and the grace periods of victims, while
     simulated time passes. -o csv has a line per pod, -o html curves, -o name the pods that stay
-    pending. Ctrl-C ends it after the instant, with the result so far. --from-now requires no
+    pending. Ctrl-C ends it, with the result so far. --from-now requires no
     TIMELINE: it replays the state's own pods and says when the pending ones start. Exit code
     0 when every pod that is not gated found a node, with --from-now in nine draws of ten, 1 when
     some stay pending, 2 when the timeline, state or configuration is broken, 3 when a plugin
@@ -68,8 +67,6 @@ def replay(
         ksched replay --from-now --history yesterday.json
         ksched replay day.yaml --seeds 10 -o json --summary
     """
-    from ksched_cli.report.replay import draws_table, forecast_table
-
     _check(options, timeline)
     if options.from_now:
         from ksched_cli.analysis.replay_result import LookForward
@@ -80,12 +77,12 @@ def replay(
             draws=options.seeds or _DRAWS,
             until=options.given["until"],
         )
-        return show(answered(look, run), options, table=forecast_table)
+        return show(answered(look, run), options)
     if options.seeds:
         from ksched_cli.sweep.draws import DrawReplay
 
         run = _drawn(options, timeline=timeline)
-        return show(answered(DrawReplay(seeds=options.seeds), run), options, table=draws_table)
+        return show(answered(DrawReplay(seeds=options.seeds), run), options)
     return _replay(options, run_of(options, timeline=timeline))
 
 
@@ -98,33 +95,20 @@ def _drawn(options: ReplayOptions, **fields: Any) -> Run:
 def _replay(options: ReplayOptions, run: Run) -> ExitCode:
     from ksched_cli.analysis.replay_result import ReplayTimeline
     from ksched_cli.commands.observer import ReplayTerminal
-    from ksched_cli.report import changes
-    from ksched_cli.report import replay as renderer
 
     observer = ReplayTerminal()
-    question = ReplayTimeline(trace=options.trace, lists_pods=_lists_pods(options))
+    question = ReplayTimeline(
+        trace=options.trace, lists_pods=_lists_pods(options), all_moments=options.usage
+    )
     answer = answered(question, run, observer=observer)
     replay = observer.replay
     assert replay is not None
     if options.save_state and not replay.is_interrupted:
         _save(replay, options.save_state)
-    texts = {
-        Form.CSV: lambda: (
-            renderer.usage_csv(replay) if options.usage else renderer.csv_text(replay.log.records)
-        )
-    }
-    report = Report(
-        lambda: answer,
-        table=lambda: apart(
-            changes.table(answer.changes, limit()), renderer.table(replay, limit())
-        ),
-        names=replay.pending,
-        texts=texts,
-    )
-    show(report, options)
+    code = show(answer, options)
     if replay.is_interrupted:
         raise EndedBySignal(observer.interruption.number)
-    return answer.exit_code
+    return code
 
 
 def _is_data(options: ReplayOptions) -> bool:

@@ -237,7 +237,10 @@ def mcp(options: McpOptions) -> ExitCode:
             asyncio.run(serve_stdio(questions, end_by))
         return ExitCode.YES
     listening = Listening.of(*_listening(options))
-    server, interruption = HttpServer(http_app(questions, listening), listening), Interruption()
+    server, interruption = (
+        HttpServer(http_app(questions, listening), listening, warn),
+        Interruption(),
+    )
     with interruption.awaited():
         server.start()
         note(f"serving {server.url}/mcp; stop with Ctrl-C")

@@ -60,6 +60,7 @@ class Interruption:
     """
 
     number: int = 0
+    _last_call: threading.Timer | None = None
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
@@ -70,6 +71,32 @@ class Interruption:
 
         with _handled(remember):
             yield
+
+    @contextmanager
+    def heeded(self, heed: Callable[[], object], patience: float) -> Iterator[None]:
+        """Inside, `heed` is called at the first signal. The next one raises EndedBySignal; so does
+        the first, unless `is_heeded` or the end comes within as many seconds."""
+
+        def remember(number: int) -> None:
+            self.number = number
+            heed()
+            signal.signal(number, _once(_raise))
+            self._last_call = threading.Timer(patience, os.kill, (os.getpid(), number))
+            self._last_call.daemon = True
+            self._last_call.start()
+
+        with _handled(remember):
+            try:
+                yield
+            finally:
+                self.is_heeded()
+
+    def is_heeded(self) -> None:
+        """What the signal interrupted has come to an end."""
+        if self._last_call is not None:
+            self._last_call.cancel()
+            self._last_call.join()  # a signal that it has sent is received here
+            self._last_call = None
 
 
 @contextmanager

@@ -119,11 +119,11 @@ class Origin:
     def _of_files(self, reads: Container[str]) -> Objects:
         counts: Counter[tuple[str, str]] = Counter()
         skipped: Counter[str] = Counter()
-        versions = [""]
+        headers: list[Plain] = []
         source = ", ".join(self.state)
 
         def items() -> Iterator[bytes]:
-            for obj in plain_objects(self.state, server_versions=versions):
+            for obj in plain_objects(self.state, headers=headers):
                 kind, version = obj["kind"], obj["apiVersion"]
                 if proper := proper_kind(version, kind):
                     raise UsageError(f"{source}: {miscased(kind, proper)}")
@@ -134,8 +134,20 @@ class Origin:
                 yield msgspec.json.encode(obj if self.full else trimmed(obj))
 
         def about() -> ClusterSnapshot:
-            lists = (ReadList(*kind, "", count, "") for kind, count in counts.items())
-            about = ClusterSnapshot("", versions[-1], "", tuple(lists))
+            # A kind is whole where the snapshot that is read says so; its list has a version then.
+            versions = {
+                entry.get("kind"): entry.get("resourceVersion") or ""
+                for header in headers
+                for entry in header.get("lists") or ()
+                if not entry.get("namespace")
+            }
+            lists = (
+                ReadList(*kind, "", count, versions.get(kind[0], ""))
+                for kind, count in counts.items()
+            )
+            named = [header.get("serverVersion") for header in headers]
+            server = next(filter(None, reversed(named)), "")
+            about = ClusterSnapshot("", server, "", tuple(lists))
             return self._checked(about, source, *skipped_warnings(skipped))
 
         return Objects(items(), about, source, skipped)

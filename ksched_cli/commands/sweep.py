@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,17 +83,16 @@ def sweep(
     may_import = is_named if options.dry_run else every
     prepared = prepare(sweep_file.document, [sweep_file.plan], options.metric or (), may_import)
     introduce(prepared)
-    shared = replace(prepared.shared, rows=options.rows and os.path.abspath(options.rows))
     with (
         locked("" if options.dry_run else options.rows, "--rows"),
         RowsFile(options.rows, dry_run=options.dry_run) as rows_file,
     ):
-        execution = Execution.of(sweep_file.plan, shared, rows_file)
+        execution = Execution.of(sweep_file.plan, prepared.shared, rows_file)
         if options.dry_run:
             executor = serially(prepared.shared, cluster.timeout)
             sample = execution.sample(executor, may_import)
             return _show_plan(execution, sample, cluster, options)
-        report = _run(execution, shared, cluster, sweep_file, options.rows)
+        report = _run(execution, prepared.shared, cluster, sweep_file, options.rows)
         if any(is_evicting(result.outcome) for result in execution.results()):
             warn(*prepared.eviction_warnings)
         for name in sweep_file.metrics:

@@ -409,7 +409,7 @@ def _node_columns(options: TraceOptions) -> NodeColumns:
 
 def _note_trace(trace: Trace) -> None:
     """What was read, left out, and why."""
-    from ksched_cli.report.replay import duration
+    from ksched_cli.report.times import duration
 
     parts = [f"{counted(trace.rows, 'row')} read"]
     parts += [f"{count:,} left out {reason}" for reason, count in trace.left_out.items()]

@@ -17,9 +17,10 @@ from ksched_cli.commands.output import limit, set_release, show, show_text, warn
 from ksched_cli.commands.runs import run_of
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_paths import STDIN, split_reference
-from ksched_cli.report.forms import Form, Report
+from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
+    from ksched_cli.config.answers import ValidationResult, ValidationResults
     from ksched_cli.config.reviewer import ReviewedText, Reviewer
     from ksched_cli.config.sources import Sources
 
@@ -98,8 +99,7 @@ def validate(
         return _show_settings(reviewer, sources, options)
     texts = [reviewer.review(source) for source in sources.texts]
     set_release(reviewer.settings(texts[0].source.path if texts else STDIN).release)
-    show(_report(texts, sources, configs), options)
-    return ExitCode.of(not any(text.fails for text in texts))
+    return show(_answer(texts, sources, configs), options)
 
 
 def _reviewer(options: ValidateOptions) -> Reviewer:
@@ -132,6 +132,7 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
             selection,
             Severity(options.fail_on) if options.fail_on else None,
             options.isolated,
+            looks_at_files=run.extenders,
         ),
         lambda release: in_release(plugins, release),
     )
@@ -148,28 +149,16 @@ def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOption
     return ExitCode.YES
 
 
-def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[str]) -> Report:
+def _answer(
+    texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[str]
+) -> ValidationResult | ValidationResults:
     """A single file with a single configuration has a document of its own kind."""
     from ksched_cli.config.answers import ValidationResult, ValidationResults
-    from ksched_cli.report import validation as renderer
-    from ksched_cli.report.ci_forms import github_annotations, junit, sarif
 
     is_single = len(configs) == len(texts) == 1 and (
         configs[0] == "-" or os.path.isfile(split_reference(configs[0])[0])
     )
-    return Report(
-        lambda: (
-            ValidationResult.of(texts[0].review, renderer.headline(texts[0]))
-            if is_single
-            else ValidationResults.of(texts, sources, [*map(renderer.headline, texts)])
-        ),
-        table=lambda: renderer.tables(texts, sources, limit()),
-        texts={
-            Form.SARIF: lambda: sarif(texts),
-            Form.GITHUB: lambda: github_annotations(texts),
-            Form.JUNIT: lambda: junit(renderer.suites(texts)),
-        },
-    )
+    return ValidationResult.of(texts[0]) if is_single else ValidationResults.of(texts, sources)
 
 
 def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:

@@ -43,6 +43,7 @@ class PluginWithoutCode:
     points: frozenset[str]
     origin: str = "allowed"
     enabled_by_default: bool = False
+    is_off_at_reserve: bool = False
     default_weight: int | None = None
     in_tree_args: None = None
 

@@ -17,9 +17,10 @@ from ksched_cli.config.effective import (
     in_tree_args,
 )
 from ksched_cli.config.go_types import to_wire
-from ksched_cli.config.review import KubeSchedulerVerdict, Review
+from ksched_cli.config.review import KubeSchedulerVerdict
 from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.config.sources import Sources
+from ksched_cli.errors import ExitCode
 from ksched_cli.masking import masked_data
 
 # -- differences ----------------------------------------------------------------------------------
@@ -172,6 +173,8 @@ class ReviewedFile(Part, frozen=True):
     valid: nothing of severity error was found
     findings: every problem, errors first, then by place
     ignored: the findings that comments and the project file silence
+    ignored_by_project: how many of these, the last, the project file silences
+    fails: a finding is as severe as --fail-on says
     """
 
     path: str
@@ -180,6 +183,8 @@ class ReviewedFile(Part, frozen=True):
     kube_scheduler: KubeSchedulerVerdict
     findings: tuple[Finding, ...]
     ignored: tuple[Finding, ...]
+    ignored_by_project: Annotated[int, HIDDEN]
+    fails: Annotated[bool, HIDDEN]
 
     @classmethod
     def of(cls, text: ReviewedText) -> ReviewedFile:
@@ -191,7 +196,14 @@ class ReviewedFile(Part, frozen=True):
             review.verdict,
             review.findings,
             review.silenced,
+            len(review.ignored_by_project),
+            text.fails,
         )
+
+    @property
+    def name(self) -> str:
+        """The file, and what in it holds the configuration."""
+        return f"{self.path} ({self.object})" if self.object else self.path
 
 
 class ValidationResult(Answer, frozen=True, kw_only=True):
@@ -209,18 +221,22 @@ class ValidationResult(Answer, frozen=True, kw_only=True):
     kube_scheduler: KubeSchedulerVerdict
     findings: tuple[Finding, ...]
     ignored: tuple[Finding, ...]
-    headline: Annotated[str, HIDDEN]
+    file: Annotated[ReviewedFile, HIDDEN]
 
     @classmethod
-    def of(cls, review: Review, headline: str) -> ValidationResult:
-        """headline: the file and the verdict"""
+    def of(cls, text: ReviewedText) -> ValidationResult:
+        file = ReviewedFile.of(text)
         return cls(
-            valid=review.valid,
-            kube_scheduler=review.verdict,
-            findings=review.findings,
-            ignored=review.silenced,
-            headline=headline,
+            valid=file.valid,
+            kube_scheduler=file.kube_scheduler,
+            findings=file.findings,
+            ignored=file.ignored,
+            file=file,
         )
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.file.fails)
 
 
 class ValidationResults(Answer, frozen=True, kw_only=True):
@@ -229,6 +245,7 @@ class ValidationResults(Answer, frozen=True, kw_only=True):
     valid: all configurations are valid
     files: every configuration; a file may hold several
     passed_over: files without a configuration, and templates of charts
+    templates: how many of these, the last, are templates
     """
 
     COMMAND: ClassVar = "validate"
@@ -237,19 +254,20 @@ class ValidationResults(Answer, frozen=True, kw_only=True):
     valid: bool
     files: tuple[ReviewedFile, ...]
     passed_over: tuple[str, ...]
-    headlines: Annotated[tuple[str, ...], HIDDEN]
+    templates: Annotated[int, HIDDEN]
 
     @classmethod
-    def of(
-        cls, texts: Sequence[ReviewedText], sources: Sources, headlines: Sequence[str]
-    ) -> ValidationResults:
-        """headlines: the files and their verdicts"""
+    def of(cls, texts: Sequence[ReviewedText], sources: Sources) -> ValidationResults:
         return cls(
-            headlines=tuple(headlines),
             valid=all(text.review.valid for text in texts),
             files=tuple(map(ReviewedFile.of, texts)),
             passed_over=(*sources.passed_over, *sources.templates),
+            templates=len(sources.templates),
         )
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not any(file.fails for file in self.files))
 
 
 class EffectiveConfiguration(Answer, frozen=True, kw_only=True):
@@ -320,3 +338,7 @@ class ConfigurationDiff(Answer, frozen=True, kw_only=True):
     kind: Literal["ConfigurationDiff"] = "ConfigurationDiff"
     changes: tuple[ConfigurationChange, ...]
     names: Annotated[tuple[str, str], HIDDEN]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.changes)

@@ -23,6 +23,9 @@ from ksched_cli.config.types import (
     SchedulerConfiguration,
     SchedulerProfile,
 )
+from ksched_cli.kube.gates import PLACEMENT_GATE
+
+_PLACEMENTS = "v1.KubeSchedulerConfiguration.percentageOfPlacementsToScore"
 
 
 def with_defaults(
@@ -33,12 +36,17 @@ def with_defaults(
     profiles = configuration.profiles or (SchedulerProfile(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
         profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
+    placements = configuration.percentage_of_placements_to_score
+    release = registry.release
+    if placements is None and release.enabled(PLACEMENT_GATE):
+        placements = None if _PLACEMENTS in release.rules.absent_fields else 0
     contention = configuration.enable_contention_profiling
     if contention is None and configuration.enable_profiling:
         contention = True
     return replace(
         configuration,
         enable_contention_profiling=contention,
+        percentage_of_placements_to_score=placements,
         profiles=tuple(_profile(profile, registry) for profile in profiles),
     )
 
@@ -68,7 +76,12 @@ def default_plugins(registry: KnownPlugins) -> Plugins:
         for plugin in registry.values()
         if plugin.enabled_by_default
     )
-    return Plugins(multi_point=PluginSet(enabled=enabled))
+    disabled = tuple(
+        PluginSetEntry(plugin.name) for plugin in registry.values() if plugin.is_off_at_reserve
+    )
+    return Plugins(
+        multi_point=PluginSet(enabled=enabled), reserve=PluginSet(disabled=disabled or None)
+    )
 
 
 def merge_plugins(defaults: Plugins, custom: Plugins | None) -> Plugins:

@@ -81,6 +81,11 @@ class KnownPlugin(Protocol):
         ...
 
     @property
+    def is_off_at_reserve(self) -> bool:
+        """Whether the default list of the point reserve disables it."""
+        ...
+
+    @property
     def default_weight(self) -> int | None:
         """Its weight in that list."""
         ...

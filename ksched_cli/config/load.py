@@ -21,11 +21,13 @@ def load_configuration_source(
     source: str | ConfigurationText,
     registry: KnownPlugins,
     allowed: Sequence[AllowedPlugin] | None = None,
+    *,
+    calls_extenders: bool = True,
 ) -> Configuration:
     """The effective configuration of what `--config` takes (FILE, `-` or FILE#NAME), or of a text
     that has been read from there.
 
-    allowed: see load_configuration
+    allowed, calls_extenders: see load_configuration
     Raises InputError where it cannot be read, or kube-scheduler refuses it; with the position in
     the file, and with the object that holds the configuration there.
     """
@@ -34,7 +36,9 @@ def load_configuration_source(
 
     text = read_configuration_text(source) if isinstance(source, str) else source
     try:
-        return load_configuration(text.text, text.path, registry, allowed)
+        return load_configuration(
+            text.text, text.path, registry, allowed, calls_extenders=calls_extenders
+        )
     except InputError as error:
         raise text.located(error) from None
 
@@ -44,17 +48,21 @@ def load_configuration(
     source_name: str,
     registry: KnownPlugins,
     allowed: Sequence[AllowedPlugin] | None = None,
+    *,
+    calls_extenders: bool = True,
 ) -> Configuration:
     """The effective configuration of a file's text; of None, the default one.
 
     allowed: plugins of other builds that are taken as there; None where their code is needed
+    calls_extenders: whether the files of their TLS are needed
     Raises InputError, with the first problem and its position, where kube-scheduler refuses it.
     """
     if text is None:
         return default_configuration(registry)
     from ksched_cli.config.review import findings_of, judge
 
-    judgement = judge(text, registry, allowed, reads_files=allowed is None)
+    reads_files = allowed is None and calls_extenders
+    judgement = judge(text, registry, allowed, reads_files=reads_files)
     configuration = judgement.startup.configuration
     if judgement.verdict.accepts and configuration is not None:
         return configuration

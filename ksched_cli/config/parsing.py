@@ -302,23 +302,26 @@ _META_TYPE = (
 # -- a text ---------------------------------------------------------------------------------------
 
 
+# The name of the configuration's scheme in release binaries, which GetNameFromCallsite makes of a
+# path; a program that links the scheduler as a module names apimachinery's own file from 1.35 on.
+SCHEME = "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29"
+
+
 @dataclass(frozen=True, slots=True)
 class Scheme:
     """The types that a release decodes.
 
-    args: by plugin name; name: of the scheme in messages; absent_fields: "GO TYPE.KEY" of fields
-    that the types lack in this release
+    args: by plugin name; absent_fields: "GO TYPE.KEY" of fields that the types lack in this release
     """
 
     args: Mapping[str, type[TypeMeta]]
-    name: str
     absent_fields: frozenset[str]
 
     @classmethod
     def of(cls, registry: KnownPlugins) -> Scheme:
         rules = registry.release.rules
         args = {name: args.type for name, args in in_tree_args(registry).items()}
-        return cls(args, rules.scheme, rules.absent_fields)
+        return cls(args, rules.absent_fields)
 
     def decoder(self) -> Decoder:
         return Decoder(self.absent_fields)
@@ -457,7 +460,7 @@ def _registered(kind: _Kind, text: str, scheme: Scheme) -> str | None:
         return None
     return (
         f"no kind {quote(kind.kind)} is registered for version"
-        f" {quote(kind.group_version)} in scheme {quote(scheme.name)}"
+        f" {quote(kind.group_version)} in scheme {quote(SCHEME)}"
     )
 
 

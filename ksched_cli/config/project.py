@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin, parse_allowed
 from ksched_cli.config.checks.rules import check_ignored, rules_of
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
+from ksched_cli.kube.file_parts import FilePart, decode_file
 from ksched_cli.kube.file_paths import STDIN, split_reference
 from ksched_cli.kube.versions import MINORS, NEWEST, minor_of, release_of
 
@@ -28,13 +28,23 @@ _OPTION = re.compile(r"^--[a-z-]+:? ")  # that an error is about on the command 
 _HINT = "Expected settings such as `ignore: [weights]`; docs/pipelines.md lists them."
 
 
-class ProjectSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a project file may say.
+class VersionSettings(FilePart, frozen=True, kw_only=True):
+    """The fields of a Run that a project file sets.
 
-    api_version, kind: May be left out.
     kubernetes_version: Whose rules apply, as "1.36"; --kubernetes-version overrides it.
     feature_gates: As kube-scheduler's --feature-gates.
     min_compatibility_version: As kube-scheduler's --min-compatibility-version.
+    """
+
+    kubernetes_version: str = ""
+    feature_gates: str = ""
+    min_compatibility_version: str = ""
+
+
+class ProjectSettings(VersionSettings, frozen=True, kw_only=True):
+    """What a project file may say.
+
+    api_version, kind: May be left out.
     allow_plugins: Plugins of another build, NAME or NAME=POINT+POINT, besides --allow-plugins.
     no_plugins: Import no plugin that a file names and --plugin does not, as --no-plugins.
     select: Rules and families of rules that are on, or all; without it, those by default.
@@ -47,9 +57,6 @@ class ProjectSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields
 
     api_version: Literal["ksched/v1"] = "ksched/v1"
     kind: Literal["Project"] = "Project"
-    kubernetes_version: str = ""
-    feature_gates: str = ""
-    min_compatibility_version: str = ""
     allow_plugins: tuple[str, ...] = ()
     no_plugins: bool = False
     select: tuple[str, ...] | None = None
@@ -102,14 +109,7 @@ def read_project(path: str) -> Project:
     if len(documents) > 1:
         raise InputError(name, "expected one document", hint=_HINT)
     data = documents[0] if documents else {}
-    try:
-        settings = msgspec.convert(data, ProjectSettings)
-    except msgspec.ValidationError as error:
-        # JSON Schema, which is slow to load, finds every problem and its place.
-        from ksched_cli.kube.document_schemas import check_document
-
-        check_document(data, "project", text, name, _HINT)
-        raise InputError(name, str(error), hint=_HINT) from None
+    settings = decode_file(data, ProjectSettings, text, name, _HINT)
     errors = []
     for place, check in _checks(settings):
         try:

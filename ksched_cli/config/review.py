@@ -14,7 +14,7 @@ from enum import StrEnum
 from ksched_cli.answers import Part
 from ksched_cli.config.allowed_plugins import AllowedPlugin, allowed_in, with_allowed
 from ksched_cli.config.checks.findings import Finding, Findings, Severity, at_position, in_order
-from ksched_cli.config.checks.lint import PROFILE_RULES, RULES, Subject
+from ksched_cli.config.checks.lint import PROFILE_RULES, RULES, Subject, extender_files
 from ksched_cli.config.checks.refusals import (
     add_field_error,
     add_startup_error,
@@ -116,7 +116,7 @@ def judge(
     allowed: plugins of other builds that are taken as there, beside those that the text's comments
     allow; None where a plugin must be there with its code. Raises UsageError for a comment that
     allows no plugin.
-    reads_files: whether this is where kube-scheduler runs, with the certificates of its extenders
+    reads_files: whether files of the extenders' TLS that cannot be read here are an error
     """
     parsed = parse(text, registry)
     if allowed is not None:
@@ -136,36 +136,54 @@ def judge(
 
 
 def review_bytes(
-    raw: bytes, source_name: str, registry: KnownPlugins, allowed: Sequence[AllowedPlugin] = ()
+    raw: bytes,
+    source_name: str,
+    registry: KnownPlugins,
+    allowed: Sequence[AllowedPlugin] = (),
+    *,
+    looks_at_files: bool = True,
 ) -> Review:
     """The review of a file as it was read; one that is not UTF-8 has a finding that says so."""
     try:
-        return review(decode_text(raw, source_name), registry, allowed)
+        text = decode_text(raw, source_name)
+        return review(text, registry, allowed, looks_at_files=looks_at_files)
     except InputError as error:
         finding = at_position("not-text", (), error.position, error.problem, error.hint)
         version, reason = registry.release.version, "yaml: invalid leading UTF-8 octet"
         return Review(KubeSchedulerVerdict(version, False, Stage.DECODE, reason), (finding,))
 
 
-def review(text: str, registry: KnownPlugins, allowed: Sequence[AllowedPlugin] = ()) -> Review:
+def review(
+    text: str,
+    registry: KnownPlugins,
+    allowed: Sequence[AllowedPlugin] = (),
+    *,
+    looks_at_files: bool = True,
+) -> Review:
     """Every finding, those of later stages too where an earlier one refuses.
 
     allowed: plugins of other builds that are taken as there
+    looks_at_files: whether a finding may say which files are on this machine
     Raises UsageError for a comment that allows no plugin.
     """
     judgement = judge(text, registry, allowed, reads_files=False)
-    remaining, ignored = without_ignored(findings_of(text, judgement), text)
+    findings = findings_of(text, judgement, looks_at_files=looks_at_files)
+    remaining, ignored = without_ignored(findings, text)
     return Review(judgement.verdict, in_order(remaining), ignored)
 
 
-def findings_of(text: str, judgement: Judgement) -> tuple[Finding, ...]:
-    """The findings about a judged text."""
+def findings_of(
+    text: str, judgement: Judgement, *, looks_at_files: bool = False
+) -> tuple[Finding, ...]:
+    """The findings about a judged text. looks_at_files: see review"""
     parsed, registry, findings = judgement.parsed, judgement.registry, Findings(text)
     if parsed.syntax_error is not None:
         _add_syntax_error(text, parsed.syntax_error, findings)
         return findings.sorted()
     if check_kind(parsed.data, registry.release.version, findings):
         _check(judgement, registry, findings)
+        if looks_at_files:
+            extender_files(parsed.configuration, findings)
         if "\r\n" in text:
             message = (
                 "the file has Windows line endings (CRLF); kube-scheduler accepts them, "

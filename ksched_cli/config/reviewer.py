@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,8 @@ from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.project import Project, Projects
 from ksched_cli.config.review import Review, review_bytes
 from ksched_cli.config.sources import ConfigurationText
+from ksched_cli.errors import InputError
+from ksched_cli.kube.documents import decode_text
 from ksched_cli.kube.versions import (
     Release,
     inferred_release,
@@ -29,6 +32,10 @@ from ksched_cli.kube.versions import (
     refused_gates,
     release_of,
 )
+from ksched_cli.masking import without_secrets
+
+_LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # as YAML has them
+_LONGEST_LINE = 1_000  # characters of a line that is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class ReviewedText:
 @dataclass(frozen=True, slots=True)
 class ReviewOptions:
     """What the command line says of all files. fail_on: None where it leaves that open; isolated:
-    project files are not read"""
+    project files are not read; looks_at_files: see review"""
 
     kubernetes_version: str = ""
     feature_gates: str = ""
@@ -57,6 +64,7 @@ class ReviewOptions:
     selection: Selection = field(default_factory=Selection)
     fail_on: Severity | None = None
     isolated: bool = False
+    looks_at_files: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,10 @@ class Reviewer:
         release, gates = settings.release, settings.feature_gates
         registry = self._registry(release, gates)
         later = [self._registry(each, "") for each in later_releases(release)]
-        reviewed = review_text(source, registry, settings.allowed, later)
+        looks_at_files = self._options.looks_at_files
+        reviewed = review_text(
+            source, registry, settings.allowed, later, looks_at_files=looks_at_files
+        )
         gate_warnings = refusals_of_gates(gates, later_releases(release))
         review = replace(reviewed.review, findings=(*gate_warnings, *reviewed.review.findings))
         review = selected(review, settings.chosen, settings.ignores)
@@ -150,22 +161,41 @@ def review_text(
     registry: KnownPlugins,
     allowed: Sequence[AllowedPlugin] = (),
     later: Sequence[KnownPlugins] = (),
+    *,
+    looks_at_files: bool = True,
 ) -> ReviewedText:
     """The review, with positions in the file.
 
-    later: the plugins of the later minors, whose refusals are warned of
+    later: the plugins of the later minors, whose refusals are warned of; looks_at_files: see review
     Raises UsageError for a comment that allows no plugin.
     """
-    review = review_bytes(source.raw, source.path, registry, allowed)
+    review = review_bytes(source.raw, source.path, registry, allowed, looks_at_files=looks_at_files)
     review = with_later_refusals(review, source.raw, source.path, later, allowed)
+    lines = _shown_lines(source.raw) if review.findings else ()
+
+    def placed(finding: Finding) -> Finding:
+        at = finding.line or 0
+        line = lines[at - 1] if 0 < at <= len(lines) else ""
+        return source.place.of(structs.replace(finding, source=line))
+
     return ReviewedText(
         source,
         replace(
             review,
-            findings=tuple(map(source.place.of, review.findings)),
+            findings=tuple(map(placed, review.findings)),
             ignored=tuple(map(source.place.of, review.ignored)),
         ),
     )
+
+
+def _shown_lines(raw: bytes) -> Sequence[str]:
+    """The lines of a text without secrets; empty ones for those that are too long."""
+    try:
+        text = decode_text(raw, "")
+    except InputError:
+        return ()
+    lines = without_secrets(_LINE_END.split(text))
+    return [line if len(line) <= _LONGEST_LINE else "" for line in lines]
 
 
 def refusals_of_gates(feature_gates: str, releases: Iterable[Release]) -> tuple[Finding, ...]:

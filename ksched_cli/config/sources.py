@@ -67,7 +67,9 @@ class Place:
     def of(self, finding: Finding) -> Finding:
         """The finding with its position in the file."""
         position = self.position(finding.line, finding.column)
-        return structs.replace(finding, line=position.line, column=position.column)
+        is_line = finding.source and self.line_by_line
+        source = " " * self.indent + finding.source if is_line else ""
+        return structs.replace(finding, line=position.line, column=position.column, source=source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ getScoreWeights), and the New function of every plugin with args.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +32,7 @@ from ksched_cli.kube.extension_points import POINT_KEYS, interface_of
 from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.int64 import MAX_INT64, wrap
+from ksched_cli.kube.small_files import unreadable
 
 _FIVE_SECONDS = 5 * 10**9
 _MAX_NODE_SCORE = 100
@@ -212,7 +212,8 @@ def _profile(
     if not placed["bind"]:
         message = f'at least one bind plugin is needed for profile with scheduler name "{name}"'
         raise FrameworkError(message, point="bind")
-    if len(placed.get("placementGenerate", ())) > 1:
+    generators = placed.get("placementGenerate", ())
+    if len(generators) > 1 and not registry.release.rules.merges_placements:
         message = (
             "at most one placement generate plugin is allowed for profile with scheduler name"
             f' "{name}"'
@@ -369,7 +370,6 @@ def _weights(point: str, plugins: Plugins, registry: KnownPlugins, prefix: str) 
 # -- TLS of extenders -----------------------------------------------------------------------------
 
 _BOTH = "specifying a root certificates file with the insecure flag is not allowed"
-_REASONS = {2: "no such file or directory", 13: "permission denied", 20: "not a directory"}
 
 
 def tls_files(extender: Extender) -> dict[str, str]:
@@ -387,7 +387,8 @@ def transport_error(extender: Extender, *, reads_files: bool = True) -> str | No
     """Why no connection can be made, in upstream's words. Whether contents are certificates is
     judged only as far as being PEM goes.
 
-    reads_files: as kube-scheduler does when it starts, where it runs
+    reads_files: whether files that cannot be read are an error, as for kube-scheduler when it
+        starts; ksched opens them when it calls the extender
 
     Upstream: pkg/scheduler/extender.go (makeTransport), client-go transport.TLSConfigFor.
     """
@@ -409,17 +410,4 @@ def transport_error(extender: Extender, *, reads_files: bool = True) -> str | No
         return "tls: failed to find any PEM data in certificate input"
     if tls.cert_data and tls.key_data and b"-----BEGIN" not in tls.key_data:
         return "tls: failed to find any PEM data in key input"
-    return None
-
-
-def unreadable(file: str) -> str | None:
-    """Return why a file cannot be read, in upstream's words."""
-    try:
-        with open(file, "rb") as opened:
-            opened.read(1)
-    except IsADirectoryError:
-        return f"read {file}: is a directory"
-    except OSError as error:
-        number = error.errno or 0
-        return f"open {file}: {_REASONS.get(number, os.strerror(number).lower())}"
     return None

@@ -79,6 +79,7 @@ class Plugins:
     multi_point: PluginSet = field(StructOf(PluginSet))
     placement_generate: PluginSet = field(StructOf(PluginSet))
     placement_score: PluginSet = field(StructOf(PluginSet))
+    placement_feasible: PluginSet = field(StructOf(PluginSet))
     pod_group_post_filter: PluginSet = field(StructOf(PluginSet))
 
     @classmethod
@@ -112,6 +113,9 @@ class SchedulerProfile:
     GO: ClassVar[str] = "v1.KubeSchedulerProfile"
     scheduler_name: str | None = field(STRING, pointer=True)
     percentage_of_nodes_to_score: int | None = field(INT32, pointer=True, minimum=0, maximum=100)
+    percentage_of_placements_to_score: int | None = field(
+        INT32, pointer=True, minimum=0, maximum=100
+    )
     plugins: Plugins | None = field(StructOf(Plugins), pointer=True)
     plugin_config: tuple[PluginConfig, ...] | None = field(ListOf(StructOf(PluginConfig)))
 
@@ -190,6 +194,9 @@ class SchedulerConfiguration(TypeMeta):
     enable_contention_profiling: bool | None = field(BOOL, pointer=True)
     percentage_of_nodes_to_score: int | None = field(
         INT32, pointer=True, default=0, minimum=0, maximum=100
+    )
+    percentage_of_placements_to_score: int | None = field(
+        INT32, pointer=True, minimum=0, maximum=100
     )
     pod_initial_backoff_seconds: int | None = field(INT64, pointer=True, default=1, minimum=1)
     pod_max_backoff_seconds: int | None = field(INT64, pointer=True, default=10)

@@ -7,7 +7,7 @@ upstream collects some of them from a map.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from ksched_cli.config.effective import InTreeArgs, KnownPlugins, in_tree_args
@@ -27,20 +27,24 @@ from ksched_cli.kube.field_errors import (
     FieldError,
     as_qualified_names,
     duplicate,
+    forbidden,
     invalid,
     is_extended_resource_name,
     qualified_name_problems,
     required,
 )
 from ksched_cli.kube.formatting import duration_text
+from ksched_cli.kube.gates import PLACEMENT_GATE
+from ksched_cli.kube.versions import Release
 
 REMOVED_IN_V1 = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 # Upstream looks the check of NodeResourcesFit's args up under the name of their type: it runs only
 # when the plugin is made, and args of a plugin of that name are refused.
 _UNCHECKED = "NodeResourcesFit"
 _MISNAMED = "NodeResourcesFitArgs"
-# Upstream does not look for removed plugins there.
-_UNCHECKED_POINTS = ("placementGenerate", "placementScore")
+# Up to 1.37, upstream does not look for removed plugins there.
+_UNCHECKED_POINTS = frozenset({"placementGenerate", "placementScore"})
+_NEEDS_GATE = f"percentageOfPlacementsToScore requires {PLACEMENT_GATE} feature gate to be enabled"
 _PERCENT = "not in valid range [0-100]"
 
 Errors = Iterator[FieldError]
@@ -49,7 +53,7 @@ ArgsByPlugin = Mapping[str, InTreeArgs[Any]]
 
 def validate(configuration: SchedulerConfiguration, registry: KnownPlugins) -> list[FieldError]:
     """Every error, in upstream's order. configuration: with defaults."""
-    errors = list(_errors(configuration, in_tree_args(registry)))
+    errors = list(_errors(configuration, in_tree_args(registry), registry.release))
     return errors if registry.release.rules.names_label_keys else as_qualified_names(errors)
 
 
@@ -58,7 +62,9 @@ def text(errors: Iterable[FieldError]) -> str:
     return "\n".join(sorted(error.text() for error in errors))
 
 
-def _errors(configuration: SchedulerConfiguration, args_by_plugin: ArgsByPlugin) -> Errors:
+def _errors(
+    configuration: SchedulerConfiguration, args_by_plugin: ArgsByPlugin, release: Release
+) -> Errors:
     burst = configuration.client_connection.burst
     if burst < 0:
         yield invalid("clientConnection.burst", burst, "must be non-negative")
@@ -67,9 +73,9 @@ def _errors(configuration: SchedulerConfiguration, args_by_plugin: ArgsByPlugin)
     if parallelism <= 0:
         yield invalid("parallelism", parallelism, "should be an integer value greater than zero")
     profiles = configuration.profiles or ()
-    yield from _profiles(profiles, args_by_plugin)
+    yield from _profiles(profiles, args_by_plugin, release)
     yield from _queue_sort(profiles)
-    yield from _percentage("percentageOfNodesToScore", configuration.percentage_of_nodes_to_score)
+    yield from _percentages("", configuration, release)
     initial = configuration.pod_initial_backoff_seconds or 0
     longest = configuration.pod_max_backoff_seconds or 0
     if initial <= 0:
@@ -105,17 +111,30 @@ def _percentage(path: str, value: int | None) -> Errors:
         yield invalid(path, value, _PERCENT)
 
 
-def _profiles(profiles: tuple[SchedulerProfile, ...], args_by_plugin: ArgsByPlugin) -> Errors:
+def _percentages(
+    path: str, within: SchedulerConfiguration | SchedulerProfile, release: Release
+) -> Errors:
+    yield from _percentage(f"{path}percentageOfNodesToScore", within.percentage_of_nodes_to_score)
+    percentage = within.percentage_of_placements_to_score
+    where = f"{path}percentageOfPlacementsToScore"
+    if percentage is not None and not release.enabled(PLACEMENT_GATE):
+        yield forbidden(where, _NEEDS_GATE)
+    else:
+        yield from _percentage(where, percentage)
+
+
+def _profiles(
+    profiles: tuple[SchedulerProfile, ...], args_by_plugin: ArgsByPlugin, release: Release
+) -> Errors:
+    unchecked = frozenset() if release.rules.checks_group_points else _UNCHECKED_POINTS
     seen = set()
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
         name = profile.scheduler_name or ""
         if not name:
             yield required(f"{path}.schedulerName")
-        yield from _percentage(
-            f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score
-        )
-        yield from _removed_plugins(path, profile)
+        yield from _percentages(f"{path}.", profile, release)
+        yield from _removed_plugins(path, profile, unchecked)
         yield from _plugin_config(path, profile.plugin_config or (), args_by_plugin)
         if name in seen:
             # Upstream hands over a path where a value belongs; as JSON it is an empty object.
@@ -123,10 +142,10 @@ def _profiles(profiles: tuple[SchedulerProfile, ...], args_by_plugin: ArgsByPlug
         seen.add(name)
 
 
-def _removed_plugins(path: str, profile: SchedulerProfile) -> Errors:
+def _removed_plugins(path: str, profile: SchedulerProfile, unchecked: Container[str]) -> Errors:
     for point in POINT_KEYS:
         for index, plugin in enumerate((profile.plugins or Plugins()).enabled(point)):
-            if plugin.name in REMOVED_IN_V1 and point not in _UNCHECKED_POINTS:
+            if plugin.name in REMOVED_IN_V1 and point not in unchecked:
                 yield _removed(f"{path}.plugins.{point}.enabled[{index}]", plugin.name)
 
 

@@ -142,17 +142,6 @@ class Batching(Struct, eq=False):
         }
         return cls(batches, tie_break, clock) if batches else None
 
-    @property
-    def has_ranking(self) -> bool:
-        """Whether the next attempt may use a ranking, if it is made now."""
-        return any(
-            batch.signature is not None
-            and batch.left > 0
-            and batch.last_attempt == self.attempts
-            and not batch.is_too_old(self._clock.now)
-            for batch in self._batches.values()
-        )
-
     def begin(self, attempts: int = 1) -> None:
         """An attempt begins; of several, the last, and there is no node for the others."""
         self.attempts += attempts

@@ -185,7 +185,8 @@ class Engine:
 
     def _running_pods(self) -> Snapshot:
         """The nodes, with the pods that run on them."""
-        snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes)
+        saturates = self.configuration.release.rules.saturates_sums
+        snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes, saturates=saturates)
         row_of, info = snapshot.row, self.catalog.info
         running = [
             pod

@@ -11,7 +11,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -174,8 +173,6 @@ NO_NODES = "no nodes available to schedule pods"
 
 # Chooses one of the rows with the best total, which come in any order.
 TieBreak = Callable[[Rows], int]
-# A random number generator's state: the form's number, its words, and what it drew ahead.
-DrawState: TypeAlias = tuple[int, tuple[int, ...], float | None]
 
 
 def first_by_name(ties: Rows) -> int:
@@ -183,10 +180,7 @@ def first_by_name(ties: Rows) -> int:
 
 
 class RandomChoice:
-    """Draws among the ties, as kube-scheduler does; the same draws for the same seed.
-
-    state: from which on the same draws follow
-    """
+    """Draws among the ties, as kube-scheduler does; the same draws for the same seed."""
 
     __slots__ = ("_draw",)
 
@@ -195,15 +189,6 @@ class RandomChoice:
 
     def __call__(self, ties: Rows) -> int:
         return int(sorted(ties.tolist())[self._draw.randrange(len(ties))])
-
-    @property
-    def state(self) -> DrawState:
-        return self._draw.getstate()
-
-    @state.setter
-    def state(self, state: DrawState) -> None:
-        """Raises ValueError or TypeError for anything else."""
-        self._draw.setstate(state)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ import ssl
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import unquote, urljoin
@@ -28,6 +29,7 @@ from ksched_cli import __version__
 from ksched_cli.config.types import Extender, ExtenderTLSConfig
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.preemption import ExtenderError
+from ksched_cli.kube.small_files import read_small_file
 from ksched_cli.masking import masked_url
 
 TIMEOUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
@@ -334,7 +336,9 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         elif has_ca:
-            _load_ca(context, tls)
+            authorities = tls.ca_data or read_small_file(tls.ca_file)
+            with _private_files(authorities) as (path,):
+                context.load_verify_locations(cafile=path)
         else:
             context.load_default_certs()
         _load_client_certificate(context, tls)
@@ -344,31 +348,24 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
     return context
 
 
-def _load_ca(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """Data takes precedence over files, here and for certificate and key."""
-    if tls.ca_data:
-        context.load_verify_locations(cadata=tls.ca_data.decode())
-    else:
-        context.load_verify_locations(cafile=tls.ca_file)
-
-
 def _load_client_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """The ssl module reads certificate and key from files: data is written to temporary ones."""
+    """Data takes precedence over files, as for certificates of authorities."""
     has_certificate = tls.cert_data or tls.cert_file
     if not (has_certificate and (tls.key_data or tls.key_file)):
         return
-    with tempfile.TemporaryDirectory(prefix="ksched-") as folder:
-        certificate = _write_file(folder, "tls.crt", tls.cert_data) or tls.cert_file
-        key = _write_file(folder, "tls.key", tls.key_data) or tls.key_file
+    certificate = tls.cert_data or read_small_file(tls.cert_file)
+    key = tls.key_data or read_small_file(tls.key_file)
+    with _private_files(certificate, key) as paths:
         # The empty password makes an encrypted key an error, not a prompt on the terminal.
-        context.load_cert_chain(certificate, key, password="")  # nosec B106  # see above
+        context.load_cert_chain(paths[0], paths[1], password="")  # nosec B106  # see above
 
 
-def _write_file(folder: str, name: str, data: bytes) -> str:
-    """The path of a new file that only its owner may read; "" without data."""
-    if not data:
-        return ""
-    path = os.path.join(folder, name)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-    return path
+@contextmanager
+def _private_files(*contents: bytes) -> Iterator[list[str]]:
+    """The paths of temporary files that only their owner may read, from which OpenSSL reads."""
+    with tempfile.TemporaryDirectory(prefix="ksched-") as folder:
+        paths = [os.path.join(folder, f"{number}.pem") for number in range(len(contents))]
+        for path, content in zip(paths, contents, strict=True):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+        yield paths

@@ -277,6 +277,7 @@ class ReturnedNodes(Snapshot):
                 log=[],
                 touched=np.zeros(len(base), dtype=np.int32),
                 huge=base.huge,
+                saturates=base.saturates,
             )
         )
 
@@ -285,7 +286,7 @@ class _ReturnedColumns(NodeColumns):
     """Shares with `base` what `nodes` (by row) do not change; the order of visits is one such."""
 
     def __init__(self, base: NodeColumns, nodes: Mapping[int, Node]) -> None:
-        self._base = base
+        self._base, self.saturates = base, base.saturates
         self._returned = nodes
         own = list(base.nodes)
         for row, node in nodes.items():

@@ -129,11 +129,6 @@ class Clock(Struct):
         """The earliest time asked for that is still to come."""
         return min(self._alarms) if self._alarms else None
 
-    @property
-    def alarms(self) -> tuple[float, ...]:
-        """All times asked for that are still to come."""
-        return tuple(sorted(self._alarms))
-
     def jump(self, to: float) -> bool:
         """Jump to a later time. Return whether an alarm rang: all up to then are over."""
         if to > self.now:

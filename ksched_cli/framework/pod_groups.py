@@ -24,7 +24,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.status import PluginError, Status
-from ksched_cli.kube.gates import COMPOSITE_GATE, COMPOSITE_POD_GROUP, POD_GROUP
+from ksched_cli.kube.gates import COMPOSITE_GATE, COMPOSITE_POD_GROUP, PLACEMENT_GATE, POD_GROUP
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.kube.versions import Release
 
@@ -216,7 +216,7 @@ class PodGroups:
         """scheduler_names: of the profiles; pods without a node of others are no members. Raises
         UsageError for a PodGroup of another shape."""
         self.preempts = release.rules.queues_groups or release.enabled("WorkloadAwarePreemption")
-        self.places = release.enabled("TopologyAwareWorkloadScheduling")
+        self.places = release.enabled(PLACEMENT_GATE)
         self.are_entities = release.rules.queues_groups
         self.have_policies = release.enabled("PodGroupPreemptionPolicy")
         self.compose = release.enabled(COMPOSITE_GATE)
@@ -228,7 +228,7 @@ class PodGroups:
         self._children = _children_of(self.groups.values())
         self.warnings = tuple(_warnings(state, release))
         self.trial: TrialListing | None = None
-        self.list_members(state.pods)
+        self._list_members(state.pods)
         snapshot.subscribe(self)
 
     def get(self, pod: PodInfo) -> PodGroup | None:
@@ -332,7 +332,7 @@ class PodGroups:
         """Whether pods of groups are on nodes, and count there with their groups."""
         return self.are_entities and any(self._scheduled.values())
 
-    def list_members(self, pods: Iterable[Pod]) -> None:
+    def _list_members(self, pods: Iterable[Pod]) -> None:
         """These are all pods now; those on nodes are in the snapshot."""
         # By UID, those of nodes that are not there.
         self._elsewhere: defaultdict[GroupKey, dict[str, Pod]] = defaultdict(dict)

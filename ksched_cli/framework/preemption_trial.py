@@ -36,15 +36,20 @@ class Budget(Struct, frozen=True):
         return self.namespace == pod.namespace and self.selector.matches(pod.labels)
 
 
-def budgets_of(objects: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
-    """The budgets, without those that match no pod: with an invalid or an empty selector."""
+def budgets_of(
+    objects: Iterable[PodDisruptionBudget], *, empty_protects: bool = False
+) -> tuple[Budget, ...]:
+    """The budgets, without those that match no pod: with an invalid selector, or an empty one.
+
+    empty_protects: see Rules.empty_selector_protects
+    """
     budgets = []
     for pdb in objects:
         try:
             selector = label_selector(pdb.spec.selector)
         except SelectorError:
             continue
-        if selector.selectable and selector.requirements:
+        if selector.selectable and (selector.requirements or empty_protects):
             status = pdb.status
             disrupted = frozenset(status.disrupted_pods)
             budgets.append(
@@ -58,18 +63,24 @@ class EvictionBudgets:
 
     stops: see Rules.stops_at_violated_budget; upstream's order of budgets is a map's, ours is by
            name
+    covers_bare: pods without labels too, see Rules.empty_selector_protects
     """
 
-    def __init__(self, budgets: Sequence[Budget], *, stops: bool = False) -> None:
+    def __init__(
+        self, budgets: Sequence[Budget], *, stops: bool = False, covers_bare: bool = False
+    ) -> None:
         self.budgets = sorted(budgets, key=lambda budget: budget.key) if stops else budgets
         self.stops = stops
+        self._covers_bare = covers_bare
         self._matching: dict[int, tuple[Budget, ...]] = {}
 
     @classmethod
     def of(cls, handle: Handle) -> Self:
         """Return the budgets of the cluster, by the rules of the release."""
-        budgets = budgets_of(handle.cluster.pod_disruption_budgets.values())
-        return cls(budgets, stops=handle.release.rules.stops_at_violated_budget)
+        rules, objects = handle.release.rules, handle.cluster.pod_disruption_budgets.values()
+        protects = rules.empty_selector_protects
+        budgets = budgets_of(objects, empty_protects=protects)
+        return cls(budgets, stops=rules.stops_at_violated_budget, covers_bare=protects)
 
     def matching(self, pod: PodInfo) -> tuple[Budget, ...]:
         """The budgets that an eviction of the pod counts against."""
@@ -80,8 +91,9 @@ class EvictionBudgets:
         """The budgets that match the pod, and all that look like it."""
         budgets = self._matching.get(pod.signature)
         if budgets is None:
-            # Upstream skips pods without labels, even where a selector would match them.
-            budgets = tuple(b for b in self.budgets if pod.labels and b.matches(pod))
+            # Up to 1.37, upstream skips pods without labels, even where a selector matches them.
+            is_covered = pod.labels or self._covers_bare
+            budgets = tuple(b for b in self.budgets if is_covered and b.matches(pod))
             self._matching[pod.signature] = budgets
         return budgets
 

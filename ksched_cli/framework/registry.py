@@ -154,6 +154,7 @@ class PluginEntry:
     default_weight:     its weight in that list
     short_name:         heading of its column in a table; "": the name itself
     in_tree_args:       type, defaults and checks of an in-tree plugin's args
+    is_off_at_reserve:  the default list of the point reserve disables it
     variant:            makes the entry of another release of one that differs between releases
     """
 
@@ -166,6 +167,7 @@ class PluginEntry:
     short_name: str = ""
     in_tree_args: InTreeArgs[Any] | None = None
     variant: Callable[[PluginEntry, Release], PluginEntry] | None = None
+    is_off_at_reserve: bool = False
 
     def in_release(self, release: Release) -> PluginEntry:
         """Return the entry as a release has it."""

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,8 +39,12 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.handle import Handle
 from ksched_cli.kube.field_errors import is_extended_resource_name
+from ksched_cli.kube.formatting import quote
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.kube.versions import Rules
+
+T = TypeVar("T")
 
 DeviceID: TypeAlias = tuple[str, str, str]
 """Driver, pool, device."""
@@ -51,7 +55,9 @@ _NOTHING: Mapping[str, int] = MappingProxyType({})
 class SharedDevices:
     """Amounts are integers, in billionths of a unit."""
 
-    def __init__(self) -> None:
+    def __init__(self, qualifies_names: bool = False) -> None:
+        """qualifies_names: see Rules"""
+        self._qualifies_names = qualifies_names
         self._share_counts: Counter[DeviceID] = Counter()
         self._consumed: dict[DeviceID, dict[str, int]] = {}
 
@@ -75,8 +81,14 @@ class SharedDevices:
             self._share_counts[device] += 1
             if share.consumed_capacity:
                 amounts = self._consumed.setdefault(device, {})
-                for name, amount in share.consumed_capacity.items():
+                for name, amount in self._consumption(share).items():
                     amounts[name] = amounts.get(name, 0) + amount.nano_value()
+
+    def _consumption(self, share: DeviceRequestAllocationResult) -> Mapping[str, Quantity]:
+        """What a share consumes of each capacity."""
+        if not self._qualifies_names:
+            return share.consumed_capacity
+        return qualified(share.consumed_capacity, share.driver)
 
     def remove(self, shares: Iterable[DeviceRequestAllocationResult]) -> None:
         """Remove a share. A device of which no share consumes anything is no longer on record."""
@@ -88,11 +100,18 @@ class SharedDevices:
             amounts = self._consumed.get(device)
             if amounts is None:
                 continue
-            for name, amount in share.consumed_capacity.items():
+            for name, amount in self._consumption(share).items():
                 if name in amounts:
                     amounts[name] -= amount.nano_value()
             if not any(amounts.values()):
                 del self._consumed[device]
+
+
+def qualified(amounts: Mapping[str, T], driver: str) -> dict[str, T]:
+    """By the whole names: one without a domain is in that of the driver. Where two have one name,
+    that with the domain counts. Upstream: MakeFullyQualifiedName, NewDeviceConsumedCapacity."""
+    named = {f"{driver}/{name}": each for name, each in amounts.items() if "/" not in name}
+    return named | {name: each for name, each in amounts.items() if "/" in name}
 
 
 def device_id(result: DeviceRequestAllocationResult) -> DeviceID:
@@ -169,13 +188,6 @@ class BackingClasses:
         for name in sorted({*old, *new}):
             if old.get(name) != new.get(name):
                 self._hear(old.get(name), new.get(name))
-
-    def assumed(self) -> dict[str, DeviceClass]:
-        """See Checkpointed."""
-        return self._by_resource
-
-    def assume(self, assumed: dict[str, DeviceClass]) -> None:
-        self._by_resource = assumed
 
     def _hear(self, old: DeviceClass | None, new: DeviceClass | None) -> None:
         """Hear of a class that comes, changes or goes. Upstream: updateResourceName2class,
@@ -259,19 +271,6 @@ class PendingAllocation(Struct):
     group: tuple[str, str] | None = None
 
 
-class ClaimMemory(Struct, frozen=True):
-    """The data of a claim store beyond the stored claims.
-
-    deleted: keys of claims; written: those created or changed, in their order
-    allocated, extended: see ClaimStore
-    """
-
-    deleted: tuple[tuple[str, str], ...]
-    written: tuple[ResourceClaim, ...]
-    allocated: tuple[DeviceID, ...]
-    extended: dict[str, tuple[str, str]]
-
-
 class ClaimStore:
     """A service: the current version of every claim. Upstream: claimTracker.
 
@@ -281,8 +280,6 @@ class ClaimStore:
     extended: pod uid → namespace and name of the claim that was made for its extended resources
     """
 
-    assumed_type = ClaimMemory
-
     def __init__(self, handle: Handle) -> None:
         self._stored = handle.cluster.resource_claims
         self._claims = dict(self._stored)
@@ -290,7 +287,9 @@ class ClaimStore:
         self.extended: dict[str, tuple[str, str]] = {}
         self._has_shares = handle.release.enabled("DRAConsumableCapacity")
         self._allocated: set[DeviceID] = set()
-        self.shared = SharedDevices()
+        rules = handle.release.rules
+        self.shared = SharedDevices(rules.qualifies_names)
+        self._refuses_negative = self._has_shares and rules.refuses_negative_capacity
         self.log: list[DeviceID] = []
         self._changes: list[tuple[ResourceClaim, ResourceClaim]] = []
         self._is_changed = False
@@ -308,6 +307,16 @@ class ClaimStore:
 
     def _pending_claims(self) -> Iterator[ResourceClaim]:
         return (pending.claim for pending in self._pending.values())
+
+    def negative_capacity(self) -> str:
+        """Return why what claims consume cannot be told, or "". Upstream: consumedCapacityError."""
+        if not self._refuses_negative or not self.shared:
+            return ""
+        problems = sorted(filter(None, map(_negative_capacity, self._claims.values())))
+        if len(problems) < 2:
+            return "".join(problems)
+        more = len(problems) - 1
+        return f"{problems[0]} (and {more} more claims with invalid consumed capacity)"
 
     def in_use(self, device: DeviceID) -> bool:
         return device in self._allocated or any(
@@ -407,33 +416,6 @@ class ClaimStore:
         self.extended.update(previous.extended)
         self._changes = []
 
-    def assumed(self) -> ClaimMemory:
-        """See Checkpointed."""
-        return ClaimMemory(
-            tuple(key for key in self._stored if key not in self._claims),
-            tuple(
-                claim for key, claim in self._claims.items() if claim is not self._stored.get(key)
-            ),
-            tuple(sorted(self._allocated)),
-            self.extended,
-        )
-
-    def assume(self, assumed: ClaimMemory) -> None:
-        for key in assumed.deleted:
-            self._remove(self._claims.pop(key))
-        for claim in assumed.written:
-            key = claim.namespace, claim.name
-            if key in self._claims:
-                self._remove(self._claims[key])
-            self._claims[key] = claim
-            self._add(claim)
-            self.log += allocated_devices(claim)
-        self._is_changed = bool(assumed.deleted or assumed.written)
-        # Where two claims had one device, and one of them was freed, the device is free.
-        self.log += self._allocated.difference(assumed.allocated)
-        self._allocated = set(assumed.allocated)
-        self.extended.update(assumed.extended)
-
     def current(self) -> Mapping[tuple[str, str], ResourceClaim]:
         """The claims as the API server returns them after what was written here."""
         return dict(self._claims) if self._is_changed else self._stored
@@ -495,6 +477,18 @@ class ClaimStore:
             for result in allocation.devices.results
             if result.share_id is not None and not result.admin_access
         ]
+
+
+def _negative_capacity(claim: ResourceClaim) -> str:
+    allocation = claim.status.allocation
+    for result in allocation.devices.results if allocation is not None else ():
+        for name, amount in sorted(result.consumed_capacity.items(), key=lambda item: item[0]):
+            if amount.sign() < 0:
+                return (
+                    f"claim {claim.key}, device {'/'.join(device_id(result))}: consumed capacity"
+                    f" {quote(name)} must not be negative, got {amount}"
+                )
+    return ""
 
 
 def claim_uid(claim: ResourceClaim) -> str:

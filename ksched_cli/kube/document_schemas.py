@@ -1,8 +1,9 @@
-"""What a document has that its JSON Schema does not allow, worded for whoever wrote the document;
-and small documents of users checked against the JSON Schemas that editors use too.
+"""What a document has that its JSON Schema does not allow, worded for whoever wrote the document.
 
-Configurations, scenarios, expectations, sweeps, autoscalers, timelines, project files and the args
-of plugins are all worded here.
+The types of files (file_parts.py) refuse what is not valid; the JSON Schemas that are made from
+them, which editors use too, find every problem and its place then. Configurations, scenarios,
+expectations, sweeps, autoscalers, timelines, project files and the args of plugins are all worded
+here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The extension points, which configuration, registry and runtime all read.
 
-The last three are those of later minors (kube.versions, Rules.absent_points); pod groups are placed
+The last four are those of later minors (kube.versions, Rules.absent_points); pod groups are placed
 there.
 
 Upstream: pkg/scheduler/framework/interface.go (the plugin interfaces) and
@@ -10,7 +10,12 @@ pkg/scheduler/framework/runtime/framework.go (getExtensionPoints, whose order th
 from __future__ import annotations
 
 # Where pod groups are placed, behind a feature gate.
-POD_GROUP_POINTS = ("placementGenerate", "placementScore", "podGroupPostFilter")
+POD_GROUP_POINTS = (
+    "placementGenerate",
+    "placementScore",
+    "placementFeasible",
+    "podGroupPostFilter",
+)
 
 # As in a configuration.
 POINT_KEYS: tuple[str, ...] = (

@@ -74,9 +74,14 @@ def _is_single(path: str) -> bool:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    """YAML and JSON files, by name; files and folders whose name begins with a dot are left out."""
+    """YAML and JSON files, by name. Left out are files and folders whose name begins with a dot,
+    and pipes and devices, which may never end."""
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if name.lower().endswith(SUFFIXES) and not name.startswith("."):
-                yield os.path.join(parent, name)
+            path = os.path.join(parent, name)
+            is_hidden = name.startswith(".")
+            # A link that leads nowhere is named in the error of whoever opens it.
+            is_special = os.path.exists(path) and not os.path.isfile(path)
+            if name.lower().endswith(SUFFIXES) and not (is_hidden or is_special):
+                yield path

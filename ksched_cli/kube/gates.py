@@ -37,10 +37,12 @@ INVISIBLE: frozenset[str] = frozenset(
         "ComponentFlagz",
         "ComponentStatusz",
         "CoordinatedLeaderElection",
+        "ManagedFieldsOptOutClient",
         "NominatedNodeNameForExpectation",
         "SchedulerAsyncAPICalls",
         "SchedulerAsyncPreemption",
         "SchedulerPopFromBackoffQ",
+        "SchedulerPreQueueingHints",
         "SchedulerQueueingHints",
     }
 )
@@ -58,10 +60,23 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
     "1.37": frozenset(
         {
             "CompositePodGroup",
+            "DRADerivedAttributes",
+            "DRADeviceCompatibilityGroups",
             "DRAFractionalCapacityRange",
+            "DRAOptionalNodeOperations",
             "GenericWorkload",
+            "InterPodAffinityHostnameFastPath",
             "PodGroupPreemptionPolicy",
             "TopologyAwareWorkloadScheduling",
+        }
+    ),
+    "1.38": frozenset(
+        {
+            "DRADerivedAttributes",
+            "DRADeviceCompatibilityGroups",
+            "DRAFractionalCapacityRange",
+            "DRAOptionalNodeOperations",
+            "InterPodAffinityHostnameFastPath",
         }
     ),
 }
@@ -69,6 +84,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
 # Pods are scheduled in groups, and groups in groups, of which these objects tell.
 POD_GROUP_GATE = "GenericWorkload"
 COMPOSITE_GATE = "CompositePodGroup"
+PLACEMENT_GATE = "TopologyAwareWorkloadScheduling"
 POD_GROUP = "PodGroup.scheduling.k8s.io"
 COMPOSITE_POD_GROUP = "CompositePodGroup.scheduling.k8s.io"
 POD_GROUP_KINDS: frozenset[str] = frozenset({POD_GROUP, COMPOSITE_POD_GROUP})

@@ -92,6 +92,17 @@ class Quantity:
             return _divide_away(self.unscaled, -shift)
         return _multiply_int64(self.unscaled, shift)
 
+    def saturated_value(self, scale: int) -> int:
+        """As scaled_value, but the nearest int64 on overflow. Upstream: AsScaledInt64 from 1.38."""
+        shift = self.scale - scale
+        if shift < 0:
+            amount = _divide_away(self.unscaled, -shift)
+        elif shift > _INT64_DIGITS and self.unscaled:
+            amount = self.sign() * (MAX_INT64 + 1)
+        else:
+            amount = self.unscaled * _power_of_ten(shift)
+        return min(max(amount, MIN_INT64), MAX_INT64)
+
     def nano_value(self) -> int:
         """Billionths, exactly: nothing is smaller, and Python's integers do not overflow."""
         return _unscaled_at(self, NANO)

@@ -32,11 +32,13 @@ _NAMED = re.compile(r"v?(\d+\.\d+)(?:\.(\d{1,4}))?")
 _COMPATIBLE = re.compile(r"(?:kube=)?v?(\d+)\.(\d+)(?:\.0)?")
 # --min-compatibility-version goes back so many minors, and not beyond 1.31.
 _COMPATIBLE_MINORS, _FIRST_COMPATIBLE = 3, 31
-# The newest patch release of each minor, oldest minor first; later ones are decided as that. The
-# last minor is the newest that ksched knows, and the default everywhere.
-_LAST_PATCH = {"1.34": 10, "1.35": 8, "1.36": 4, "1.37": 2}
+# The newest patch release of each minor, oldest minor first; later ones are decided as that.
+_LAST_PATCH = {"1.34": 10, "1.35": 8, "1.36": 4, "1.37": 2, "1.38": 0}
 MINORS = tuple(_LAST_PATCH)
-NEWEST = MINORS[-1]
+# The last minor where it is decided as a pre-release of it, else "".
+PREVIEW = "1.38"
+# The newest minor that is released, and the default everywhere.
+NEWEST = max((minor for minor in MINORS if minor != PREVIEW), key=MINORS.index)
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
@@ -47,7 +49,6 @@ class Rules:
     absent_fields:  "GO TYPE.KEY" of configuration fields that come later
     absent_plugins: in-tree plugins that come later
     absent_points:  keys of extension points that come later
-    scheme:         the name of the configuration's scheme in decoding errors
     checks_gate_dependencies: a gate that is on needs those it depends on
     has_compatibility_version: kube-scheduler has --min-compatibility-version
     names_taint:    TaintToleration's message has the taint
@@ -133,6 +134,36 @@ class Rules:
         and the API v1beta1; else their pods are queued one by one
     sums_whole_pods: a pod's requests while it is resized are the most of three sums over its
         containers; else the sum of each container's most
+    scores_pod_requests: NodeResourcesFit scores what a pod requests as a whole; else it sums what
+        the containers request there
+    saturates_sums: sums of requests end at the largest int64, and scores are exact; else they wrap
+    empty_selector_spreads: a spread constraint with an empty selector counts all pods of the
+        namespace; else none
+    empty_selector_protects: a disruption budget with an empty selector covers all pods of its
+        namespace, and budgets cover pods without labels; else neither
+    ranks_victims_by_uid: of victims of one priority and start, or without one, the smaller UID is
+        more important
+    allows_no_victims: a node that needs no victim is rejected, or left to extenders that may name
+        some; else it is an error
+    compares_exact_capacity: storage capacity is compared exactly; else in whole bytes
+    checks_group_points: plugins that are gone are refused at the points of pod groups too
+    merges_placements: several plugins may generate placements; else one
+    tells_feasible_placements: GangScheduling extends PlacementFeasible, not Permit, and
+        DefaultPreemption extends Reserve
+    asks_for_security_profiles: pods with certificates of ML-DSA keys, or with a seccomp profile of
+        type OCI, need a node that declares the feature
+    qualifies_names: names of capacities and attributes without a domain are in that of the driver,
+        so that NAME and DRIVER/NAME are one; texts have the whole name. Else they are two
+    refuses_negative_capacity: requests for negative capacity are errors even where a policy rounds
+        them up, and so are claims that consume negative capacity
+    keeps_shares_of_former: a device that may no longer be shared is in use while a share of it is
+    rejects_unusable_pools: a request for all devices rejects a node with an incomplete or invalid
+        pool; else that is an error
+    knows_derived_attributes: claims with derived attributes are errors where the gate is off;
+        else that is not looked at. Claims with devices that skip operations on the node need a node
+        that declares DRAOptionalNodeOperations
+    reads_attributes_lazily: an attribute without a value that can be read fails the selectors and
+        constraints that read it; else every selector. Constraints compare versions, not their texts
     """
 
     def __init__(self, minor: int = 0, patch: int = 0) -> None:  # noqa: PLR0915  # a line per rule
@@ -143,9 +174,6 @@ class Rules:
         self.absent_fields = _later(_CONFIGURATION_FIELDS, minor)
         self.absent_plugins = _later(_PLUGINS, minor)
         self.absent_points = _later(_POINTS, minor)
-        self.scheme = "pkg/runtime/scheme.go:111"
-        if minor < 35:
-            self.scheme = "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29"
         self.checks_gate_dependencies = minor >= 35
         self.has_compatibility_version = minor >= 35
         self.names_taint = release < (34, 2)
@@ -204,6 +232,23 @@ class Rules:
         self.nominates_gated_pods = minor >= 37
         self.queues_groups = minor >= 37
         self.sums_whole_pods = minor >= 37
+        self.scores_pod_requests = minor >= 38
+        self.saturates_sums = minor >= 38
+        self.empty_selector_spreads = minor >= 38
+        self.empty_selector_protects = minor >= 38
+        self.ranks_victims_by_uid = minor >= 38
+        self.allows_no_victims = minor >= 38
+        self.compares_exact_capacity = minor >= 38
+        self.checks_group_points = minor >= 38
+        self.merges_placements = minor >= 38
+        self.tells_feasible_placements = minor >= 38
+        self.asks_for_security_profiles = minor >= 38
+        self.qualifies_names = minor >= 38
+        self.refuses_negative_capacity = minor >= 38
+        self.keeps_shares_of_former = minor >= 38
+        self.rejects_unusable_pools = minor >= 38
+        self.reads_attributes_lazily = minor >= 38
+        self.knows_derived_attributes = minor >= 37
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and vars(self) == vars(other)
@@ -215,6 +260,9 @@ _CONFIGURATION_FIELDS = {
     "v1.Plugins.placementGenerate": 36,
     "v1.Plugins.placementScore": 36,
     "v1.Plugins.podGroupPostFilter": 37,
+    "v1.Plugins.placementFeasible": 38,
+    "v1.KubeSchedulerProfile.percentageOfPlacementsToScore": 38,
+    "v1.KubeSchedulerConfiguration.percentageOfPlacementsToScore": 38,
 }
 _PLUGINS = {
     "GangScheduling": 35,
@@ -223,7 +271,12 @@ _PLUGINS = {
     "PodGroupPodsCount": 36,
     "DeferredPodScheduling": 37,
 }
-_POINTS = {"placementGenerate": 36, "placementScore": 36, "podGroupPostFilter": 37}
+_POINTS = {
+    "placementGenerate": 36,
+    "placementScore": 36,
+    "podGroupPostFilter": 37,
+    "placementFeasible": 38,
+}
 
 
 def _later(first: Mapping[str, int], minor: int) -> frozenset[str]:
@@ -260,9 +313,9 @@ class Release:
     """The rules of one Kubernetes release.
 
     minor:    as "1.36"
-    version:  of the release that decides, as "v1.36.3"
+    version:  of the release that decides, as "v1.36.3"; of a preview as "v1.38.0-beta.0"
     gates:    every feature gate that this minor knows → whether it is on
-    inferred: where the release comes from, "" where the user named it
+    inferred: where the release comes from, "" where the user named it; of a preview, that it is one
     unknown:  what it was inferred from, where the minor of that is not known
     """
 
@@ -298,7 +351,7 @@ def release_of(
     Raises UsageError for a minor that ksched does not know, for gates and versions that
     kube-scheduler refuses, and for gates that ksched does not follow.
     """
-    match = _NAMED.fullmatch(named)
+    match = _NAMED.fullmatch(PREVIEW if _is_preview(named) else named)
     if match is None or match[1] not in MINORS:
         raise UsageError(
             f"--kubernetes-version takes {', '.join(MINORS)}, or a patch release such as"
@@ -307,6 +360,9 @@ def release_of(
     minor, (version, patch, rules) = match[1], _patch(match[1], match[2])
     if not inferred and match[2] and int(match[2]) > patch:
         inferred = f"the newest of {minor} that ksched knows"
+    if minor == PREVIEW:
+        preview = f"{_stage(version)}, and the release may decide otherwise"
+        inferred = "; ".join(filter(None, (inferred, preview)))
     settings = _parsed(feature_gates)
     # Without the option it is the minor before, whose schedulers may be beside.
     is_own = bool(compatibility) and _compatible_minor(compatibility, minor, rules) == minor
@@ -317,11 +373,28 @@ def release_of(
     return Release(minor, version, enabled, rules, inferred, unknown)
 
 
+def _stage(version: str) -> str:
+    """ "v1.38.0-beta.0" → "a beta" """
+    stages = {"alpha": "an alpha", "beta": "a beta", "rc": "a release candidate"}
+    return stages[version.partition("-")[2].partition(".")[0]]
+
+
+def _is_preview(named: str) -> bool:
+    """Whether this is the pre-release itself, as "1.38.0-beta.0"."""
+    return (
+        bool(PREVIEW)
+        and "-" in named
+        and f"v{named.removeprefix('v')}" == _data(PREVIEW)["version"]
+    )
+
+
 def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
     """The version, the number and the rules of the nearest patch release."""
     version: str = _data(minor)["version"]
     patch = min(int(number or version.rpartition(".")[2]), _LAST_PATCH[minor])
-    return f"v{minor}.{patch}", patch, Rules(int(minor.removeprefix("1.")), patch)
+    if minor != PREVIEW:
+        version = f"v{minor}.{patch}"
+    return version, patch, Rules(int(minor.removeprefix("1.")), patch)
 
 
 def _compatible_minor(text: str, minor: str, rules: Rules) -> str:
@@ -364,7 +437,7 @@ def inferred_release(
     kubelets: Iterable[str], feature_gates: str = "", compatibility: str = "", *, server: str = ""
 ) -> Release:
     """The release nearest to that of the cluster's API server, else to the newest of the nodes'
-    kubelets, else the newest minor that ksched knows.
+    kubelets, else the newest released minor that ksched knows.
 
     server: "" where it is not known
     Raises UsageError for feature gates and compatibility, see release_of."""
@@ -378,7 +451,7 @@ def inferred_release(
     elif minor in MINORS:
         named, inferred = _number(newest), f"{subject} is {newest}"
     else:
-        named = MINORS[0] if _numbers(minor) < _numbers(MINORS[0]) else NEWEST
+        named = MINORS[0] if _numbers(minor) < _numbers(MINORS[0]) else MINORS[-1]
         inferred, unknown = f"nearest to {newest}, {subject}", f"{subject} is {newest}"
     return release_of(named, feature_gates, inferred, unknown, compatibility=compatibility)
 
@@ -395,8 +468,8 @@ def unknown_minor_warning(release: Release) -> str:
     if not release.unknown:
         return ""
     return (
-        f"{release.unknown}, but ksched knows only Kubernetes {MINORS[0]} to {NEWEST}: the rules"
-        f" of {release.minor} apply"
+        f"{release.unknown}, but ksched knows only Kubernetes {MINORS[0]} to {MINORS[-1]}: "
+        f"the rules of {release.minor} apply"
     )
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import logging
 import os
 import re
+import subprocess  # nosec B404  # bounds the programs that the Kubernetes client starts
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -24,6 +26,7 @@ from msgspec import Struct
 
 from ksched_cli.errors import KschedError
 from ksched_cli.kube.int64 import parse_int64
+from ksched_cli.kube.small_files import read_small_file
 
 if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
@@ -68,6 +71,8 @@ class StatusError(ClusterError):
 # An API server that answers sends the first byte of a page of objects within seconds.
 _CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
+# A program for credentials may ask a person to log in: kubelogin waits as long for that.
+PROGRAM_SECONDS = 180.0
 # How often a request is sent again after an answer that may pass (429, 5xx) or a connection that
 # was closed before the answer was complete, and how long before: twice as long each time.
 RETRIES = 3
@@ -82,7 +87,7 @@ _CHUNK = 65_536
 _MAX_ERROR = 100_000
 # What urllib3's messages begin with.
 _CONNECTION = re.compile(
-    r"^(<[^>]*>|HTTPS?Connection(Pool)?\([^)]*\)): (Failed to [^:]*: )?(\[Errno -?\d+\] )?"
+    r"^(None|<[^>]*>|HTTPS?Connection(Pool)?\([^)]*\)): (Failed to [^:]*: )?(\[Errno -?\d+\] )?"
 )
 _UNAUTHORIZED = 401
 
@@ -334,8 +339,10 @@ def _of_context(kubeconfig: _Kubeconfig, context: str) -> ApiServer:
     if name not in kubeconfig.contexts:
         raise KubeconfigError(f'{shown}: no context "{name}"; there are: {names}')
     configuration = Configuration()
+    _bound_programs()
     with _logged_errors() as errors:
         try:
+            _check_token_file(kubeconfig, name)
             config.load_kube_config(kubeconfig.path, name, configuration)
         except Exception as error:  # as above
             errors.append(_flattened(error))
@@ -343,6 +350,40 @@ def _of_context(kubeconfig: _Kubeconfig, context: str) -> ApiServer:
         raise KubeconfigError(f"{shown}: context {name} cannot be used: {'; '.join(errors)}")
     namespace = str(kubeconfig.contexts[name].get("namespace") or "default")
     return ApiServer(configuration, Identity(f"context {name} of {shown}", namespace))
+
+
+def _check_token_file(kubeconfig: _Kubeconfig, context: str) -> None:
+    """Raises OSError for a file of a token that is a pipe or has no end, which the library would
+    read; it looks itself whether certificates and keys are regular files."""
+    from kubernetes.config.kube_config import KubeConfigMerger
+
+    users = KubeConfigMerger(kubeconfig.path).config["users"]
+    user = users.get_with_name(kubeconfig.contexts[context].get("user"), safe=True)
+    stated = user.value.get("user") if user is not None else None
+    if isinstance(stated, dict) and stated.get("tokenFile") and "token" not in stated:
+        read_small_file(os.path.join(os.path.dirname(user.path or ""), stated["tokenFile"]))
+
+
+class _BoundedProgram(subprocess.Popen[str]):
+    """A program for credentials, which must end in time."""
+
+    def communicate(self, input: str | None = None, timeout: float | None = None) -> Any:
+        try:
+            return super().communicate(input, timeout or PROGRAM_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self.wait()
+            message = f"its program for credentials took longer than {PROGRAM_SECONDS:g} s"
+            raise TimeoutError(f"{message}, and was ended") from None
+
+
+def _bound_programs() -> None:
+    """The library waits for ever for the programs that it starts, and has no option for it."""
+    from kubernetes.config import exec_provider, kube_config
+
+    bounded = SimpleNamespace(PIPE=subprocess.PIPE, Popen=_BoundedProgram)
+    for module in (exec_provider, kube_config):
+        vars(module)["subprocess"] = bounded
 
 
 def _in_cluster(missing: str) -> ApiServer:

@@ -179,6 +179,7 @@ def read_list(
     """
     path, remaining = resource.path(namespace), _PAGED_TRIES
     query, items, version = {**parameters, "limit": str(PAGE)}, list[bytes](), ""
+    tokens = set[str]()
     while True:
         try:
             body = server.get(path, query, f"objects of kind {resource.kind}")
@@ -188,15 +189,23 @@ def read_list(
             remaining -= 1
             limit = {"limit": str(PAGE)} if remaining else {}
             query, items, version = {**parameters, **limit}, [], ""
+            tokens.clear()
             continue
         page = _decoded(body, _Page, _not_a_list(resource))
         version = version or page.metadata.resource_version
         items += [convert(item) for item in page.items or ()]
         if on_items is not None:
             on_items(len(items))
-        if not page.metadata.continue_:
+        token = page.metadata.continue_
+        if not token:
             return ObjectList(resource, namespace, items, version)
-        query["continue"] = page.metadata.continue_
+        if token in tokens:
+            raise ClusterError(
+                f"the list of {resource.plural} has no end: the API server at {server.url} repeats "
+                "a continue token"
+            )
+        tokens.add(token)
+        query["continue"] = token
 
 
 def read_revision(server: ApiServer, resource: Resource, parameters: Mapping[str, str]) -> str:

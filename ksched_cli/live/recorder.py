@@ -29,7 +29,14 @@ from ksched_cli.live.client import ApiServer, ClusterError, StatusError
 from ksched_cli.live.lists import ABSENT, FORBIDDEN, ObjectList, Resource, read_revision
 from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, trimmed_object
 from ksched_cli.live.snapshot_file import RecordingFile
-from ksched_cli.live.watch import Notice, Reconnection, WatchedChange, WatchEnded, Watches
+from ksched_cli.live.watch import (
+    Notice,
+    Reconnection,
+    WatchedChange,
+    WatchEnded,
+    Watches,
+    WatchProblem,
+)
 from ksched_cli.plugins.volume_binding.binder import SELECTED_NODE
 from ksched_cli.plugins.volumes import WAIT_FOR_FIRST_CONSUMER
 
@@ -333,6 +340,7 @@ class Recorder:
     _newest: int = 0
     _evictions_since: str = ""
     _evictions_until: int = 0
+    _warned: set[str] = field(default_factory=set)
     _watches: Watches = field(init=False)
     # By resource: the revision of the list that a part begins with.
     _since: dict[Resource, int] = field(default_factory=dict)
@@ -380,7 +388,7 @@ class Recorder:
         reader = ClusterReader(self.server, reads=self.reads, namespace=self.namespace)
         lists = list(reader.lists())
         at = time.time()
-        objects = [self._redacted([plain_json(item) for item in each.items]) for each in lists]
+        objects = [self._redacted(_named(each)) for each in lists]
         if self.parts:
             self._write_held(None)
             for each, plain in zip(lists, objects, strict=True):
@@ -446,6 +454,11 @@ class Recorder:
         """Raises ClusterError where nothing can be recorded without a watch that has ended."""
         if isinstance(notice, WatchEnded):
             self.warn(notice.line())
+            return
+        if isinstance(notice, WatchProblem):
+            if notice.line not in self._warned:
+                self._warned.add(notice.line)
+                self.warn(f"{notice.line}; its objects are listed anew")
             return
         number = self._newest  # of a watch that goes on, after what came before
         if isinstance(notice, WatchedChange):
@@ -537,6 +550,17 @@ class Recorder:
             )
             while True:
                 self._hold(self._notices.get_nowait())
+
+
+def _named(objects: ObjectList) -> list[Plain]:
+    """The objects of a list. Raises ClusterError where one has no name."""
+    plain = [plain_json(item) for item in objects.items]
+    for obj in plain:
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict) or not metadata.get("name"):
+            plural = objects.resource.plural
+            raise ClusterError(f"the list of {plural} has an object without a name")
+    return plain
 
 
 def _revision(obj: Plain) -> int:

@@ -11,6 +11,7 @@ replayed by itself.
 
 from __future__ import annotations
 
+import glob
 import gzip
 import os
 import tempfile
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from errno import EACCES
-from fcntl import F_GETFL, fcntl
+from fcntl import F_GETFL, LOCK_EX, LOCK_NB, fcntl, flock
 from itertools import count
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -33,6 +34,7 @@ SUFFIXES = (".json", ".json.gz")
 _GZIP_SUFFIX = ".gz"
 # A dump of 25,000 objects: a third of the time of gzip's default 9, and 3 % larger.
 _GZIP_LEVEL = 6
+_ASIDE = ".ksched"
 _PRIVATE = 0o600
 _DESCRIPTORS = "/dev/fd"
 
@@ -73,6 +75,7 @@ def written_aside(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
     before = _status(path)
     in_place = _opened_in_place(path, before)
     descriptor, name = _create_beside(path) if in_place is None else (in_place, "")
+    held = os.dup(descriptor)  # keeps the lock until the file has its name
     with writes(path):
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -89,6 +92,7 @@ def written_aside(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
         finally:
             if name:
                 Path(name).unlink(missing_ok=True)
+            os.close(held)
 
 
 @contextmanager
@@ -140,11 +144,23 @@ def _opened_in_place(path: str, status: os.stat_result | None) -> int | None:
 
 
 def _create_beside(path: str) -> tuple[int, str]:
-    """An empty file in the folder of the file that the path leads to: its descriptor and name.
-    Raises UsageError."""
+    """An empty file in the folder of the file that the path leads to, locked: its descriptor and
+    name. Those that a killed ksched left there, which nobody locks, are removed. Raises
+    UsageError."""
     target = Path(os.path.realpath(path))
+    prefix = f".{target.name}."
     with writes(path):
-        return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        for left in target.parent.glob(f"{glob.escape(prefix)}????????{_ASIDE}"):
+            with suppress(OSError), left.open("rb") as file:
+                flock(file, LOCK_EX | LOCK_NB)
+                left.unlink()
+        while True:
+            descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=_ASIDE, dir=target.parent)
+            with suppress(OSError):  # a file system without locks
+                flock(descriptor, LOCK_EX)
+            if os.path.exists(name):  # else another ksched took it for one that was left
+                return descriptor, name
+            os.close(descriptor)
 
 
 def _take_over(name: str, before: os.stat_result | None, private: bool) -> None:

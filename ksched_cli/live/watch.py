@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
+from time import monotonic
 from types import MappingProxyType
 
 import msgspec
@@ -33,9 +34,13 @@ SILENT_SECONDS = 180.0
 # Watches without bookmarks, which end before they seem to hang: the API server keeps no cache of
 # these. Upstream: k8s.io/kubernetes/pkg/kubeapiserver/default_storage_factory_builder.go.
 UNCACHED = frozenset(("Event",))
-# Before a lost connection is tried again: twice as long each time.
-LEAST_BACKOFF_SECONDS = 0.5
+# Before a lost connection is tried again, objects are listed anew, or a watch that ended at once
+# begins again: twice as long each time, and up to twice that at random, so that clients do not come
+# together. Upstream: defaultBackoffInit, Max, Reset and Jitter, VeryShortWatchError.
+LEAST_BACKOFF_SECONDS = 0.8
 MOST_BACKOFF_SECONDS = 30.0
+BACKOFF_RESET_SECONDS = 120.0
+SHORT_SECONDS = 1.0
 
 
 class WatchedChange(Struct, frozen=True):
@@ -76,15 +81,33 @@ class WatchEnded(Struct, frozen=True):
         return f"{self.resource.kind} is not watched any more: {self.error}"
 
 
-Notice = WatchedChange | Reconnection | WatchEnded
+class WatchProblem(Struct, frozen=True):
+    """A watch reports what cannot be used; all objects are listed anew. line: of warning"""
+
+    at: float
+    resource: Resource
+    line: str
+
+
+Notice = WatchedChange | Reconnection | WatchEnded | WatchProblem
+
+
+class _UnusableError(ClusterError):
+    """What the API server reports is no change of an object of the resource."""
 
 
 class _Meta(Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
     resource_version: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
 
 
 class _Object(Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: dict[str, Raw] | None = None
+    status: dict[str, Raw] | str | None = None
     code: int = 0
     message: str = ""
 
@@ -116,30 +139,42 @@ class Watcher:
     convert: Callable[[Resource, Raw], bytes]
     _heard: float = 0.0
     _backoff: float = 0.0
+    _paused: float = 0.0
 
     def run(self) -> None:
         """In a thread of its own."""
         self._heard, self._backoff = time.time(), LEAST_BACKOFF_SECONDS
+        self._paused = monotonic()
         is_lost = is_expired = False
         while not self.ends.is_set():
             try:
                 if is_expired:
                     self._begin_again(is_lost)
                     is_lost = is_expired = False
-                self._watch(is_lost)
+                is_short = self._watch(is_lost)
                 is_lost = False
+                if is_short:
+                    self._pause()
                 continue  # the API server ends watches in due time
+            except _UnusableError as error:
+                self._notify(WatchProblem(time.time(), self.resource, str(error)))
+                is_expired = True
             except ClusterError as error:
                 status = error.status if isinstance(error, StatusError) else 0
-                if status == GONE:  # the API server has forgotten the revision
-                    is_expired = True
-                    continue
                 if status in (FORBIDDEN, ABSENT) or isinstance(error, UnauthorizedError):
                     self._notify(WatchEnded(time.time(), self.resource, error))
                     return
-            is_lost = True
-            self.ends.wait(self._backoff)
-            self._backoff = min(2 * self._backoff, MOST_BACKOFF_SECONDS)
+                # Else the API server has forgotten the revision.
+                is_expired, is_lost = is_expired or status == GONE, is_lost or status != GONE
+            self._pause()
+
+    def _pause(self) -> None:
+        now = monotonic()
+        if now - self._paused > BACKOFF_RESET_SECONDS:
+            self._backoff = LEAST_BACKOFF_SECONDS
+        self._paused = now
+        self.ends.wait(self._backoff * (1 + random.random()))  # nosec B311  # spreads clients
+        self._backoff = min(2 * self._backoff, MOST_BACKOFF_SECONDS)
 
     def _begin_again(self, is_lost: bool) -> None:
         since, resource = self._heard, self.resource
@@ -150,11 +185,19 @@ class Watcher:
             lambda item: self.convert(resource, item),
             parameters=self.parameters,
         )
+        for item in objects.items:
+            try:
+                described = _object.decode(item)
+            except msgspec.ValidationError as error:
+                problem = f"the list of {resource.plural} has a malformed object: {error}"
+                raise _UnusableError(problem) from None
+            self._check(described, f"the list of {resource.plural} has")
         self.version, self._heard = objects.resource_version, time.time()
         self._notify(Reconnection(self._heard, since, resource, self.namespace, objects, is_lost))
 
-    def _watch(self, is_lost: bool) -> None:
-        """Until the API server ends it. Raises ClusterError."""
+    def _watch(self, is_lost: bool) -> bool:
+        """Until the API server ends it. Returns whether it did so at once, without a word. Raises
+        ClusterError."""
         spread = random.randrange(WATCH_SECONDS)  # nosec B311  # so that not all end at once
         seconds = WATCH_SECONDS + spread
         if self.resource.kind in UNCACHED:
@@ -167,19 +210,23 @@ class Watcher:
             "timeoutSeconds": str(seconds),
         }
         path = self.resource.path(self.namespace)
+        begin, is_silent = monotonic(), True
         with self.server.stream(path, parameters, SILENT_SECONDS) as lines:
             if is_lost:
                 now, since = time.time(), self._heard
                 self._notify(Reconnection(now, since, self.resource, self.namespace, None, True))
-            self._heard, self._backoff = time.time(), LEAST_BACKOFF_SECONDS
+            self._heard = time.time()
             for line in lines:
-                self._heard = time.time()
+                self._heard, is_silent = time.time(), False
                 self._take(line)
+        return is_silent and monotonic() - begin < SHORT_SECONDS
 
     def _take(self, line: bytes) -> None:
         try:
             event = _event.decode(line)
             described = _object.decode(event.object)
+        except msgspec.ValidationError as error:
+            raise _UnusableError(f"{self._reporter} a malformed event: {error}") from None
         except UNREADABLE as error:
             raise ClusterError(f"the watch of {self.resource.plural} breaks: {error}") from None
         if event.type == "ERROR":
@@ -189,9 +236,23 @@ class Watcher:
             raise ClusterError(f"the watch of {self.resource.plural} ends: {described.message}")
         version = described.metadata.resource_version
         if event.type != "BOOKMARK":
+            if event.type not in ("ADDED", "MODIFIED", "DELETED"):
+                raise _UnusableError(f"{self._reporter} an event of type {event.type[:20]!r}")
+            self._check(described, f"{self._reporter} {event.type} of")
             change = WatchedChange(self._heard, event.type, self.resource, event.object, version)
             self._notify(change)
         self.version = version or self.version
+
+    @property
+    def _reporter(self) -> str:
+        return f"the watch of {self.resource.plural} reports"
+
+    def _check(self, described: _Object, reporter: str) -> None:
+        """Raises _UnusableError for an object that has no name. reporter: who reports it"""
+        metadata = described.metadata
+        if not metadata.name or (self.resource.namespaced and not metadata.namespace):
+            missing = "namespace" if metadata.name else "name"
+            raise _UnusableError(f"{reporter} an object without a {missing}")
 
     def _notify(self, notice: Notice) -> None:
         if not self.ends.is_set():

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ksched_cli.framework.registry import PluginEntry, Registry
-from ksched_cli.kube.gates import POD_GROUP_GATE, group_kinds
+from ksched_cli.kube.gates import PLACEMENT_GATE, POD_GROUP_GATE, group_kinds
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.plugins.args import ARGS_OF, STORAGE_CAPACITY_SCORING
 
@@ -67,8 +67,10 @@ def _gated(entry: PluginEntry, release: Release) -> PluginEntry:
     """The plugin is named in any case, and on by default with its gate."""
     gate = _GATES.get(entry.name, entry.name)
     if entry.name == "GangScheduling":
+        points = {"placementFeasible"} if release.rules.tells_feasible_placements else {"permit"}
         if release.rules.reserves_gangs:
-            entry = replace(entry, points=entry.points | {"reserve"})
+            points.add("reserve")
+        entry = replace(entry, points=entry.points | points)
         if release.rules.queues_groups:
             gate = POD_GROUP_GATE
     return replace(entry, enabled_by_default=release.enabled(gate))
@@ -76,8 +78,8 @@ def _gated(entry: PluginEntry, release: Release) -> PluginEntry:
 
 # Where a plugin and the feature gate that enables it have different names.
 _GATES = {
-    "TopologyPlacementGenerator": "TopologyAwareWorkloadScheduling",
-    "PodGroupPodsCount": "TopologyAwareWorkloadScheduling",
+    "TopologyPlacementGenerator": PLACEMENT_GATE,
+    "PodGroupPodsCount": PLACEMENT_GATE,
     "DeferredPodScheduling": "InPlacePodVerticalScalingSchedulerPreemption",
 }
 
@@ -119,7 +121,14 @@ def _dynamic_resources(entry: PluginEntry, release: Release) -> PluginEntry:
 
 
 def _default_preemption(entry: PluginEntry, release: Release) -> PluginEntry:
-    return _with_points(entry, release, "podGroupPostFilter")
+    entry = _with_points(entry, release, "podGroupPostFilter")
+    if not release.rules.tells_feasible_placements:
+        return entry
+    entry = replace(
+        _with_class(entry, "ReservingPreemption"),
+        is_off_at_reserve=not release.enabled(POD_GROUP_GATE),
+    )
+    return _with_points(entry, release, "reserve")
 
 
 _VARIANTS: dict[str, Callable[[PluginEntry, Release], PluginEntry]] = {
@@ -181,7 +190,7 @@ IN_TREE: tuple[PluginEntry, ...] = (
 # The plugins of later minors, in the order in which their default lists append them.
 _LATER: tuple[PluginEntry, ...] = (
     _plugin("NodeDeclaredFeatures", "node_declared_features", "preFilter filter"),
-    _plugin("GangScheduling", "gang_scheduling", "preEnqueue permit"),
+    _plugin("GangScheduling", "gang_scheduling", "preEnqueue"),
     _plugin("TopologyPlacementGenerator", "gang_scheduling", "placementGenerate"),
     _plugin("PodGroupPodsCount", "gang_scheduling", "placementScore", 1),
 )

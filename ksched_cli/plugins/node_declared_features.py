@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksched_cli.cluster.objects import Volume
+from ksched_cli.cluster.objects.pod import SecurityContext
+from ksched_cli.cluster.objects.volumes import ProjectedVolume
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
@@ -22,13 +25,18 @@ from ksched_cli.framework.interface import Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.helper import FilteringPlugin, Fragments, PreFiltered
 
+EMPTY = ProjectedVolume()
 REASON = Status.unresolvable("node(s) didn't match Pod's required features")
 RESTART_ALL = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES = "UserNamespacesHostNetworkSupport"
 MOUNT_OPTIONS = "VolumeBindMountOptions"
-# Every feature that a node may declare, sorted; only three of them are asked for when pods come.
+MLDSA = "PodCertificateMLDSA"
+MLDSA_KEYS = frozenset({"MLDSA44", "MLDSA65", "MLDSA87"})
+OCI_PROFILE = "SecurityProfileOCI"
+# Every feature that a node may declare, sorted; not all of them are asked for when pods come.
 REGISTERED = (
     "DRANodeAllocatableResources",
     "DRAOptionalNodeOperations",
@@ -36,7 +44,9 @@ REGISTERED = (
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
     "InPlacePodVerticalScalingMemoryBackedVolumes",
+    MLDSA,
     RESTART_ALL,
+    OCI_PROFILE,
     USER_NAMESPACES,
     MOUNT_OPTIONS,
 )
@@ -48,7 +58,7 @@ class NodeDeclaredFeatures(FilteringPlugin):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self._enabled = handle.release.enabled(self.name)
-        self._required = partial(required_features, mounts=handle.release.rules.needs_mount_options)
+        self._required = partial(required_features, rules=handle.release.rules)
         self._lacking: dict[frozenset[str], NDArray[np.bool_]] = {}
 
     def cache_key(self, pod: PodInfo) -> Hashable:
@@ -89,19 +99,37 @@ def _lacking(snapshot: Snapshot, required: frozenset[str]) -> NDArray[np.bool_]:
     return np.array([not required <= features for features in declared], dtype=np.bool_)
 
 
-def required_features(pod: PodInfo, mounts: bool) -> frozenset[str]:
-    """InferForPodScheduling. mounts: volumes may be mounted with options"""
+def required_features(pod: PodInfo, rules: Rules) -> frozenset[str]:
+    """InferForPodScheduling."""
     spec = pod.spec
     required = set()
     containers = (*spec.containers, *spec.init_containers)
-    rules = (rule for container in containers for rule in container.restart_policy_rules)
-    if any(rule.action == "RestartAllContainers" for rule in rules):
+    restarts = (rule for container in containers for rule in container.restart_policy_rules)
+    if any(rule.action == "RestartAllContainers" for rule in restarts):
         required.add(RESTART_ALL)
     if spec.host_network and spec.host_users is False:
         required.add(USER_NAMESPACES)
-    if mounts and any(mount.bind_mount_options for c in containers for mount in c.volume_mounts):
+    if rules.needs_mount_options and any(
+        mount.bind_mount_options for c in containers for mount in c.volume_mounts
+    ):
         required.add(MOUNT_OPTIONS)
+    if rules.asks_for_security_profiles:
+        if any(map(_has_mldsa_key, spec.volumes)):
+            required.add(MLDSA)
+        contexts = (each.security_context for each in (*containers, *spec.ephemeral_containers))
+        if any(map(_has_oci_profile, (spec.security_context, *contexts))):
+            required.add(OCI_PROFILE)
     return frozenset(required)
+
+
+def _has_mldsa_key(volume: Volume) -> bool:
+    certificates = (source.pod_certificate for source in (volume.projected or EMPTY).sources)
+    return any(c is not None and c.key_type in MLDSA_KEYS for c in certificates)
+
+
+def _has_oci_profile(context: SecurityContext | None) -> bool:
+    profile = context.seccomp_profile if context is not None else None
+    return profile is not None and profile.type == "OCI"
 
 
 def declared_features(declared: tuple[str, ...]) -> frozenset[str]:

@@ -150,15 +150,23 @@ class ConstraintCounters:
 
     keys:     the labels that a node must have to count
     compares: tolerations may compare numbers (see `tolerates`)
+    empty_spreads: see Rules.empty_selector_spreads
     """
 
     def __init__(
-        self, index: PodIndex, pod: PodInfo, keys: Sequence[str], compares: bool = False
+        self,
+        index: PodIndex,
+        pod: PodInfo,
+        keys: Sequence[str],
+        *,
+        compares: bool = False,
+        empty_spreads: bool = False,
     ) -> None:
         self._index = index
         self._pod = pod
         self._keys = frozenset(keys)
         self._compares = compares
+        self._empty_spreads = empty_spreads
 
     def by_domain(self, constraint: Constraint) -> CountedConstraint:
         """The matching pods per domain, on the nodes that count."""
@@ -175,8 +183,9 @@ class ConstraintCounters:
 
     def _counted(self, constraint: Constraint, domains: Domains, codes: Codes) -> CountedConstraint:
         pod, selector = self._pod, constraint.selector
-        # Upstream counts no pods for a selector without requirements.
-        counted_selector = selector if selector.requirements else NOTHING
+        # Up to 1.37, upstream counts no pods for a selector without requirements.
+        is_counted = bool(selector.requirements) or (self._empty_spreads and selector.selectable)
+        counted_selector = selector if is_counted else NOTHING
         clause = Clause(Namespaces(frozenset((pod.namespace,))), counted_selector)
         return CountedConstraint(
             constraint,
@@ -330,8 +339,14 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
     def _hard_constraints(self, pod: PodInfo) -> tuple[CountedConstraint, ...]:
         constraints = self._constraints(pod, HARD)
         keys = [constraint.topology_key for constraint in constraints]
-        counters = ConstraintCounters(self._index, pod, keys, self._compares)
+        counters = self._counters(pod, keys)
         return tuple(map(counters.by_domain, constraints))
+
+    def _counters(self, pod: PodInfo, keys: Sequence[str]) -> ConstraintCounters:
+        empty_spreads = self._rules.empty_selector_spreads
+        return ConstraintCounters(
+            self._index, pod, keys, compares=self._compares, empty_spreads=empty_spreads
+        )
 
     def _soft_constraints(self, pod: PodInfo) -> SoftConstraints:
         constraints = self._constraints(pod, SOFT)
@@ -341,7 +356,7 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
         require_all = bool(pod.spec.topology_spread_constraints) or not self._system_defaulted
         keys = [constraint.topology_key for constraint in constraints]
         required_keys = keys if require_all else ()
-        counters = ConstraintCounters(self._index, pod, required_keys, self._compares)
+        counters = self._counters(pod, required_keys)
         domains = [self._index.domains(key) for key in keys]
         return SoftConstraints(
             tuple(

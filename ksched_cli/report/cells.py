@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ksched_cli.report.view import Kind, Medium, Rows, Table
+from ksched_cli.report.view import Excerpt, Kind, Medium, Rows, Table
 from ksched_cli.report.words import counted, percent, printable
 
 LISTED_NAMES = 3
@@ -59,7 +59,7 @@ def _text(kind: Kind, value: Any, listed: Listed) -> str:
         return amount(*value)
     if kind is Kind.DURATION:
         from ksched_cli.kube.time import SECOND
-        from ksched_cli.report.replay import duration
+        from ksched_cli.report.times import duration
 
         return duration(round(value * SECOND))
     if isinstance(value, tuple | list):
@@ -182,3 +182,27 @@ def cut(table: Table, rows: int | None) -> tuple[Table, str]:
     hint = f" ({table.hint})" if table.hint else ""
     marks = table.marks[:most]
     return replace(table, rows=table.rows[:most], marks=marks), f"… and {rest}{hint}"
+
+
+# -- lines of files -------------------------------------------------------------------------------
+
+_SHOWN_CHARACTERS = 76
+
+
+def excerpt_lines(excerpt: Excerpt, width: int | None = None) -> tuple[str, str]:
+    """Return the line behind its number, and a caret under the place; of a long line, what is
+    around it."""
+    text = excerpt.text.expandtabs(1).rstrip()
+    at = min(excerpt.column - 1, len(text))
+    indent = min(len(text) - len(text.lstrip()), at)
+    text, at = text[indent:], at - indent
+    begin = f"{excerpt.number:>4} | "
+    most = (width or _SHOWN_CHARACTERS + len(begin)) - len(begin)
+    if len(text) > most:
+        first = max(0, min(at - most // 2, len(text) - most))
+        is_cut = first > 0, first + most < len(text)
+        text = text[first : first + most]
+        text = "…" * is_cut[0] + text[is_cut[0] : len(text) - is_cut[1]] + "…" * is_cut[1]
+        at -= first
+    blank = " " * (len(begin) - 2) + "| "
+    return begin + printable(text), blank + " " * len(printable(text[:at])) + "^"

@@ -19,9 +19,9 @@ from urllib.parse import quote
 from xml.etree import ElementTree  # nosec B405  # writes XML, reads none
 
 from ksched_cli import __version__
+from ksched_cli.config.answers import ReviewedFile
 from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.checks.rules import Rule, rules
-from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.errors import Position
 from ksched_cli.report.table import printable
 
@@ -31,11 +31,9 @@ from ksched_cli.report.table import printable
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
-def github_annotations(texts: Sequence[ReviewedText]) -> str:
+def github_annotations(files: Sequence[ReviewedFile]) -> str:
     """A line per finding; empty if there is none."""
-    return "\n".join(
-        _annotation(text.source.path, finding) for text in texts for finding in text.review.findings
-    )
+    return "\n".join(_annotation(file.path, finding) for file in files for finding in file.findings)
 
 
 def _annotation(path: str, finding: Finding) -> str:
@@ -126,19 +124,17 @@ _SCHEMA = (
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def sarif(texts: Sequence[ReviewedText]) -> str:
+def sarif(files: Sequence[ReviewedFile]) -> str:
     """One run with all rules and findings; those that comments and project files silence are
     suppressed."""
-    results = [
-        _result(text, finding, suppression)
-        for text in texts
-        for suppression, findings in (
-            ("", text.review.findings),
-            ("inSource", text.review.ignored),
-            ("external", text.review.ignored_by_project),
-        )
-        for finding in findings
-    ]
+    results = []
+    for file in files:
+        by_comments = len(file.ignored) - file.ignored_by_project
+        results += [_result(file, finding, "") for finding in file.findings]
+        results += [
+            _result(file, finding, "inSource" if number < by_comments else "external")
+            for number, finding in enumerate(file.ignored)
+        ]
     driver = {
         "name": "ksched",
         "version": __version__,
@@ -165,26 +161,26 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(text: ReviewedText, finding: Finding, suppression: str) -> dict[str, Any]:
+def _result(file: ReviewedFile, finding: Finding, suppression: str) -> dict[str, Any]:
     message = f"{finding.path}: {finding.message}" if finding.path else finding.message
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": list(rules()).index(finding.rule),
         "level": _LEVELS[finding.severity],
         "message": {"text": f"{message}\n{finding.hint}" if finding.hint else message},
-        "locations": [_location(text, finding)],
+        "locations": [_location(file, finding)],
     }
     if suppression:
         result["suppressions"] = [{"kind": suppression}]
     return result
 
 
-def _location(text: ReviewedText, finding: Finding) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(text.source.path)}}
+def _location(file: ReviewedFile, finding: Finding) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(file.path)}}
     if finding.line:
         physical["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
     location: dict[str, Any] = {"physicalLocation": physical}
-    name = ": ".join(filter(None, (text.source.object, finding.path)))
+    name = ": ".join(filter(None, (file.object, finding.path)))
     if name:
         location["logicalLocations"] = [{"fullyQualifiedName": name}]
     return location

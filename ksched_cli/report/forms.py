@@ -94,7 +94,17 @@ RENDERERS: Mapping[Form, Callable[[Report], str]] = {
 }
 
 # The forms that one answer alone has: their functions, below ksched_cli/report.
-TEXTS: Mapping[str, Mapping[Form, str]] = {"Remedies": {Form.PATCH: "fix:patches"}}
+_OF_VALIDATION = {
+    Form.SARIF: "validation:sarif",
+    Form.GITHUB: "validation:github",
+    Form.JUNIT: "validation:junit",
+}
+TEXTS: Mapping[str, Mapping[Form, str]] = {
+    "Remedies": {Form.PATCH: "fix:patches"},
+    "ValidationResult": _OF_VALIDATION,
+    "ValidationResults": _OF_VALIDATION,
+    "ReplayResult": {Form.CSV: "replay:csv_text"},
+}
 
 _ESCAPES = {
     Form.JSON: job_commands.JSON,

@@ -13,6 +13,7 @@ from ksched_cli.report.cells import (
     all_names,
     column_texts,
     cut,
+    excerpt_lines,
     first_names,
     folded,
     without_equal_columns,
@@ -22,6 +23,7 @@ from ksched_cli.report.view import (
     Bars,
     Command,
     Commands,
+    Excerpt,
     Groups,
     Line,
     Noted,
@@ -112,6 +114,8 @@ def _section(section: Section, limit: Limit, level: str = "####") -> Iterator[st
         yield _HARD_BREAK.join(map(_span, shown_lines(section.lines)))
     elif isinstance(section, Commands):
         yield _fence(section.commands)
+    elif isinstance(section, Excerpt):
+        yield _fenced("\n".join(excerpt_lines(section)))
     elif isinstance(section, Table):
         yield from _view_table(section, limit)
     elif isinstance(section, Bars):
@@ -169,6 +173,10 @@ def _fence(commands: Sequence[Command]) -> str:
         if command.what:
             lines.append(f"# {command.what}")
         lines.append(command.text)
-    text = "\n".join(printable(line).replace("\n", " ") for line in lines)
+    return _fenced("\n".join(printable(line).replace("\n", " ") for line in lines), "sh")
+
+
+def _fenced(text: str, language: str = "text") -> str:
+    """A text in a fence that none of its lines can end."""
     ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
-    return f"{ticks}sh\n{text}\n{ticks}"
+    return f"{ticks}{language}\n{text}\n{ticks}"

@@ -13,7 +13,7 @@ from ksched_cli.report.html.columns import Kind
 from ksched_cli.report.html.page import page_of
 from ksched_cli.report.html.sections import Bars, Grid, Groups, Prose, Section, Table
 from ksched_cli.report.markdown import cell, code, markdown_table
-from ksched_cli.report.replay import duration
+from ksched_cli.report.times import duration
 from ksched_cli.report.view import shown_lines
 
 _ROWS = 20  # of a table

@@ -12,6 +12,7 @@ from ksched_cli.report.cells import (
     all_names,
     column_texts,
     cut,
+    excerpt_lines,
     first_names,
     folded,
     without_columns,
@@ -24,6 +25,7 @@ from ksched_cli.report.view import (
     Column,
     Command,
     Commands,
+    Excerpt,
     Groups,
     Line,
     Noted,
@@ -111,6 +113,9 @@ class _Terminal:
             return "\n".join((*heading, *note, *self._commands(section.commands)))
         if isinstance(section, Table):
             return "\n".join((*heading, *self._table(section), *note))
+        if isinstance(section, Excerpt):
+            line, mark = excerpt_lines(section, self._width)
+            return "\n".join((*heading, line, self._styled(mark, _CODES[Tone.WARN])))
         return ""
 
     def _blocks(self, groups: Groups) -> Iterator[str]:

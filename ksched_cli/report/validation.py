@@ -1,110 +1,261 @@
-"""Reviews of configurations (config.review) as table text and JUnit's cases; pages of the rules."""
+"""Answers of `validate`: the findings with their lines, and what kube-scheduler itself would say;
+their texts for CI; the settings of files, and the rules."""
 
 from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 
 import yaml
 
-from ksched_cli.config.checks.findings import Finding
+from ksched_cli.config.answers import ReviewedFile, ValidationResult, ValidationResults
+from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.checks.rules import REFUSALS, Rule, rules
-from ksched_cli.config.review import Review
-from ksched_cli.config.reviewer import FileSettings, ReviewedText
-from ksched_cli.config.sources import Sources
+from ksched_cli.config.reviewer import FileSettings
+from ksched_cli.report import ci_forms
 from ksched_cli.report.ci_forms import Case, Suite
-from ksched_cli.report.table import EVERYTHING, Limit, counted, grouped, printable
+from ksched_cli.report.table import Limit
+from ksched_cli.report.view import (
+    Block,
+    Column,
+    Excerpt,
+    Groups,
+    Kind,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, grouped, printable, verb
+
+_TONES = {Severity.ERROR: Tone.BAD, Severity.WARNING: Tone.WARN, Severity.INFO: Tone.NONE}
+_OPENED = 5  # of the findings of several files
 
 
-def suites(texts: Sequence[ReviewedText]) -> list[Suite]:
-    """For JUnit: a suite per file, a case per configuration in it."""
-    cases = grouped((text.source.path, _case(text)) for text in texts)
-    return [Suite(path, own) for path, own in cases.items()]
+def view(answer: ValidationResult | ValidationResults) -> View:
+    """The verdict, and a block per finding; of several configurations also a row each."""
+    files = files_of(answer)
+    is_single = isinstance(answer, ValidationResult)
+    passed_over: tuple[str, ...] = ()
+    if isinstance(answer, ValidationResult):
+        title = Line(_headline(answer.file), _tone(answer.file))
+    else:
+        title, passed_over = _title(answer), answer.passed_over
+    counts = Counter(finding.severity for file in files for finding in file.findings)
+    valid = sum(file.valid for file in files)
+    tiles = [Tile("valid", f"{valid:,}", "good" if valid else "")]
+    if valid < len(files) or not is_single:
+        bad = "bad" if valid < len(files) else ""
+        tiles.append(Tile("not valid", f"{len(files) - valid:,}", bad))
+    tiles += [
+        Tile(_plural(severity), f"{counts[severity]:,}", tone if counts[severity] else "")
+        for severity, tone in _TONES.items()
+    ]
+    ordered = sorted(files, key=lambda file: file.valid)
+    blocks = [_block(file, finding) for file in ordered for finding in file.findings]
+    sections: list[Section] = [] if is_single else [_files(ordered)]
+    sections.append(
+        Groups(heading="Findings", blocks=blocks, opened=len(blocks) if is_single else _OPENED)
+    )
+    sections += _refusals(ordered, is_single=is_single)
+    if passed_over:
+        sections.append(
+            Text(heading="Files without a configuration", lines=passed_over, on=Medium.PAGE)
+        )
+    return View(
+        title=title.text, tone=title.tone, lines=[_passed_over(answer)], tiles=tiles,
+        sections=sections,
+    )  # fmt: skip
 
 
-def _case(text: ReviewedText) -> Case:
-    name = text.source.object or "configuration"
-    shown = table(text, EVERYTHING)
-    if not text.fails:
-        return Case(name, None, shown if text.review.findings else "")
-    first = text.review.findings[0]
+def files_of(answer: ValidationResult | ValidationResults) -> Sequence[ReviewedFile]:
+    """Return the configurations, one or several."""
+    return (answer.file,) if isinstance(answer, ValidationResult) else answer.files
+
+
+def _title(answer: ValidationResults) -> Line:
+    files = answer.files
+    bad = sum(not file.valid for file in files)
+    if not files:
+        return Line("No configuration was found")
+    if bad:
+        total = counted(len(files), "configuration")
+        return Line(f"{bad:,} of {total} {verb(bad, 'is', 'are')} not valid", Tone.BAD)
+    tone = Tone.WARN if any(file.fails for file in files) else Tone.GOOD
+    if len(files) == 1:
+        return Line("The configuration is valid", tone)
+    return Line(f"All of {counted(len(files), 'configuration')} are valid", tone)
+
+
+def _passed_over(answer: ValidationResult | ValidationResults) -> str:
+    """How many files have no configuration. Templates are warned of."""
+    if isinstance(answer, ValidationResult):
+        return ""
+    count = len(answer.passed_over) - answer.templates
+    return f"{counted(count, 'file')} without a configuration" if count else ""
+
+
+def _refusals(files: Sequence[ReviewedFile], *, is_single: bool) -> Iterator[Section]:
+    """kube-scheduler's own messages."""
+    refused = [
+        (file, (file.kube_scheduler.error or "").rstrip("\n").split("\n"))
+        for file in files
+        if not file.kube_scheduler.accepts
+    ]
+    if is_single:
+        for file, lines in refused:
+            yield Text(heading=_outcome(file), lines=lines)
+        return
+    blocks = [
+        Block(heading=f"{file.name}: {_outcome(file)}", lines=lines) for file, lines in refused
+    ]
+    yield Groups(heading="What kube-scheduler says", blocks=blocks, opened=_OPENED)
+
+
+def _files(files: Sequence[ReviewedFile]) -> Table:
+    """A row per configuration, those that are not valid first."""
+
+    def count(severity: Severity) -> Callable[[ReviewedFile], int]:
+        return lambda file: sum(each.severity is severity for each in file.findings)
+
+    return table(
+        "Files",
+        files,
+        (Column("File"), lambda file: file.name),
+        (Column("Verdict"), _short_verdict),
+        (Column("kube-scheduler", drop=1), lambda file: _short_outcome(file)),
+        (Column("Errors", Kind.NUMBER), count(Severity.ERROR)),
+        (Column("Warnings", Kind.NUMBER), count(Severity.WARNING)),
+        (Column("Info", Kind.NUMBER, drop=2), count(Severity.INFO)),
+        (Column("Ignored", Kind.NUMBER, drop=3), lambda file: len(file.ignored)),
+        noun="configurations",
+        grid="files",
+    )
+
+
+def _short_verdict(file: ReviewedFile) -> str:
+    if file.valid:
+        return "valid; warnings fail" if file.fails else "valid"
+    return "not valid"
+
+
+def _short_outcome(file: ReviewedFile) -> str:
+    return "accepts" if file.kube_scheduler.accepts else "refuses"
+
+
+def _block(file: ReviewedFile, finding: Finding) -> Block:
+    """The place, the message, the line and the hint."""
+    sections: list[Section] = []
+    if finding.line and finding.column:
+        excerpt = Excerpt(number=finding.line, text=finding.source, column=finding.column)
+        sections.append(excerpt)
+    sections.append(Text(lines=[f"→ {finding.hint}" if finding.hint else ""]))
+    return Block(
+        heading=_heading(file, finding),
+        tone=_TONES[finding.severity],
+        lines=finding.message.rstrip("\n").split("\n"),
+        sections=sections,
+    )
+
+
+def _heading(file: ReviewedFile, finding: Finding) -> str:
+    """As editors and compilers have it."""
+    place = f"{file.path}:{finding.line}:{finding.column}" if finding.line else file.path
+    return f"{place}: {finding.severity}: {finding.path or 'the file'} ({finding.rule})"
+
+
+def _outcome(file: ReviewedFile) -> str:
+    """What kube-scheduler does that does not accept it."""
+    verdict = file.kube_scheduler
+    outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
+    return f"kube-scheduler {verdict.version} {outcome}"
+
+
+def _headline(file: ReviewedFile) -> str:
+    """The verdict, with counts."""
+    failing = "; warnings fail (--fail-on warning)" if file.fails and file.valid else ""
+    return f"{file.name}: {_verdict(file)}{failing}"
+
+
+def _tone(file: ReviewedFile) -> Tone:
+    if not file.valid:
+        return Tone.BAD
+    return Tone.WARN if file.fails else Tone.GOOD
+
+
+def _verdict(file: ReviewedFile) -> str:
+    counts = Counter(finding.severity for finding in file.findings)
+    parts = [
+        f"{counts[severity]} {severity if counts[severity] == 1 else _plural(severity)}"
+        for severity in Severity
+        if counts[severity]
+    ]
+    if file.ignored:
+        parts.append(f"{len(file.ignored)} ignored")
+    verdict = "valid" if file.valid else "not valid"
+    if file.kube_scheduler.accepts and not file.valid:
+        verdict += ", though kube-scheduler accepts it"
+    return f"{verdict}: {', '.join(parts)}" if parts else f"{verdict}, no findings"
+
+
+def _plural(severity: Severity) -> str:
+    return severity.value if severity is Severity.INFO else f"{severity}s"
+
+
+# -- for CI ---------------------------------------------------------------------------------------
+
+
+def sarif(answer: ValidationResult | ValidationResults) -> str:
+    """The findings for code scanning."""
+    return ci_forms.sarif(files_of(answer))
+
+
+def github(answer: ValidationResult | ValidationResults) -> str:
+    """An annotation per finding."""
+    return ci_forms.github_annotations(files_of(answer))
+
+
+def junit(answer: ValidationResult | ValidationResults) -> str:
+    """A suite per file, a case per configuration in it."""
+    cases = grouped((file.path, _case(file)) for file in files_of(answer))
+    return ci_forms.junit([Suite(path, own) for path, own in cases.items()])
+
+
+def _case(file: ReviewedFile) -> Case:
+    name = file.object or "configuration"
+    shown = _report(file)
+    if not file.fails:
+        return Case(name, None, shown if file.findings else "")
+    first = file.findings[0]
     return Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
 
 
-def tables(texts: Sequence[ReviewedText], sources: Sources, limit: Limit) -> str:
-    """The table of each configuration, and how many there are of each verdict."""
-    parts = [table(text, limit) for text in texts]
-    valid = sum(text.review.valid for text in texts)
-    counts = [f"{counted(len(texts), 'configuration')}: {valid} valid, {len(texts) - valid} not"]
-    if sources.passed_over:
-        counts.append(f"{counted(len(sources.passed_over), 'file')} without one")
-    if len(texts) != 1 or sources.passed_over:
-        parts.append("; ".join(counts))
-    return "\n".join(parts)
-
-
-def table(text: ReviewedText, limit: Limit) -> str:
-    """A block per finding, then kube-scheduler's message where it refuses, then the verdict
-    with counts."""
-    review, verdict = text.review, text.review.verdict
-    parts = [_block(finding, text.source.path, limit) for finding in review.findings]
-    if not verdict.accepts:
-        outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
-        message = _wrapped(verdict.error or "", limit, "  ")
-        parts.append(f"kube-scheduler {review.verdict.version} {outcome}:\n{message}")
-    parts.append(headline(text))
+def _report(file: ReviewedFile) -> str:
+    """The findings, kube-scheduler's message and the verdict, as plain lines."""
+    parts = []
+    for finding in file.findings:
+        parts.append(_heading(file, finding))
+        parts.append(_indented(finding.message, "    "))
+        if finding.hint:
+            parts.append(_indented(f"→ {finding.hint}", "    "))
+    if not file.kube_scheduler.accepts:
+        parts.append(f"{_outcome(file)}:\n{_indented(file.kube_scheduler.error or '', '  ')}")
+    parts.append(_headline(file))
     return printable("\n".join(parts))
 
 
-def _block(finding: Finding, source_name: str, limit: Limit) -> str:
-    position = f"{source_name}:{finding.line}:{finding.column}" if finding.line else source_name
-    lines = [f"{position}: {finding.severity}: {finding.path or 'the file'} ({finding.rule})"]
-    lines.append(_wrapped(finding.message, limit, "    "))
-    if finding.hint:
-        lines.append(_wrapped(f"→ {finding.hint}", limit, "    "))
-    return "\n".join(lines)
+def _indented(text: str, begin: str) -> str:
+    return "\n".join(begin + line for line in text.rstrip("\n").split("\n"))
 
 
-def _wrapped(text: str, limit: Limit, indent: str) -> str:
-    width = limit.width or 0
-    lines = text.rstrip("\n").split("\n")
-    if not width:
-        return "\n".join(indent + line for line in lines)
-    wrapped = (
-        textwrap.fill(
-            line,
-            width,
-            initial_indent=indent,
-            subsequent_indent=indent,
-            break_on_hyphens=False,
-            replace_whitespace=False,
-        )
-        for line in lines
-    )
-    return "\n".join(wrapped)
-
-
-def headline(text: ReviewedText) -> str:
-    """The verdict, with counts."""
-    failing = "; warnings fail (--fail-on warning)" if text.fails and text.review.valid else ""
-    return f"{text.source.name}: {_verdict(text.review)}{failing}"
-
-
-def _verdict(review: Review) -> str:
-    counts = Counter(str(finding.severity) for finding in review.findings)
-    parts = [
-        f"{counts[name]} {name}{'s' if counts[name] != 1 and name != 'info' else ''}"
-        for name in ("error", "warning", "info")
-        if counts[name]
-    ]
-    if review.silenced:
-        parts.append(f"{len(review.silenced)} ignored")
-    verdict = "valid" if review.valid else "not valid"
-    if review.verdict.accepts and not review.valid:
-        verdict += ", though kube-scheduler accepts it"
-    return f"{verdict}: {', '.join(parts)}" if parts else f"{verdict}, no findings"
+# -- settings -------------------------------------------------------------------------------------
 
 
 def settings_text(path: str, settings: FileSettings) -> str:

@@ -219,6 +219,22 @@ class Commands(Noted):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt(Section):
+    """A line of a file, with a mark beneath a place in it.
+
+    number: of the line; column: of the place, from 1
+    """
+
+    number: int
+    text: str
+    column: int
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.text.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A part of a list of alike things, such as a group of pods or a remedy.
 

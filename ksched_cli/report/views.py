@@ -29,16 +29,23 @@ if TYPE_CHECKING:
 
 # Answer → its function, below ksched_cli/report.
 VIEWS: Mapping[str, str] = {
+    "DrawnComparison": "replay_comparison:drawn",
     "CapacityResult": "capacity:view",
     "Comparison": "compare:view",
     "DriftResult": "drift:view",
     "Explanation": "explanation:view",
+    "ForwardLook": "replay:forecast",
     "GroupExplanation": "group_explanation:view",
     "NodesNeeded": "capacity:nodes_needed_view",
     "PendingReport": "pending:view",
     "PreemptionResult": "preemption:view",
     "Remedies": "fix:view",
+    "ReplayComparison": "replay_comparison:view",
+    "ReplayDraws": "replay_comparison:draws",
+    "ReplayResult": "replay:view",
     "ScheduleResult": "schedule:view",
+    "ValidationResult": "validation:view",
+    "ValidationResults": "validation:view",
     "ShrinkResult": "shrink:view",
     "UpgradePlan": "shrink:upgrade_view",
 }

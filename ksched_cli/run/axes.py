@@ -67,10 +67,12 @@ class InFiles:
     """How a field that files set is written there.
 
     key: by default the option's name in camelCase; is_path: it is relative to the file
+    value: the type of the value there; by default that of the field
     """
 
     key: str = ""
     is_path: bool = False
+    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)

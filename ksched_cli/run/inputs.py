@@ -341,9 +341,9 @@ class Inputs:
 
 
 def _parsed(source: ChangeSource, namespace: str) -> Sequence[Change]:
-    from ksched_cli.scenario.file import read_change, read_scenario
+    from ksched_cli.scenario.file import AppliedObjects, read_change, read_scenario
 
     if source.scenario:
         return read_scenario(source.scenario, namespace)
-    entry = source.line or {"apply": source.apply}
+    entry = source.line or AppliedObjects(apply=source.apply)
     return (read_change(entry, namespace, Path(source.folder), "--change"),)

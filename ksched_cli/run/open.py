@@ -183,6 +183,7 @@ class Opener:
             run.min_compatibility_version,
             as_json(run.patches),
             allowed,
+            _calls_extenders(run),
         )
         return _remembered(
             self._configurations,
@@ -194,16 +195,19 @@ class Opener:
     def _load_configuration(
         self, run: Run, registry: Registry, allowed: tuple[AllowedPlugin, ...] | None
     ) -> Configuration:
+        calls = _calls_extenders(run)
         if run.patches or (run.plugins and not run.configuration):
             name = run.configuration or "the default configuration"
             name += " with --plugin" if run.plugins and not run.configuration else ""
             name += " with patches" if run.patches else ""
             data = self.configuration_data(run)
-            return load_configuration(json_text(data), name, registry, allowed)
+            return load_configuration(
+                json_text(data), name, registry, allowed, calls_extenders=calls
+            )
         if not run.configuration:
             return load_configuration(None, "", registry)
         source = self.inputs.configuration(run.configuration)
-        return load_configuration_source(source, registry, allowed)
+        return load_configuration_source(source, registry, allowed, calls_extenders=calls)
 
     def configuration_data(self, run: Run) -> Any:
         """The configuration after the Run's patches, as plain data. Plugins that the Run names join
@@ -349,11 +353,11 @@ class Opener:
     def until_scan(self, run: Run) -> Replay:
         """A Run at one instant, to be run until just before the first scan of its autoscaler that
         finds pods which were tried. Raises KschedError."""
-        from ksched_cli.scenario.timeline import Timeline
+        from ksched_cli.scenario.timeline import NO_EVENTS, Timeline
 
         state, prices = self.state(run), self.prices(run)
         scaling = self._autoscaler(run.autoscaler, state, prices)
-        timeline = Timeline("", {}, state)
+        timeline = Timeline("", NO_EVENTS, state)
         timeline.until = scaling.scan_interval - 1
         return self._replay(run, Watch(), timeline, scaling, prices)
 
@@ -405,7 +409,7 @@ class Opener:
                 on_end=on_end,
                 autoscaler=scaling,
                 prices=prices,
-                recreation=Recreation(timeline.header.get("evicted", Recreation.GONE)),
+                recreation=Recreation(timeline.document.evicted),
                 run_times=watch.run_times,
             ),
             share_read=timeline.share_read,
@@ -414,13 +418,13 @@ class Opener:
     def _timeline(self, run: Run, state: ClusterState, watch: Watch) -> Timeline:
         """The Run's timeline; where it has none and the replay begins now, one without events.
         Raises KschedError."""
-        from ksched_cli.scenario.timeline import Timeline, read_timeline
+        from ksched_cli.scenario.timeline import NO_EVENTS, Timeline, read_timeline
 
         if run.timeline or watch.start is None:
             path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
             timeline = read_timeline(path, state, run.namespace, name, self.kinds(run), self.warn)
         else:
-            timeline = Timeline("", {}, state)
+            timeline = Timeline("", NO_EVENTS, state)
         if watch.start is not None:
             timeline.start = watch.start
         return timeline
@@ -437,6 +441,10 @@ def _check_nodes(run: Run, state: ClusterState) -> None:
         names = ", ".join(map(_name_of, run.states)) or "the cluster"
         adds_none = (f"{_name_of(run.timeline)} adds none",) if run.timeline else ()
         raise empty_state_error(names, *adds_none, *skipped_warnings(state.skipped))
+
+
+def _calls_extenders(run: Run) -> bool:
+    return run.extenders and not run.replay_extenders
 
 
 def _reads_alike(first: Run, second: Run) -> bool:

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.file_parts import Amount, Text
 from ksched_cli.kube.file_paths import check_standard_input
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.run.axes import (
@@ -235,7 +236,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
         str,
         Option("End the timeline here: 6h, a number of seconds, or a time.", "TIME", TIME),
         TIMELINE_AXIS,
-        InFiles(),
+        InFiles(value=Text | Amount),
     ] = ""
     tie_break: Annotated[
         Literal["name", "random"],
@@ -307,7 +308,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
             CONFIGURATION,
         ),
         PLUGIN_TIMEOUT_AXIS,
-        InFiles(),
+        InFiles(value=Amount),
     ] = 0
 
 
@@ -451,7 +452,7 @@ class Run(
                     raise UsageError(f"{_option_of(name)} requires a timeline")
 
 
-_RELEASE, _SETTINGS = len(fields_of(ReleaseSettings)), len(fields_of(Settings))
+_RELEASE, _SETTINGS = len(ReleaseSettings.__struct_fields__), len(Settings.__struct_fields__)
 _FIELDS = fields_of(Run)
 # In the order in which help and names of sides have them: the release, what is read from files, how
 # it is decided.

@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from msgspec import Meta
 
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import locate
+from ksched_cli.kube.file_parts import FilePart, Text
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.scenario.apply import Apply, Patch
 from ksched_cli.scenario.arguments import Arguments, read_arguments, split_line
@@ -96,7 +99,39 @@ def _read(text: str, namespace: str, folder: Path) -> tuple[Verb, Arguments]:
     return verb, read_arguments(text, tokens[length:], verb.flags, namespace, folder)
 
 
-_SCENARIO, _EXPECTATIONS = "Scenario", "Expectations"
+# -- files ----------------------------------------------------------------------------------------
+
+
+class AppliedObjects(FilePart, frozen=True, kw_only=True):
+    """Objects to create or to configure.
+
+    apply: an object, or a list of objects, as `apply -f` takes them
+    """
+
+    apply: dict[str, Any] | list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Self:
+        """Those of plain data, as a line of a timeline is. Raises ChangeError for other keys."""
+        if set(entry) != {"apply"}:
+            raise ChangeError((", ".join(entry) or "no key")[:100], _APPLY_EXPECTED)
+        return cls(apply=entry["apply"])
+
+
+ChangeEntry: TypeAlias = Annotated[
+    Text | AppliedObjects, Meta(description="in kubectl's words, as `drain node-3`")
+]
+
+
+class ScenarioDocument(FilePart, frozen=True, kw_only=True):
+    """Changes to a cluster state, in order."""
+
+    api_version: Literal["ksched/v1"]
+    kind: Literal["Scenario"]
+    changes: tuple[ChangeEntry, ...]
+
+
+_APPLY_EXPECTED = "expected {apply: OBJECT}, or a line as `drain node-3`"
 _HINT = "Expected apiVersion: ksched/v1, kind: Scenario, and a list `changes`."
 
 
@@ -105,9 +140,9 @@ def read_scenario(path: str, namespace: str = "") -> tuple[Change, ...]:
 
     Raises InputError with line and column.
     """
-    document = read_own_document(path, _SCENARIO, _HINT, adapted=_of_expectations)
+    document, file = read_own_document(path, ScenarioDocument, _HINT, adapted=_of_expectations)
     changes = []
-    for index, entry in enumerate(document.data["changes"]):
+    for index, entry in enumerate(file.changes):
         try:
             changes.append(read_change(entry, namespace, document.folder, document.name))
         except ChangeError as error:
@@ -121,25 +156,23 @@ def read_scenario(path: str, namespace: str = "") -> tuple[Change, ...]:
 
 def _of_expectations(document: Any) -> Any:
     """A scenario of their changes, where the document has expectations."""
-    if not isinstance(document, dict) or document.get("kind") != _EXPECTATIONS:
+    if not isinstance(document, dict) or document.get("kind") != "Expectations":
         return document
     own = {key: document[key] for key in ("apiVersion", "changes") if key in document}
-    return {**own, "kind": _SCENARIO}
+    return {**own, "kind": "Scenario"}
 
 
-def read_change(entry: Any, namespace: str, folder: Path, source: str) -> Change:
-    """Reads a line, or {apply: OBJECT}, or a list of these. source: name of the file.
+def read_change(entry: str | AppliedObjects, namespace: str, folder: Path, source: str) -> Change:
+    """Reads a line, or objects to apply. source: name of the file.
 
     Raises ChangeError.
     """
     if isinstance(entry, str):
         return parse_change(entry, namespace, folder)
-    manifest = entry.get("apply")
-    documents = manifest if isinstance(manifest, list) else [manifest]
-    # A line of a timeline is checked against no schema.
-    if set(entry) != {"apply"} or not all(isinstance(document, dict) for document in documents):
-        keys = ", ".join(map(str, entry)) or "no key"
-        raise ChangeError(keys[:100], "expected {apply: OBJECT}, or a line as `drain node-3`")
+    documents = entry.apply if isinstance(entry.apply, list) else [entry.apply]
+    # Objects of a line of a timeline, or of a Python call, are not checked yet.
+    if not all(isinstance(document, dict) for document in documents):
+        raise ChangeError("apply", _APPLY_EXPECTED)
     apply = Apply.of("apply", source, namespace, documents)
     subject = "a list of objects"
     if len(apply.manifests) == 1:

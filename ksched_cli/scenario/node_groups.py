@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import UNSET, Meta, UnsetType
 
 from ksched_cli.cluster.objects import CSINode, Node
 from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.file_parts import Count, FilePart, RuledPart, Text, Time
+from ksched_cli.kube.file_rules import Choice, Unique
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import copy_of_csi_node, copy_of_node
 from ksched_cli.scenario.objects import load_objects
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
-from ksched_cli.scenario.prices import NodePrice, Price, Prices, price_from
+from ksched_cli.scenario.prices import HourlyPrice, Labels, NodePrice, Price, Prices, price_from
 from ksched_cli.scenario.workloads import with_daemon_pods
 
 MINUTE = 60 * SECOND
@@ -168,15 +172,91 @@ def without_nodes(state: ClusterState, names: frozenset[str]) -> ClusterState:
 _HINT = "Expected apiVersion: ksched/v1, kind: Autoscaler (docs/autoscaler.md)."
 
 
+class NodeGroupEntry(RuledPart, frozen=True, kw_only=True):
+    """A node group.
+
+    name: its new nodes are NAME-1, NAME-2 and so on
+    like: a node of the state that its new nodes are copies of
+    template: instead of like: a Node's labels, taints and capacity
+    node_selector: labels of the nodes that are of the group, besides those that the autoscaler adds
+    min_size: default 0
+    provisioning_delay: from the decision until the node is there; default 2m; seconds, or a
+            duration such as 90s or 1h30m
+    priority: for the expander priority: more is preferred; default 0
+    price: what a node of the group costs an hour, in any currency; --price comes before it
+    """
+
+    EXPECTED: ClassVar = "a node group: its name, maxSize, and either like or template"
+    RULES: ClassVar = (Choice(("like", "template")),)
+
+    name: Annotated[str, Meta(pattern="^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=200)]
+    like: Text | UnsetType = UNSET
+    template: dict[str, Any] | UnsetType = UNSET
+    node_selector: Labels | UnsetType = UNSET
+    min_size: Count = 0
+    max_size: Annotated[int, Meta(ge=0, le=100_000)]
+    provisioning_delay: Time | UnsetType = UNSET
+    priority: int = 0
+    price: HourlyPrice | UnsetType = UNSET
+
+
+class ScaleDownEntry(FilePart, frozen=True, kw_only=True):
+    """When nodes are removed.
+
+    enabled: default true
+    unneeded_time: for how long a node has to be unneeded before it is removed; default 10m;
+            seconds, or a duration such as 90s or 1h30m
+    utilization_threshold: a node of which a smaller share is requested may be unneeded; default 0.5
+    delay_after_add: after nodes were asked for, none is removed for so long; default 10m; seconds,
+            or a duration such as 90s or 1h30m
+    max_empty_bulk_delete: how many empty nodes are removed at a time; default 10
+    """
+
+    enabled: bool = True
+    unneeded_time: Time | UnsetType = UNSET
+    utilization_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    delay_after_add: Time | UnsetType = UNSET
+    max_empty_bulk_delete: Annotated[int, Meta(ge=1)] = 10
+
+
+class AutoscalerDocument(RuledPart, frozen=True, kw_only=True):
+    """Node groups, and when nodes join and leave them.
+
+    scan_interval: how often the cluster is looked at; default 10s; seconds, or a duration such as
+            90s or 1h30m
+    expanders: which group gets more nodes where several would help: the first decides, the next
+            where it cannot, in the end the first group; default [least-waste]
+    max_nodes_total: of the whole cluster; by default, there is no limit
+    expendable_pods_priority_cutoff: pods of less priority add no node and keep none; default -10
+    skip_nodes_with_system_pods: a pod in kube-system that no disruption budget covers keeps its
+            node; default true
+    skip_nodes_with_local_storage: a pod with emptyDir or hostPath volumes keeps its node; default
+            true
+    """
+
+    RULES: ClassVar = (Unique("expanders"),)
+
+    api_version: Literal["ksched/v1"]
+    kind: Literal["Autoscaler"]
+    scan_interval: Time | UnsetType = UNSET
+    expanders: Annotated[tuple[Expander, ...], Meta(min_length=1)] = (Expander.LEAST_WASTE,)
+    max_nodes_total: Count | UnsetType = UNSET
+    expendable_pods_priority_cutoff: int = -10
+    skip_nodes_with_system_pods: bool = True
+    skip_nodes_with_local_storage: bool = True
+    scale_down: ScaleDownEntry = ScaleDownEntry()
+    node_groups: Annotated[tuple[NodeGroupEntry, ...], Meta(min_length=1)]
+
+
 def read_autoscaler(path: str, state: ClusterState, name: str = "") -> AutoscalerSettings:
     """state: that has the nodes which groups are like; name: of the file in messages, its path by
     default.
 
     Raises InputError, with line and column where the text has them.
     """
-    document = read_own_document(path, "Autoscaler", _HINT, name)
+    document, file = read_own_document(path, AutoscalerDocument, _HINT, name)
     nodes = {node.name: node for node in state.nodes}
-    return _Reader(document, state, nodes).settings(document.data)
+    return _Reader(document, state, nodes).settings(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +267,9 @@ class _Reader:
     state: ClusterState
     nodes: Mapping[str, Node]
 
-    def settings(self, data: Mapping[str, Any]) -> AutoscalerSettings:
+    def settings(self, data: AutoscalerDocument) -> AutoscalerSettings:
         groups = tuple(
-            self._group(item, "nodeGroups", index) for index, item in enumerate(data["nodeGroups"])
+            self._group(item, "nodeGroups", index) for index, item in enumerate(data.node_groups)
         )
         names: set[str] = set()
         for index, group in enumerate(groups):
@@ -197,54 +277,52 @@ class _Reader:
                 problem = f'two node groups are named "{group.name}"'
                 raise self.file.error(problem, "nodeGroups", index, "name")
             names.add(group.name)
-        expanders = data.get("expanders") or [Expander.LEAST_WASTE]
         return AutoscalerSettings(
             groups,
-            self.file.time(data.get("scanInterval"), 10 * SECOND, "scanInterval", least=SECOND),
-            tuple(map(Expander, expanders)),
-            data.get("maxNodesTotal"),
-            data.get("expendablePodsPriorityCutoff", -10),
-            data.get("skipNodesWithSystemPods", True),
-            data.get("skipNodesWithLocalStorage", True),
-            self._scale_down(data.get("scaleDown") or {}),
+            self.file.time(data.scan_interval, 10 * SECOND, "scanInterval", least=SECOND),
+            data.expanders,
+            data.max_nodes_total if data.max_nodes_total is not UNSET else None,
+            data.expendable_pods_priority_cutoff,
+            data.skip_nodes_with_system_pods,
+            data.skip_nodes_with_local_storage,
+            self._scale_down(data.scale_down),
         )
 
-    def _scale_down(self, data: Mapping[str, Any]) -> ScaleDown:
+    def _scale_down(self, data: ScaleDownEntry) -> ScaleDown:
         unneeded, delay = (
-            self.file.time(data.get(key), 10 * MINUTE, "scaleDown", key)
-            for key in ("unneededTime", "delayAfterAdd")
+            self.file.time(value, 10 * MINUTE, "scaleDown", key)
+            for key, value in (
+                ("unneededTime", data.unneeded_time),
+                ("delayAfterAdd", data.delay_after_add),
+            )
         )
         return ScaleDown(
-            data.get("enabled", True),
-            unneeded,
-            float(data.get("utilizationThreshold", 0.5)),
-            delay,
-            data.get("maxEmptyBulkDelete", 10),
+            data.enabled, unneeded, data.utilization_threshold, delay, data.max_empty_bulk_delete
         )
 
-    def _group(self, data: Mapping[str, Any], *place: str | int) -> NodeGroup:
-        least, most = data.get("minSize", 0), data["maxSize"]
-        if least > most:
-            problem = f"minSize {least} is more than maxSize {most}"
+    def _group(self, data: NodeGroupEntry, *place: str | int) -> NodeGroup:
+        if data.min_size > data.max_size:
+            problem = f"minSize {data.min_size} is more than maxSize {data.max_size}"
             raise self.file.error(problem, *place, "minSize")
         template, csi_node = self._model(data, *place)
+        delay = data.provisioning_delay
         return NodeGroup(
-            data["name"],
+            data.name,
             template,
             csi_node,
-            dict(data.get("nodeSelector") or {}),
-            least,
-            most,
-            self.file.time(data.get("provisioningDelay"), 2 * MINUTE, *place, "provisioningDelay"),
-            data.get("priority", 0),
-            price_from(self.file, data["price"], *place, "price") if "price" in data else None,
+            data.node_selector or {},
+            data.min_size,
+            data.max_size,
+            self.file.time(delay, 2 * MINUTE, *place, "provisioningDelay"),
+            data.priority,
+            None if data.price is UNSET else price_from(self.file, data.price, *place, "price"),
         )
 
-    def _model(self, data: Mapping[str, Any], *place: str | int) -> tuple[Node, CSINode | None]:
+    def _model(self, data: NodeGroupEntry, *place: str | int) -> tuple[Node, CSINode | None]:
         """Return the model that the group's new nodes are copies of."""
-        if "template" in data:
-            return self._template(data["template"], data["name"], *place, "template"), None
-        like = data["like"]
+        if data.template is not UNSET:
+            return self._template(data.template, data.name, *place, "template"), None
+        like = str(data.like)
         if like in self.nodes:
             return self.nodes[like], self.state.csi_nodes.get(like)
         hint = near_hint(like, self.nodes, cutoff=0.5)

@@ -1,4 +1,4 @@
-"""A small document of ksched's own: one per file, checked against its schema."""
+"""A small document of ksched's own: one per file, decoded into its type."""
 
 from __future__ import annotations
 
@@ -7,23 +7,30 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec import UNSET, UnsetType
 
 from ksched_cli.errors import InputError, KschedError, UsageError
-from ksched_cli.kube.document_schemas import check_document
 from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
+from ksched_cli.kube.file_parts import FilePart, decode_file, kind_of
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.stored_bytes import unpacked
 from ksched_cli.kube.time import SECOND
 
 _MICROSECOND = 1_000  # nanoseconds
 _MAX_SECONDS = 1e9
+_File = TypeVar("_File", bound=FilePart)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnDocument:
-    """data: as its schema allows it; name: of the file, for messages; folder: that paths in it are
-    relative to"""
+    """A file and the places in it.
+
+    name:   of the file, for messages
+    folder: that paths in the file are relative to
+    data:   plain data, as the file has it
+    """
 
     name: str
     text: str
@@ -60,11 +67,11 @@ class OwnDocument:
             raise self.error(problem, *place) from None
 
     def time(
-        self, value: float | str | None, default: int, *place: str | int, least: int = 0
+        self, value: float | str | UnsetType, default: int, *place: str | int, least: int = 0
     ) -> int:
         """Microseconds of a number of seconds, or of a duration, at a place in the document. Raises
         InputError."""
-        if value is None:
+        if value is UNSET:
             return default
         if isinstance(value, str):
             time = self.nanoseconds(value, *place) // _MICROSECOND
@@ -77,11 +84,18 @@ class OwnDocument:
 
 
 def read_own_document(
-    path: str, kind: str, hint: str, name: str = "", adapted: Callable[[Any], Any] | None = None
-) -> OwnDocument:
-    """name: of the file in messages, its path by default; hint: what such a document begins with;
-    adapted: makes of what is in the file what the schema is of.
+    path: str,
+    file_type: type[_File],
+    hint: str,
+    name: str = "",
+    adapted: Callable[[Any], Any] | None = None,
+) -> tuple[OwnDocument, _File]:
+    """Read a file. Return it with its content.
 
+    file_type: of the content
+    hint:      what such a document begins with
+    name:      of the file in messages, its path by default
+    adapted:   makes of what is in the file what the type is of
     Raises InputError, with line and column where the text has them.
     """
     raw, own = read_file(path)
@@ -89,8 +103,8 @@ def read_own_document(
     text = decode_text(unpacked(raw, name), name)
     documents = list(load_documents(text, name))
     if len(documents) > 1:
-        raise InputError(name, f"expected one document, kind {kind}", hint=hint)
+        raise InputError(name, f"expected one document, kind {kind_of(file_type)}", hint=hint)
     data: Any = documents[0] if documents else None
     data = data if adapted is None else adapted(data)
-    check_document(data, kind.lower(), text, name, hint)
-    return OwnDocument(name, text, Path() if path == "-" else Path(path).parent, data)
+    content = decode_file(data, file_type, text, name, hint)
+    return OwnDocument(name, text, Path() if path == "-" else Path(path).parent, data), content

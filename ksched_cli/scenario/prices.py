@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType
 
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.file_parts import FilePart, RuledPart, Text, Time
+from ksched_cli.kube.file_rules import Choice
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.objects import Node
 
 _HINT = "Expected apiVersion: ksched/v1, kind: Prices, and `prices` (docs/replay.md)."
-_MAX = 1e12  # an hour
+_MAX = 10**12  # an hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def read_prices(texts: Sequence[str], path_of: Callable[[str], str] = str) -> Pr
     listed: list[NodePrice] = []
     for text in texts:
         if is_price_file(text):
-            listed += _of_file(read_own_document(path_of(text), "Prices", _HINT, text))
+            listed += _of_file(path_of(text), text)
         else:
             listed.append(_inline(text))
     return Prices(tuple(listed))
@@ -96,20 +100,76 @@ def _inline(text: str) -> NodePrice:
     return NodePrice(target, Price(price), target)
 
 
-def _of_file(document: OwnDocument) -> Iterable[NodePrice]:
-    for index, entry in enumerate(document.data["prices"]):
-        price = price_from(document, entry["price"], "prices", index, "price")
-        labels = entry.get("nodeSelector", {})
-        name = entry.get("node") or ",".join(f"{key}={value}" for key, value in labels.items())
-        yield NodePrice(name, price, entry.get("node", ""), labels)
+# -- files ----------------------------------------------------------------------------------------
 
 
-def price_from(document: OwnDocument, data: Any, *place: str | int) -> Price:
-    """data: a number, or an object as the schemas have it. Raises InputError."""
-    if not isinstance(data, Mapping):
-        return Price(float(data))
-    share, per_hour = data.get("spotShare", 0), float(data["perHour"])
-    if ("spotShare" in data) != ("spotPerHour" in data):
+_Cost: TypeAlias = Annotated[float, Meta(ge=0, le=_MAX)]
+Labels: TypeAlias = Annotated[dict[str, str], Meta(min_length=1)]
+
+
+class BilledPrice(FilePart, frozen=True, kw_only=True):
+    """A price with the terms on which it is billed.
+
+    minimum_billing: A node that is asked for is billed for so long at least; default 0; seconds, or
+            a duration such as 1m.
+    spot_share: The share of node-hours that is billed at spotPerHour; default 0.
+    """
+
+    per_hour: _Cost
+    minimum_billing: Time | UnsetType = UNSET
+    spot_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    spot_per_hour: _Cost | UnsetType = UNSET
+
+
+HourlyPrice: TypeAlias = _Cost | BilledPrice
+
+
+class PriceEntry(RuledPart, frozen=True, kw_only=True):
+    """Nodes and their price.
+
+    node: A node's name, that of its node group, or that of the node it is a copy of; * and ? match
+            anything.
+    node_selector: Labels that the nodes have.
+    """
+
+    RULES: ClassVar = (Choice(("node", "nodeSelector")),)
+
+    node: Text | UnsetType = UNSET
+    node_selector: Labels | UnsetType = UNSET
+    price: Annotated[
+        HourlyPrice,
+        Meta(title="price", description="For an hour of a node, in any currency."),
+    ]
+
+
+class PricesDocument(FilePart, frozen=True, kw_only=True):
+    """What nodes cost an hour.
+
+    prices: The first that applies to a node is its price.
+    """
+
+    api_version: Literal["ksched/v1"]
+    kind: Literal["Prices"]
+    prices: Annotated[tuple[PriceEntry, ...], Meta(min_length=1)]
+
+
+def _of_file(path: str, shown: str) -> Iterable[NodePrice]:
+    """shown: the file's name in messages. Raises InputError."""
+    document, file = read_own_document(path, PricesDocument, _HINT, shown)
+    for index, entry in enumerate(file.prices):
+        price = price_from(document, entry.price, "prices", index, "price")
+        labels, pattern = entry.node_selector or {}, entry.node or ""
+        name = pattern or ",".join(f"{key}={value}" for key, value in labels.items())
+        yield NodePrice(name, price, pattern, labels)
+
+
+def price_from(document: OwnDocument, data: HourlyPrice, *place: str | int) -> Price:
+    """Raises InputError."""
+    if not isinstance(data, BilledPrice):
+        return Price(data)
+    if (data.spot_share is UNSET) != (data.spot_per_hour is UNSET):
         raise document.error("spotShare and spotPerHour require each other", *place)
-    mean = per_hour * (1 - share) + data["spotPerHour"] * share if share else per_hour
-    return Price(mean, document.time(data.get("minimumBilling"), 0, *place, "minimumBilling"))
+    share, mean = data.spot_share or 0, data.per_hour
+    if share and data.spot_per_hour is not UNSET:
+        mean = mean * (1 - share) + data.spot_per_hour * share
+    return Price(mean, document.time(data.minimum_billing, 0, *place, "minimumBilling"))

@@ -7,32 +7,34 @@ needed, so that their number does not matter.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ksched_cli.cluster.custom_objects import kind_with_group
 from ksched_cli.cluster.loading.kinds import Kind, find_kind
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, Position, UsageError, ignore
-from ksched_cli.kube.document_schemas import check_document, problems_of
+from ksched_cli.kube.document_schemas import problems_of
 from ksched_cli.kube.documents import (
     Locator,
     decode_text,
     locate,
     path_text,
 )
+from ksched_cli.kube.file_parts import Amount, FilePart, RuledPart, Text, decode_file
+from ksched_cli.kube.file_rules import Choice, Requires
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.stored_bytes import unpacked_by_name, whole_lines
 from ksched_cli.kube.time import SECOND, parse_time
 from ksched_cli.scenario.change import Change, ChangeError
-from ksched_cli.scenario.file import read_change
+from ksched_cli.scenario.file import AppliedObjects, read_change
 from ksched_cli.scenario.objects import kind_of, load_objects
 from ksched_cli.scenario.own_document import read_own_document
 
@@ -80,11 +82,12 @@ class Completion(Struct, frozen=True):
     ran_for: int | None = None
 
 
-class RecordedDecision(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class RecordedDecision(FilePart, frozen=True):
     """The recorded scheduler's decision about a pod.
 
-    node: that it was bound to, or evicted from; nominated_node, message: after an attempt without a
-    node; evicted_for: the UID of the pod that it was evicted for
+    node: The node that it was bound to, or evicted from.
+    message: Why it has no node.
+    evicted_for: The UID of the pod that it was evicted for.
     """
 
     namespace: str
@@ -101,11 +104,14 @@ class RecordedDecision(Struct, frozen=True, rename="camel", forbid_unknown_field
         return f"{self.namespace}/{self.name}"
 
 
-class Gap(Struct, frozen=True, forbid_unknown_fields=True):
-    """The recorder was without a connection for so many seconds. kind: whose changes it watched;
-    relisted: what came and went meanwhile is missing, else only the times are late"""
+class Gap(FilePart, frozen=True):
+    """The recorder had no connection for so many seconds.
 
-    seconds: float
+    kind: The kind whose changes it watched.
+    relisted: What came and went in the gap is missing; else the times alone are late.
+    """
+
+    seconds: Annotated[float, Meta(ge=0)]
     kind: str
     relisted: bool = False
 
@@ -121,23 +127,104 @@ class TimelineEvent(Struct, frozen=True):
     index: int
 
 
-class _Line(Struct, forbid_unknown_fields=True, rename="camel"):
-    """An event as it is written. `delete` is a name that a struct can have."""
+class DeletedObject(FilePart, frozen=True, kw_only=True):
+    """The object that an event deletes."""
 
-    at: float | str
-    pod: dict[str, Any] | str | None = None
-    template: str | None = None
-    runs_for: float | None = None
-    put: dict[str, Any] | None = None
-    delete: dict[str, str] | None = None
-    grace_period: float | None = None
-    decided: bool = False
-    preempted: bool = False
-    end: str | None = None
-    ran_for: float | None = None
-    decision: RecordedDecision | None = None
-    gap: Gap | None = None
-    change: str | dict[str, Any] | None = None
+    kind: str
+    namespace: str = ""
+    name: str
+
+
+# A moment in the file: seconds after the start, or a time.
+Moment: TypeAlias = Annotated[
+    Amount | str,
+    Meta(
+        title="time",
+        description="seconds after the start, to the microsecond, or an RFC 3339 time",
+    ),
+]
+
+
+class EventEntry(FilePart, frozen=True, kw_only=True):
+    """An event as it is written. A line of JSON lines may break the rules, and have null for a key
+    that it leaves out; a document's events may not.
+
+    pod: A pod is created: its manifest, or with `template`, its name or NAMESPACE/NAME.
+    template: The name of one of `templates`, of which the pod is made.
+    runs_for: For how many seconds the pod runs once it is placed; then it ends, and its node has
+            room again. Without it, it does not end by itself.
+    put: An object is created, or replaced as a whole.
+    delete: An object is deleted.
+    grace_period: For how many seconds a pod that is deleted stays on its node; default 0.
+    end: A pod ends, name or NAMESPACE/NAME; one that is placed later than in the recording runs as
+            long.
+    ran_for: For how many seconds a pod that ends ran in the recorded cluster.
+    decided: What is put was written because of a decision of the recorded scheduler, as a claim's
+            devices; a replay passes over it.
+    preempted: The recorded scheduler evicted the pod; a replay deletes it only where it evicts it
+            too.
+    decision: What the recorded scheduler did about a pod, for `ksched audit --timeline`; a replay
+            decides itself.
+    gap: The recorder had no connection.
+    change: A change as in a scenario: kubectl's words, as `drain node-3`, or {apply: OBJECT}.
+    """
+
+    RULES: ClassVar = (
+        Choice(("pod", "put", "delete", "change", "end", "decision", "gap")),
+        Requires(
+            template="pod",
+            runsFor="pod",
+            gracePeriod="delete",
+            preempted="delete",
+            decided="put",
+            ranFor="end",
+        ),
+    )
+
+    at: Moment
+    pod: dict[str, Any] | str | UnsetType = UNSET
+    template: str | UnsetType = UNSET
+    runs_for: Amount | UnsetType = UNSET
+    put: dict[str, Any] | UnsetType = UNSET
+    delete: DeletedObject | UnsetType = UNSET
+    grace_period: Amount | UnsetType = UNSET
+    end: str | UnsetType = UNSET
+    ran_for: Amount | UnsetType = UNSET
+    decided: bool | UnsetType = UNSET
+    preempted: bool | UnsetType = UNSET
+    decision: RecordedDecision | UnsetType = UNSET
+    gap: Gap | UnsetType = UNSET
+    change: str | dict[str, Any] | UnsetType = UNSET
+
+
+class TimelineDocument(RuledPart, frozen=True, kw_only=True):
+    """A timeline, or what the first line of JSON lines has.
+
+    start: What `at: 0` is: an RFC 3339 time in whole seconds. Without it, the creation of the
+            youngest pod of the state that has no node, else 1970-01-01T00:00:00Z.
+    until: When the replay ends: seconds after the start, or an RFC 3339 time. Without it, when
+            nothing can happen any more.
+    evicted: What becomes of pods that preemption evicts: they are gone; restarts: they come again,
+            and run as long as they did from the beginning; resumes: they come again, and run for
+            the rest. Without it: gone.
+    templates: Manifests of pods, by name, for events to refer to.
+    events: Of one time, they happen in their order.
+    """
+
+    api_version: Literal["ksched/v1"]
+    kind: Literal["Timeline"]
+    start: Text | UnsetType = UNSET
+    until: Moment | UnsetType = UNSET
+    evicted: Literal["gone", "restarts", "resumes"] = "gone"
+    templates: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    events: tuple[EventEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        for event in self.events:
+            event.check_rules()
+
+
+NO_EVENTS = TimelineDocument(api_version="ksched/v1", kind="Timeline")
 
 
 # What stands for name and namespace in a template's JSON, name first.
@@ -145,7 +232,7 @@ _NAME, _NAMESPACE = "name-of-the-pod", "namespace-of-the-pod"
 _encode = msgspec.json.Encoder().encode
 # What decoding a line raises that is no JSON, or not of the expected shape.
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_decode_line = msgspec.json.Decoder(_Line).decode
+_decode_line = msgspec.json.Decoder(EventEntry).decode
 
 
 class _Template(Struct, frozen=True):
@@ -188,7 +275,7 @@ class Timeline:
     that plugins read, besides those of kube-scheduler. _warn: see read_timeline."""
 
     name: str
-    header: Mapping[str, Any]
+    document: TimelineDocument
     state: ClusterState
     namespace: str = ""
     start: int | None = None
@@ -205,13 +292,13 @@ class Timeline:
     _specs: dict[bytes, PodSpec] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        header = self.header
+        document = self.document
         try:
-            if "start" in header:
-                self.start = _start(header["start"])
-            if "until" in header:
-                self.until = self.time(header["until"])
-            for name, manifest in (header.get("templates") or {}).items():
+            if document.start is not UNSET:
+                self.start = _start(document.start)
+            if document.until is not UNSET:
+                self.until = self.time(document.until)
+            for name, manifest in document.templates.items():
                 self._templates[name] = self._template(manifest)
         except EventError as error:
             raise InputError(self.name, str(error)) from None
@@ -241,11 +328,10 @@ class Timeline:
 
     def _events_of_document(self) -> Iterator[TimelineEvent]:
         events = []
-        for index, data in enumerate(self.header.get("events") or ()):
+        for index, entry in enumerate(self.document.events):
             try:
-                line = _decode_line(_encode(data))
-                events.append(self._event(line, index))
-            except (EventError, msgspec.ValidationError, InputError) as error:
+                events.append(self._event(entry, index))
+            except (EventError, InputError) as error:
                 position = locate(self._text, 0, ("events", index))
                 raise self._error(error, index, position) from None
         # Stable: events of one time stay in their order.
@@ -260,7 +346,11 @@ class Timeline:
                 if number == 1 or not text.strip():
                     continue
                 try:
-                    event = self._event(_decode_line(text), number - 2)
+                    try:
+                        entry = _decode_line(text)
+                    except msgspec.ValidationError:
+                        entry = _entry_with_nulls(text)
+                    event = self._event(entry, number - 2)
                     if event.at < last:
                         raise EventError("it is earlier than the previous event; sort the lines")
                 except msgspec.ValidationError as error:
@@ -282,7 +372,7 @@ class Timeline:
         """Return what is wrong with a line whose keys or types are not an event's, as in a
         document."""
         try:
-            problems = problems_of(msgspec.json.decode(line), "timeline", "event")
+            problems = problems_of(msgspec.json.decode(line), "timeline", EventEntry.__name__)
         except msgspec.DecodeError:  # a number that no float is large enough for; more behind it
             problems = ()
         if not problems:
@@ -299,51 +389,57 @@ class Timeline:
             )
         return errors[0].with_others(errors[1:])
 
-    def _event(self, line: _Line, index: int) -> TimelineEvent:
+    def _event(self, entry: EventEntry, index: int) -> TimelineEvent:
         actions = [
-            line.pod, line.put, line.delete, line.change, line.end, line.decision, line.gap
+            entry.pod, entry.put, entry.delete, entry.change, entry.end, entry.decision, entry.gap
         ]  # fmt: skip
-        if len(actions) - actions.count(None) != 1:
+        if len(actions) - actions.count(UNSET) != 1:
             raise EventError(
                 "expected exactly one of pod, put, delete, change, end, decision and gap"
             )
-        return TimelineEvent(self.time(line.at), self._action(line), index)
+        return TimelineEvent(self.time(entry.at), self._action(entry), index)
 
-    def _action(self, line: _Line) -> Action:
-        if line.pod is not None:
-            runs_for = None if line.runs_for is None else _microseconds(line.runs_for, "runsFor")
-            return Arrival(self._arriving(line.pod, line.template), runs_for)
-        if line.template is not None or line.runs_for is not None:
+    def _action(self, entry: EventEntry) -> Action:
+        if entry.pod is not UNSET:
+            seconds = entry.runs_for
+            runs_for = None if seconds is UNSET else _microseconds(seconds, "runsFor")
+            return Arrival(self._arriving(entry.pod, entry.template), runs_for)
+        if entry.template is not UNSET or entry.runs_for is not UNSET:
             raise EventError("template and runsFor require pod")
-        if line.put is not None:
-            return self._replacement(line.put, decided=line.decided)
-        if line.delete is not None:
-            return self._removal(line.delete, line.grace_period, preempted=line.preempted)
-        if line.end is not None:
-            ran_for = None if line.ran_for is None else _microseconds(line.ran_for, "ranFor")
-            return Completion(line.end if "/" in line.end else f"default/{line.end}", ran_for)
-        if line.decision is not None:
-            return line.decision
-        if line.gap is not None:
-            return line.gap
+        if entry.put is not UNSET:
+            return self._replacement(entry.put, decided=bool(entry.decided))
+        if entry.delete is not UNSET:
+            return self._removal(entry.delete, entry.grace_period or 0, bool(entry.preempted))
+        if entry.end is not UNSET:
+            ran_for = None if entry.ran_for is UNSET else _microseconds(entry.ran_for, "ranFor")
+            return Completion(entry.end if "/" in entry.end else f"default/{entry.end}", ran_for)
+        if entry.change is not UNSET:
+            return self._change(entry.change)
+        if entry.decision is not UNSET:
+            return entry.decision
+        assert entry.gap is not UNSET  # the only one that is left
+        return entry.gap
+
+    def _change(self, entry: str | dict[str, Any]) -> Change:
+        folder = Path() if self._path == "-" else Path(self._path).parent
         try:
-            folder = Path() if self._path == "-" else Path(self._path).parent
-            return read_change(line.change, self.namespace, folder, self.name)
+            change = entry if isinstance(entry, str) else AppliedObjects.of(entry)
+            return read_change(change, self.namespace, folder, self.name)
         except ChangeError as error:
             raise EventError(str(error)) from None
 
     # -- pods -----------------------------------------------------------------------------------
 
-    def _arriving(self, pod: dict[str, Any] | str, template: str | None) -> Pod:
+    def _arriving(self, pod: dict[str, Any] | str, template: str | UnsetType) -> Pod:
         if isinstance(pod, str):
-            if template is None:
+            if template is UNSET:
                 raise EventError("a pod given by name requires a template; or write its manifest")
             model = self._templates.get(template)
             if model is None:
                 names = ", ".join(sorted(self._templates)) or "none"
                 raise EventError(f'unknown template "{template}"; expected one of {names}')
             return model.named(pod)
-        if template is not None:
+        if template is not UNSET:
             raise EventError("with a template, pod is the name of the pod")
         return self._pod(pod)
 
@@ -389,20 +485,20 @@ class Timeline:
             raise EventError("metadata.name: expected the name of the object")
         return Replacement(custom, manifest, decided)
 
-    def _removal(self, target: dict[str, str], grace: float | None, *, preempted: bool) -> Removal:
-        word = target.get("kind", "")
+    def _removal(self, target: DeletedObject, grace: float, preempted: bool) -> Removal:
+        word = target.kind
         kind: Kind | str | None = word if word in self.reads else kind_of(word)
         if kind is None:
             kind = next((each for each in self.reads if word == each.partition(".")[0]), None)
         if kind is None:
             raise self._unread(word)
-        if not target.get("name"):
+        if not target.name:
             raise EventError("delete requires a name")
-        namespace = target.get("namespace") or "default"
+        namespace = target.namespace or "default"
         if isinstance(kind, Kind) and not kind.namespaced:
             namespace = ""
-        period = _microseconds(grace or 0, "gracePeriod")
-        return Removal(kind, namespace, target["name"], period, preempted)
+        period = _microseconds(grace, "gracePeriod")
+        return Removal(kind, namespace, target.name, period, preempted)
 
     def _unread(self, kind: str) -> EventError:
         """Says which kinds the plugins read."""
@@ -441,6 +537,16 @@ class Timeline:
         except EventError as error:
             problem = "expected 6h, a number of seconds, or a time such as 2026-01-31T12:00:00Z"
             raise UsageError(f"--until {text}: {error}; {problem}") from None
+
+
+def _entry_with_nulls(line: bytes) -> EventEntry:
+    """Decode a line in which null stands for a key that is left out, as tables are exported.
+    Raises ValidationError."""
+    data = msgspec.json.decode(line)
+    if isinstance(data, dict):
+        keys = EventEntry.__struct_encode_fields__
+        data = {key: data[key] for key in data if data[key] is not None or key not in keys}
+    return msgspec.convert(data, EventEntry)
 
 
 def _microseconds(seconds: float, name: str) -> int:
@@ -491,14 +597,16 @@ def read_timeline(
     """
     if path.removesuffix(_GZIP).endswith(_LINES):
         name, text = name or path, ""
-        header = _header_of_lines(path, name)
+        content = _header_of_lines(path, name)
     else:
-        document = read_own_document(path, "Timeline", _HINT, name)
-        name, header, text = document.name, document.data, document.text
-    return Timeline(name, header, state, namespace, reads=reads, _warn=warn, _path=path, _text=text)
+        document, content = read_own_document(path, TimelineDocument, _HINT, name)
+        name, text = document.name, document.text
+    return Timeline(
+        name, content, state, namespace, reads=reads, _warn=warn, _path=path, _text=text
+    )
 
 
-def _header_of_lines(path: str, name: str) -> Mapping[str, Any]:
+def _header_of_lines(path: str, name: str) -> TimelineDocument:
     """The first line of a file of JSON lines. Raises InputError. name: of the file"""
     try:
         with open(path, "rb") as raw, unpacked_by_name(raw, path) as file:
@@ -508,9 +616,8 @@ def _header_of_lines(path: str, name: str) -> Mapping[str, Any]:
     except OSError as error:
         raise InputError(name, f"cannot be read: {error.strerror}") from None
     try:
-        header: Mapping[str, Any] = msgspec.json.decode(first)
+        header = msgspec.json.decode(first)
     except _UNREADABLE as error:
         problem = f"the first line is not JSON: {error}"
         raise InputError(name, problem, position=Position(1, 1), hint=_HINT) from None
-    check_document(header, "timeline", decode_text(first, name), name, _HINT)
-    return header
+    return decode_file(header, TimelineDocument, decode_text(first, name), name, _HINT)

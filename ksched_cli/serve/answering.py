@@ -15,7 +15,7 @@ from msgspec import structs
 
 from ksched_cli.analysis.question import Observer, ask
 from ksched_cli.answers import document_of
-from ksched_cli.errors import KschedError, UsageError
+from ksched_cli.errors import KschedError, UsageError, is_of_decisions
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.serve.tools import BY_NAME, GIVEN_CONFIGURATION, Call, question_of
 
@@ -68,6 +68,11 @@ def main() -> int:
             output = answered(call)
     except KschedError as error:
         print(f"error: {error}", file=sys.stderr)
+        return FAILED
+    except RecursionError as error:
+        if is_of_decisions(error):
+            raise
+        print("error: the input is nested too deeply", file=sys.stderr)
         return FAILED
     sys.stdout.buffer.write(output)
     return 0

@@ -6,7 +6,6 @@ from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.config.answers import EffectiveConfiguration, ValidationResult
 from ksched_cli.config.reviewer import Reviewer, ReviewOptions
 from ksched_cli.errors import UsageError
-from ksched_cli.report.validation import headline
 from ksched_cli.run.plugins import in_release
 
 
@@ -32,10 +31,10 @@ class Validate(Question[ValidationResult], frozen=True, kw_only=True):
             run.feature_gates,
             run.min_compatibility_version,
             isolated=True,
+            looks_at_files=False,
         )
         plugins = opener.plugins(run)
         reviewer = Reviewer(options, lambda release: in_release(plugins, release))
         source = opener.inputs.configuration(run.configuration)
         opened.follow(reviewer.settings(source.path).release)
-        text = reviewer.review(source)
-        return ValidationResult.of(text.review, headline(text))
+        return ValidationResult.of(reviewer.review(source))

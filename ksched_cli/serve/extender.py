@@ -26,10 +26,10 @@ from ksched_cli.extenders import wire
 from ksched_cli.live.client import ApiServer, ClusterError, connect
 from ksched_cli.live.lists import ObjectList
 from ksched_cli.live.snapshot import ClusterReader, annotated_object
-from ksched_cli.live.watch import Notice, WatchEnded, Watches
+from ksched_cli.live.watch import Notice, WatchEnded, Watches, WatchProblem
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import LiveCluster, Run
-from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, TokenCheck
+from ksched_cli.serve.http import Bodies, HttpServer, OriginCheck, RefusedError, TokenCheck
 from ksched_cli.serve.listening import Listening
 from ksched_cli.serve.objects import WatchedObjects
 from ksched_cli.serve.plugins import PluginExtender, PluginFailureError, served
@@ -142,7 +142,8 @@ class ExtenderServer:
     def run(self, is_interrupted: Callable[[], bool]) -> None:
         """Until it is interrupted. Raises UsageError where it cannot listen, ClusterError where
         the cluster refuses the credentials."""
-        server = HttpServer(TokenCheck(self._app(), self.listening.token, _PROBES), self.listening)
+        app = TokenCheck(self._app(), self.listening.token, _PROBES)
+        server = HttpServer(OriginCheck(app, self.listening), self.listening, self.warn)
         watches = None
         if self.cluster is not None:
             watches = Watches(self.cluster.server, self._inbox.put)
@@ -220,6 +221,9 @@ class ExtenderServer:
         assert self.cluster is not None, "it is watched"
         if isinstance(notice, WatchEnded):
             self.warn(notice.line())
+            return
+        if isinstance(notice, WatchProblem):
+            self._warn_once(f"{notice.line}; its objects are listed anew")
             return
         try:
             for change in self.cluster.objects.changes(notice):

@@ -6,19 +6,25 @@ import asyncio
 import base64
 import binascii
 import hmac
+import logging
 import socket
 import threading
-from collections.abc import Collection
+import time
+import traceback
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 import h11
 import uvicorn
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import UsageError, shortened_lines
+from ksched_cli.report.table import printable
 from ksched_cli.serve.listening import MAX_CONNECTIONS, Listening
 
 # The bytes of a request, and of all that are read at a time: 5,000 nodes with 100 images each have
@@ -32,6 +38,74 @@ REQUEST_SECONDS = 60.0
 # Longer than Go's client keeps an idle connection, which it then closes itself.
 KEEP_ALIVE_SECONDS = 120
 _STOP_SECONDS = 3
+# How long the same message of a server's log is only counted.
+LOG_SECONDS = 60.0
+_LOGGERS = ("uvicorn", "mcp")
+_MEANINGS = {
+    "Exceeded concurrency limit.": f"{MAX_CONNECTIONS} connections are open: a request was refused "
+    "(503)",
+    "Invalid HTTP request received.": "a request that is not HTTP was refused (400)",
+}
+
+
+class RepeatedLines(logging.Handler):
+    """Warns of what the HTTP server and the MCP SDK log: a client can cause a line with each
+    request, so that the same message is written once a minute, with a count.
+
+    warn: takes a line
+    """
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._warn = warn
+        # By the place that logs: when its line was written, how often more since, and the line.
+        self._written: dict[tuple[str, int], tuple[float, int, str]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        key, now = (record.pathname, record.lineno), time.monotonic()
+        at, count, _ = self._written.get(key, (-inf, 0, ""))
+        line = _MEANINGS.get(str(record.msg)) or shortened_lines(record.getMessage())
+        if now - at < LOG_SECONDS:
+            self._written[key] = (at, count + 1, line)
+            return
+        self._written[key] = (now, 0, line)
+        self._write(line, count)
+        if record.exc_info:
+            for detail in traceback.format_exception(*record.exc_info):
+                self._warn(printable(detail.rstrip()))
+
+    def close(self) -> None:
+        """Write what came since the last lines."""
+        for _, count, line in self._written.values():
+            if count:
+                self._write(line, count - 1)
+        self._written.clear()
+        super().close()
+
+    def _write(self, line: str, more: int) -> None:
+        self._warn(printable(line) + (f" ({more + 1:,} times)" if more else ""))
+
+
+def is_foreign(headers: Mapping[str, str], listening: Listening) -> bool:
+    """Whether a page of another site asks; one of another port of this host is one, too."""
+    scheme = "https" if listening.certificate else "http"
+    own = f"{scheme}://{headers.get('host', '')}"
+    return headers.get("origin", own) != own
+
+
+@dataclass(slots=True)
+class OriginCheck:
+    """Refuses the requests of other sites' pages."""
+
+    app: ASGIApp
+    listening: Listening
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and is_foreign(Headers(scope=scope), self.listening):
+            refusal = PlainTextResponse("a page of another site may not ask\n", 403)
+            await refusal(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
 
 
 @dataclass(slots=True)
@@ -145,13 +219,15 @@ class BoundedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not foll
 
 @dataclass(slots=True)
 class HttpServer:
-    """Runs an application until it is stopped."""
+    """Runs an application until it is stopped. warn: takes lines about clients, and defects"""
 
     app: ASGIApp
     listening: Listening
+    warn: Callable[[str], None]
     _listener: socket.socket = field(init=False)
     _server: uvicorn.Server = field(init=False)
     _thread: threading.Thread | None = None
+    _log: RepeatedLines = field(init=False)
 
     def __post_init__(self) -> None:
         """Raises UsageError, also for unusable certificates."""
@@ -180,6 +256,9 @@ class HttpServer:
             ) from None
         self._listener = at.bind()
         self._server = uvicorn.Server(config)
+        self._log = RepeatedLines(self.warn)
+        for name in _LOGGERS:
+            logging.getLogger(name).addHandler(self._log)
 
     @property
     def url(self) -> str:
@@ -199,3 +278,6 @@ class HttpServer:
         if self._thread is not None:
             self._thread.join(2 * _STOP_SECONDS)
         self._listener.close()
+        for name in _LOGGERS:
+            logging.getLogger(name).removeHandler(self._log)
+        self._log.close()

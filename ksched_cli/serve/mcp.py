@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,9 +23,10 @@ from starlette.types import ASGIApp
 
 from ksched_cli import __version__
 from ksched_cli.errors import shortened_lines
+from ksched_cli.kube.own_python import python_process
 from ksched_cli.report.table import printable
 from ksched_cli.run.run import Run
-from ksched_cli.serve.http import TokenCheck
+from ksched_cli.serve.http import OriginCheck, TokenCheck
 from ksched_cli.serve.listening import Listening, is_loopback
 from ksched_cli.serve.tools import (
     BY_NAME,
@@ -48,6 +48,9 @@ ANSWER_SIZE = 20_000
 MAX_RUNNING = 2
 MAX_WAITING = 32
 MAX_ANSWER = 256 << 20
+# A session of HTTP holds 37 kB until its client ends it, or has not asked for so long.
+MAX_SESSIONS = 256
+SESSION_SECONDS = 600.0
 # Answers to ask for more of: so many, of so many bytes.
 _CACHED, _CACHED_BYTES = 4, 64 << 20
 
@@ -113,10 +116,10 @@ class Questions:
             self._waiting -= 1
 
     async def _output_of(self, call: bytes) -> bytes:
+        command, environment = python_process("-m", "ksched_cli.serve.answering")
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "ksched_cli.serve.answering",
+            *command,
+            env=environment,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -246,4 +249,7 @@ def http_app(questions: Questions, listening: Listening) -> ASGIApp:
     """The same over HTTP, at /mcp. Another site's page cannot ask it: Host and Origin are checked
     where it listens on the loopback address, the token elsewhere."""
     host = "127.0.0.1" if is_loopback(listening.host) else listening.host
-    return TokenCheck(server_of(questions).streamable_http_app(host=host), listening.token)
+    app = server_of(questions).streamable_http_app(
+        host=host, max_sessions=MAX_SESSIONS, session_idle_timeout=SESSION_SECONDS
+    )
+    return TokenCheck(OriginCheck(app, listening), listening.token)

@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ksched_cli.errors import KschedError, is_of_decisions, shortened_lines
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.table import printable
-from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, secret
+from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, is_foreign, secret
 from ksched_cli.serve.listening import Listening, is_loopback
 from ksched_cli.serve.workbench_runs import (
     AbandonedError,
@@ -107,10 +107,9 @@ class Guard:
 
     def _problem(self, request: Request) -> tuple[int, str] | None:
         host = request.headers.get("host", "")
-        scheme = "https" if self.listening.certificate else "http"
         if is_loopback(self.listening.host) and not _LOOPBACK.fullmatch(host):
             return 403, f"{printable(host) or 'no host'}: open 127.0.0.1 or localhost"
-        if request.headers.get("origin", f"{scheme}://{host}") != f"{scheme}://{host}":
+        if is_foreign(request.headers, self.listening):
             return 403, _OTHER_SITE
         if request.url.path in OPEN_PATHS:
             return None
@@ -163,7 +162,9 @@ class PageServer:
         """Until it is interrupted. show: takes the address. Raises KschedError where the Run of the
         command line cannot be answered, or it cannot listen."""
         self.workbench.open(Edits())
-        server = HttpServer(Guard(self._app(), self.listening, self.token), self.listening)
+        server = HttpServer(
+            Guard(self._app(), self.listening, self.token), self.listening, self.warn
+        )
         server.start()
         url = f"{server.url}/#token={self.token}"
         self.note(f"serving {url}; Ctrl-C ends it")

@@ -327,7 +327,11 @@ class Workbench:
             draft.kubernetes_version or base.kubernetes_version or self.opener.release(base).number
         )
         options = ReviewOptions(
-            version, base.feature_gates, base.min_compatibility_version, isolated=True
+            version,
+            base.feature_gates,
+            base.min_compatibility_version,
+            isolated=True,
+            looks_at_files=False,
         )
         plugins = self.opener.plugins(base)
         reviewer = Reviewer(options, lambda release: in_release(plugins, release))

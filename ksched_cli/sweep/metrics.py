@@ -13,7 +13,6 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import PluginDefectError, UsageError
-from ksched_cli.framework.carry_over import Checkpointed
 from ksched_cli.framework.discovery import UnfitError, module_of_file
 from ksched_cli.framework.interface import Measures
 from ksched_cli.run.inputs import CodeSource
@@ -80,11 +79,6 @@ def _measuring(engine: Engine) -> Iterator[tuple[str, Measures]]:
 
 def _failure(name: str, method: str, error: Exception) -> PluginDefectError:
     return PluginDefectError(f"plugin {name} failed in {method}: {_text_of(error)}", "")
-
-
-def forgets(engine: Engine) -> bool:
-    """Whether a plugin measures, and a checkpoint cannot hold what it has measured so far."""
-    return any(not isinstance(plugin, Checkpointed) for _, plugin in _measuring(engine))
 
 
 class MeasuringPlugins:

@@ -9,12 +9,10 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from tempfile import NamedTemporaryFile
-from time import monotonic, perf_counter
+from time import perf_counter
 from types import TracebackType
 from typing import Annotated, Any, BinaryIO, Final, Literal, TypeAlias
 
@@ -28,20 +26,29 @@ from ksched_cli.analysis.replay_figures import (
 )
 from ksched_cli.analysis.usage import nodes_used, utilization
 from ksched_cli.engine.engine import Engine
-from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import InputError, KschedError, PluginDefectError, UsageError
 from ksched_cli.kube.json_tree import replace_half_pairs
 from ksched_cli.kube.streams import LIMIT
-from ksched_cli.live.snapshot_file import written_aside
 from ksched_cli.run.inputs import DIGEST_LENGTH
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.metrics import MeasuringPlugins, Metric, forgets, plugin_figures
+from ksched_cli.sweep.metrics import MeasuringPlugins, Metric, plugin_figures
 from ksched_cli.sweep.preparation import Shared
 
-Row = dict[str, Any]
+Row = dict[str, Any]  # plain data: RowHead, RowParameters, and Ended or Failed
+
+
+class RowHead(Struct, frozen=True):
+    """What every row has.
+
+    id: The same for the same state, configuration, options, seed, plugin files and versions.
+    """
+
+    id: str
+    status: str
+
 
 _BEGIN = b'{"id": "'  # of every row
 
@@ -133,25 +140,31 @@ class RowsFile:
         """An editor may have left out what ends the last row."""
         self._file.seek(max(end - 1, 0))
         if self._file.read(1) not in (b"", b"\n"):
-            self._file.write(b"\n")
+            self._write(b"\n")
 
     def _row_of(self, line: bytes, number: int) -> Row:
-        row = _document(line)
-        values = [row.get(key) for key in ("id", "status")] if isinstance(row, dict) else [None]
-        if not all(isinstance(value, str) for value in values):
+        row: Row = _document(line)
+        try:
+            msgspec.convert(row, RowHead)
+        except msgspec.ValidationError:
             hint = "Name a file with rows of this sweep, or a new file."
-            raise InputError(self.path, f"line {number} is not a row of a sweep", hint=hint)
+            problem = f"line {number} is not a row of a sweep"
+            raise InputError(self.path, problem, hint=hint) from None
         return row
 
     def append(self, row: Row) -> None:
         """Raises UsageError where it cannot be written."""
         line = json.dumps(row).encode() + b"\n"
+        self._write(line)
+        self._note(row, self._file.tell() - len(line))
+
+    def _write(self, line: bytes) -> None:
+        """Raises UsageError where it cannot be written."""
         try:
             self._file.write(line)
             self._file.flush()
         except OSError as error:
             raise UsageError(f"--rows {self.path}: {error.strerror}") from None
-        self._note(row, self._file.tell() - len(line))
 
     def __contains__(self, identity: str) -> bool:
         return identity in self._offsets
@@ -165,7 +178,8 @@ class RowsFile:
                     yield _document(file.readline())
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # what could not be written once is tried again, and was told
+            self._file.close()
         if self._is_temporary:
             os.unlink(self.path)
 
@@ -181,50 +195,6 @@ class RowsFile:
         self.close()
 
 
-CHECKPOINT_INTERVAL = 60.0  # seconds from one checkpoint to the next
-
-
-@dataclass(slots=True)
-class RunCheckpoint:
-    """The checkpoint of one run.
-
-    path:     of the file; "" for none
-    identity: of the run; a checkpoint of another one is passed over
-    """
-
-    path: str
-    identity: str
-    _written: float = field(default_factory=monotonic)
-
-    def resume(self, replay: Replay) -> None:
-        """Makes a replay that has not begun the one of the file, where there is one that can be
-        read. Raises InputError where its parts contradict each other."""
-        try:
-            data = Path(self.path).read_bytes() if self.path else b""
-            checkpoint = read_checkpoint(data, self.path, self.identity)
-        except (OSError, InputError):
-            return
-        resume(replay, checkpoint, self.path)
-
-    def after_instant(self, replay: Replay) -> None:
-        """Writes the replay every minute, where all of it can be written; a file that cannot be
-        written, as on another machine, is none. Raises PluginDefectError."""
-        is_due = monotonic() - self._written >= CHECKPOINT_INTERVAL
-        if not is_due or not replay.is_resumable or replay.cluster.unsaved():
-            return
-        if forgets(replay.cluster.engine):
-            return
-        self._written = monotonic()
-        with suppress(UsageError), written_aside(self.path, private=True) as file:
-            file.write(take_checkpoint(replay, self.identity))
-
-    def remove(self) -> None:
-        """The run has ended."""
-        if self.path:
-            with suppress(OSError):
-                os.unlink(self.path)
-
-
 OK: Final = "ok"
 ERROR: Final = "error"
 TIMEOUT: Final = "timeout"
@@ -235,18 +205,25 @@ SERIAL = "serial"
 # Beyond these no run has figures, and sums of them are none.
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Figure = Annotated[float, Meta(ge=-1e300, le=1e300)]
+Sum = Annotated[float, Meta(ge=0, le=1e300)]
 
 
 class _Attempted(Struct, frozen=True, kw_only=True, rename="camel"):
-    """seconds: that the run took; worker: who made it"""
+    """What the row of every run has.
 
-    seconds: Figure = 0.0
+    seconds: The seconds that the run took.
+    worker: The process that made it.
+    """
+
+    seconds: Sum = 0.0
     worker: str = ""
 
 
 class Failed(_Attempted, frozen=True, kw_only=True):
-    """A run that did not come to its end. is_defect: a plugin or ksched is to blame, not what the
-    run is made from"""
+    """A run that did not come to its end.
+
+    is_defect: The error is of a plugin or of ksched, not of what the run is made from.
+    """
 
     status: Literal["error", "timeout", "lost"] = ERROR
     error: str
@@ -264,8 +241,17 @@ class Share(Struct, frozen=True, forbid_unknown_fields=True):
 class Ended(_Attempted, frozen=True, kw_only=True):
     """A run that came to its end. What follows `metrics` is of replays, see ReplayFigures.
 
-    placements: a digest, the same where the same pods are on the same nodes
-    metrics:    of plugins and of --metric
+    nodes_used: The nodes with pods at the end; of a replay the most at one moment.
+    utilization: The shares by resource; of a replay, at its end.
+    placements: A digest: the same where the same pods are on the same nodes.
+    metrics: The metrics of plugins and of --metric.
+    ended: This and what follows, up to cost: of replays.
+    wait: Seconds from creation to placement, of pods that were placed or still wait at the end.
+    job_completion_time: Seconds from creation to end, of pods that were placed and ended.
+    pending_hours: The hours that pods waited, added up.
+    node_hours: The hours that nodes were there, added up.
+    used_node_hours: The hours that nodes had pods, added up.
+    cost: The cost of the nodes, where prices are given.
     """
 
     status: Literal["ok"] = OK
@@ -280,10 +266,10 @@ class Ended(_Attempted, frozen=True, kw_only=True):
     ended: Count | UnsetType = UNSET
     wait: Durations | UnsetType = UNSET
     job_completion_time: Durations | UnsetType = UNSET
-    pending_hours: Figure | UnsetType = UNSET
-    node_hours: Figure | UnsetType = UNSET
-    used_node_hours: Figure | UnsetType = UNSET
-    cost: Figure | UnsetType = UNSET
+    pending_hours: Sum | UnsetType = UNSET
+    node_hours: Sum | UnsetType = UNSET
+    used_node_hours: Sum | UnsetType = UNSET
+    cost: Sum | UnsetType = UNSET
 
     def figures(self) -> dict[str, float]:
         """All of its numbers, `utilization.cpu.mean` among them."""
@@ -347,9 +333,11 @@ class Performer:
         begin = perf_counter()
         outcome: Outcome
         try:
-            outcome = self._replay(task) if task.run.timeline else self._simulate(task.run)
+            outcome = self._replay(task.run) if task.run.timeline else self._simulate(task.run)
         except KschedError as error:
             outcome = Failed(error=str(error), is_defect=isinstance(error, PluginDefectError))
+        except MemoryError:
+            outcome = Failed(error="the memory that ksched may use is not enough")
         except Exception as error:
             outcome = Failed(error=f"{type(error).__name__}: {error}", is_defect=True)
         return structs.replace(outcome, seconds=round(perf_counter() - begin, DIGITS))
@@ -375,27 +363,16 @@ class Performer:
             metrics=self._own_figures(simulation, record),
         )
 
-    def _replay(self, task: Task) -> Outcome:
+    def _replay(self, run: Run) -> Outcome:
         """Raises KschedError."""
-        rows = "" if task.run.replay_extenders else self._shared.rows  # a recording begins anew
-        path = rows and f"{rows}.{task.id}.checkpoint"
-        saved = RunCheckpoint(path, task.id)
         measuring = MeasuringPlugins()
-
-        def on_instant(replay: Replay) -> None:
-            measuring.measure(replay)
-            if path:
-                saved.after_instant(replay)
-
-        watch = Watch(keeps_records=True, on_instant=on_instant)
-        replay = self._opener.replay(task.run, watch)
+        watch = Watch(keeps_records=True, on_instant=measuring.measure)
+        replay = self._opener.replay(run, watch)
         try:
-            saved.resume(replay)
             replay.run()
             measuring.measure(replay)
         finally:
             replay.cluster.engine.close()
-            saved.remove()
         engine, log = replay.cluster.engine, replay.log
         if replay.scheduler.failed:
             return _failure_of(engine)

@@ -9,18 +9,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress, product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.discovery import source_identity
 from ksched_cli.masking import masked_data
 from ksched_cli.run.axes import changes_label, configuration_label
 from ksched_cli.run.differences import names_of
+from ksched_cli.run.file_settings import settings_type
 from ksched_cli.run.run import Run
 
-Parameters = dict[str, Any]
+Parameters = dict[str, Any]  # plain data of RowParameters
 # In a document: keys, and indexes of lists.
 Place = tuple[str | int, ...]
 # The index of a run's value on each axis.
@@ -208,6 +209,33 @@ class Plan:
     def variant(self, indexes: Indexes) -> str:
         """The name of the run's variant: what differs between its Runs and those of others."""
         return self._names[self._variant(indexes)]
+
+
+if TYPE_CHECKING:
+    RowSettings = Struct
+else:
+    RowSettings = settings_type("RowSettings", base=Struct)
+
+
+class RowParameters(RowSettings, frozen=True, kw_only=True):
+    """The part of a row that says what was run.
+
+    timeline: null: a run at one instant.
+    patches: Path or name of the patch → the value.
+    kubernetes_version: null: that of the state's kubelets.
+    prices: Names of the prices; null: none.
+    """
+
+    state: str
+    timeline: str | None
+    configuration: str
+    changes: str
+    plugins: tuple[str, ...]
+    patches: dict[str, Any]
+    kubernetes_version: str | None
+    autoscaler: str | None
+    prices: str | None
+    seed: int | None
 
 
 def parameters_of(run: Run, settings: Mapping[str, Any]) -> Parameters:

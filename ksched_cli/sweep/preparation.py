@@ -47,14 +47,12 @@ class Shared:
     inputs:   the contents of all files that the Runs name
     reads:    the kinds of custom objects that plugins of any Run read
     metrics:  the functions of --metric
-    rows:     the absolute path of the rows' file, beside which replays have their checkpoints
     versions: of ksched and of the installed plugins
     """
 
     inputs: Inputs
     reads: frozenset[str] = frozenset()
     metrics: tuple[CodeSource, ...] = ()
-    rows: str = ""
     versions: dict[str, str] = field(default_factory=installed_versions)
 
     def id_of(self, run: Run) -> str:

@@ -26,6 +26,7 @@ import msgspec
 from msgspec import structs
 
 from ksched_cli.kube.job_commands import Lines, is_job
+from ksched_cli.kube.own_python import python_process
 from ksched_cli.kube.streams import occupy_closed_streams, unfailing
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.outcome import SERIAL, TIMEOUT, Failed, Outcome, Performer, Task, outcome_of
@@ -200,9 +201,9 @@ class RunProcess:
         return outcome_of(self._answer(process, self._timeout))
 
     def _start(self) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        command, environment = python_process("-c", _PROGRAM)
         process = subprocess.Popen(  # nosec B603  # a program of constants
-            [sys.executable, "-P", "-c", _PROGRAM],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+from msgspec import UNSET, Meta, UnsetType
+
+from ksched_cli.kube.file_parts import FilePart, Text, Texts
 from ksched_cli.run.axes import changes_label, configuration_label
+from ksched_cli.run.file_settings import settings_type
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.patches import parse_path
 from ksched_cli.run.run import SETTINGS, ChangeSource, Patch, Run, setting_of
-from ksched_cli.scenario.file import read_change
+from ksched_cli.scenario.file import AppliedObjects, ChangeEntry, read_change
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 from ksched_cli.scenario.prices import is_price_file
 from ksched_cli.sweep.plan import (
@@ -34,6 +38,133 @@ _OF_REPLAYS = (AUTOSCALERS, PRICES, "until", "evictAtOnce")
 _NONE = "none"
 
 
+def _value_or_list(value: Any) -> Any:
+    """The type of a setting: a value for all runs, or a list of values, which is an axis."""
+    return value | Annotated[tuple[value, ...], Meta(min_length=1)]
+
+
+if TYPE_CHECKING:
+    SettingAxes = FilePart
+else:
+    SettingAxes = settings_type("SettingAxes", _value_or_list)
+
+
+class NamedStates(FilePart, frozen=True, kw_only=True):
+    """A state that is read from several files.
+
+    files: a path, or several, relative to this file
+    """
+
+    name: Text
+    files: Text | Texts
+
+
+class NamedFile(FilePart, frozen=True, kw_only=True):
+    """A file and its name in results."""
+
+    name: Text
+    file: Text
+
+
+class NamedConfiguration(FilePart, frozen=True, kw_only=True):
+    """A configuration and its name in results."""
+
+    name: Text
+    file: Text | UnsetType = UNSET
+
+
+class NamedChanges(FilePart, frozen=True, kw_only=True):
+    """Changes that are made together."""
+
+    name: Text
+    changes: tuple[ChangeEntry, ...] | UnsetType = UNSET
+    scenario: Text | UnsetType = UNSET
+
+
+class NamedPrices(FilePart, frozen=True, kw_only=True):
+    """Prices that apply together."""
+
+    name: Text
+    prices: Texts
+
+
+class PatchValues(FilePart, frozen=True, kw_only=True):
+    """A path in the configurations, and the values that it takes.
+
+    path: Keys with dots between them, items of lists in brackets by index or name, as
+            profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight.
+    """
+
+    path: Text
+    name: Text | UnsetType = UNSET
+    values: Annotated[tuple[Any, ...], Meta(min_length=1)]
+
+
+States: TypeAlias = Text | Annotated[tuple[Text | NamedStates, ...], Meta(min_length=1)]
+Files: TypeAlias = Annotated[tuple[Text | NamedFile, ...], Meta(min_length=1, title="files")]
+# msgspec sorts the values.
+Goal: TypeAlias = Annotated[
+    Literal["minimize", "maximize"], Meta(extra_json_schema={"enum": ["minimize", "maximize"]})
+]
+PluginSet: TypeAlias = Text | tuple[Text, ...]
+Seeds: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=1, le=1_000_000)] | Annotated[tuple[int, ...], Meta(min_length=1)],
+    Meta(
+        title="seeds",
+        description="How many draws among equally good nodes, or the seeds of each; without it the"
+        " first by name.",
+    ),
+]
+
+
+class StudyDocument(SettingAxes, frozen=True, kw_only=True):
+    """What sweeps and searches have in common.
+
+    states: a path, or a list of paths and of {name, files}; relative to this file
+    changes: a list of changes in kubectl's words and of {name, changes} or {name, scenario: FILE},
+            each done to the state on its own; without both, nothing is done
+    timelines: Paths, or {name, file}; each run replays one, as `ksched replay` does.
+    prices: What nodes cost in replays, in the form of --price: NODE=N, LABEL=VALUE=N or a file;
+            {name, prices} for several together.
+    autoscalers: Paths, or {name, file}, or none: what adds nodes in replays.
+    """
+
+    api_version: Literal["ksched/v1"]
+    states: States
+    changes: Annotated[tuple[Text | NamedChanges, ...], Meta(min_length=1)] | UnsetType = UNSET
+    seeds: Seeds | UnsetType = UNSET
+    timelines: Files | UnsetType = UNSET
+    prices: Annotated[tuple[Text | NamedPrices, ...], Meta(min_length=1)] | UnsetType = UNSET
+    autoscalers: Files | UnsetType = UNSET
+
+
+class SweepDocument(StudyDocument, frozen=True, kw_only=True):
+    """Many runs, as axes.
+
+    configurations: a list of paths (FILE, or FILE#NAME where a file holds several) and of {name,
+            file}; without file it is the default configuration
+    patches: Each a path in the configurations, and the values that it takes.
+    kubernetes_versions: Whose rules, as "1.34"; else as every command finds out.
+    plugins: Each a set of plugins as --plugin takes them, MODULE:NAME or FILE.py relative to this
+            file; an empty list for none.
+    combine: product: every combination. zip: the first of every axis together, then the second;
+            axes of a single value go with all, and every row with every seed.
+    metrics: What the result compares, and which way is better: pending, evicted, nodesUsed,
+            utilization.cpu.stddev, …, of replays wait.mean, wait.p99, jobCompletionTime.mean,
+            nodeHours, pendingHours, …, or a metric of a plugin or of --metric.
+    """
+
+    kind: Literal["Sweep"]
+    configurations: (
+        Annotated[tuple[Text | NamedConfiguration, ...], Meta(min_length=1)] | UnsetType
+    ) = UNSET
+    patches: tuple[PatchValues, ...] = ()
+    kubernetes_versions: Texts | UnsetType = UNSET
+    plugins: Annotated[tuple[PluginSet, ...], Meta(min_length=1)] | UnsetType = UNSET
+    combine: Literal["product", "zip"] = "product"
+    metrics: Annotated[dict[str, Goal], Meta(min_length=1)] | UnsetType = UNSET
+
+
 @dataclass(frozen=True, slots=True)
 class SweepFile:
     """metrics: by name, minimize or maximize; none where the file names none"""
@@ -43,43 +174,41 @@ class SweepFile:
     metrics: Mapping[str, str]
 
 
-def read_document(path: str, kind: str) -> OwnDocument:
-    """kind: Sweep or Tune. Raises InputError with line and column."""
-    hint = f"Expected apiVersion: ksched/v1, kind: {kind}, and `states`; docs/sweeps.md has more."
-    return read_own_document(path, kind, hint)
+def hint_of(kind: str) -> str:
+    """What a document of a kind begins with."""
+    return f"Expected apiVersion: ksched/v1, kind: {kind}, and `states`; docs/sweeps.md has more."
 
 
 def read_sweep(path: str, base: Run) -> SweepFile:
     """base: what holds of all runs where the file says nothing else. Raises InputError with line
     and column, UsageError for axes that do not fit together."""
-    document = read_document(path, "Sweep")
-    plan = plan_of(document, base)
+    document, data = read_own_document(path, SweepDocument, hint_of("Sweep"))
+    plan = plan_of(document, data, base)
     plan.check()
-    return SweepFile(document, plan, document.data.get("metrics", {}))
+    return SweepFile(document, plan, data.metrics or {})
 
 
-def plan_of(document: OwnDocument, base: Run) -> Plan:
+def plan_of(document: OwnDocument, data: StudyDocument, base: Run) -> Plan:
     """The runs of a file, of either kind. Raises InputError with line and column."""
-    data = document.data
     for key in _OF_REPLAYS:
-        if data.get(key) and TIMELINES not in data:
+        if data.given(key) and data.timelines is UNSET:
             raise document.error("requires `timelines`", key)
-    settings = tuple(key for key in SETTINGS if key in data)
+    settings = tuple(key for key in SETTINGS if data.given(key) is not None)
     axes = [
-        Axis(STATES, unique(document, state_values(document, data[STATES], STATES))),
-        *_path_axis(document, TIMELINES, "timeline"),
-        _axis(CHANGES, unique(document, _change_values(document)), changes_label(base)),
-        _axis(PLUGINS, _plugin_values(document), ", ".join(base.plugins) or _NONE),
-        _axis(VERSIONS, _version_values(document), base.kubernetes_version or None),
-        *(_setting_axis(document, key) for key in settings),
-        *_path_axis(document, CONFIGURATIONS, "configuration"),
-        *([] if CONFIGURATIONS in data else [_configuration(document, base)]),
-        *_path_axis(document, AUTOSCALERS, "autoscaler"),
-        *_price_axis(document),
-        *_patch_axes(document),
-        Axis(SEEDS, tuple(seed_values(data.get(SEEDS), SEEDS))),
+        Axis(STATES, unique(document, state_values(document, data.states, STATES))),
+        *_path_axis(document, data, TIMELINES, "timeline"),
+        _axis(CHANGES, unique(document, _change_values(document, data)), changes_label(base)),
+        _axis(PLUGINS, _plugin_values(document, data), ", ".join(base.plugins) or _NONE),
+        _axis(VERSIONS, _version_values(data), base.kubernetes_version or None),
+        *(_setting_axis(document, data, key) for key in settings),
+        *_path_axis(document, data, CONFIGURATIONS, "configuration"),
+        *([] if data.given(CONFIGURATIONS) else [_configuration(document, data, base)]),
+        *_path_axis(document, data, AUTOSCALERS, "autoscaler"),
+        *_price_axis(document, data),
+        *_patch_axes(document, data),
+        Axis(SEEDS, tuple(seed_values(None if data.seeds is UNSET else data.seeds, SEEDS))),
     ]
-    return Plan(base, tuple(axes), data.get("combine") == "zip", settings)
+    return Plan(base, tuple(axes), data.given("combine") == "zip", settings)
 
 
 def _axis(key: str, values: Iterable[Value], default: Any) -> Axis:
@@ -87,109 +216,108 @@ def _axis(key: str, values: Iterable[Value], default: Any) -> Axis:
     return Axis(key, tuple(values) or (Value(default),))
 
 
-def state_values(
-    document: OwnDocument, entries: str | Sequence[Any], *place: str
-) -> Iterator[Value]:
-    """entries: a path, or a list of paths and of {name, files}"""
+def state_values(document: OwnDocument, entries: States, *place: str) -> Iterator[Value]:
     for index, entry in enumerate([entries] if isinstance(entries, str) else entries):
-        name, files = (entry, entry) if isinstance(entry, str) else (entry["name"], entry["files"])
+        name, files = (entry, entry) if isinstance(entry, str) else (entry.name, entry.files)
         states = tuple(map(document.from_here, [files] if isinstance(files, str) else files))
         yield Value(name, {"states": states}, {"states": (name,)}, (*place, index))
 
 
 def path_values(
-    document: OwnDocument, entries: Sequence[Any], attribute: str, *place: str
+    document: OwnDocument,
+    entries: Iterable[str | NamedFile | NamedConfiguration],
+    attribute: str,
+    *place: str,
 ) -> Iterator[Value]:
-    """entries: paths, {name, file}, or {name} for none. attribute: of the Run"""
+    """attribute: of the Run"""
     for index, entry in enumerate(entries):
-        name = shown = entry if isinstance(entry, str) else entry["name"]
-        file = entry if isinstance(entry, str) else entry.get("file", "")
+        name = shown = entry if isinstance(entry, str) else entry.name
+        file = entry if isinstance(entry, str) else entry.file or ""
         if entry == _NONE and attribute == "autoscaler":
             shown = file = ""
         path = document.from_here(file)
         yield Value(name, {attribute: path}, {attribute: shown}, (*place, index))
 
 
-def _path_axis(document: OwnDocument, key: str, attribute: str) -> list[Axis]:
-    entries = document.data.get(key)
+def _path_axis(document: OwnDocument, data: StudyDocument, key: str, attribute: str) -> list[Axis]:
+    entries = data.given(key)
     if not entries:
         return []
     return [Axis(key, unique(document, path_values(document, entries, attribute, key)))]
 
 
-def _price_axis(document: OwnDocument) -> list[Axis]:
+def _price_axis(document: OwnDocument, data: StudyDocument) -> list[Axis]:
     """Each value is one text of --price, or several."""
     values = []
-    for index, entry in enumerate(document.data.get(PRICES, ())):
-        name = entry if isinstance(entry, str) else entry["name"]
-        texts = [entry] if isinstance(entry, str) else entry[PRICES]
+    for index, entry in enumerate(data.prices or ()):
+        name, texts = (entry, (entry,)) if isinstance(entry, str) else (entry.name, entry.prices)
         own = (document.from_here(text) if is_price_file(text) else text for text in texts)
         fields, shown = {PRICES: tuple(own)}, {PRICES: (name,)}
         values.append(Value(name, fields, shown, (PRICES, index)))
     return [Axis(PRICES, unique(document, values))] if values else []
 
 
-def _configuration(document: OwnDocument, base: Run) -> Axis:
+def _configuration(document: OwnDocument, data: StudyDocument, base: Run) -> Axis:
     """The one that is tuned, else the default one."""
-    entries = [document.data["configuration"]] if "configuration" in document.data else []
+    entries = filter(None, [data.given("configuration")])
     values = path_values(document, entries, "configuration", "configuration")
     return _axis(CONFIGURATIONS, values, configuration_label(base))
 
 
-def _change_values(document: OwnDocument) -> Iterator[Value]:
+def _change_values(document: OwnDocument, data: StudyDocument) -> Iterator[Value]:
     """Raises InputError with line and column."""
-    for index, entry in enumerate(document.data.get(CHANGES, ())):
+    for index, entry in enumerate(data.changes or ()):
         place: Place = (CHANGES, index)
-        name = entry if isinstance(entry, str) else entry["name"]
+        name = entry if isinstance(entry, str) else entry.name
         if isinstance(entry, str):
             sources = [_change(document, entry, place)]
-        elif "scenario" in entry and CHANGES in entry:
+        elif entry.scenario and entry.changes is not UNSET:
             raise document.error("has both changes and a scenario; keep one of them", *place)
-        elif "scenario" in entry:
-            sources = [ChangeSource(scenario=document.from_here(entry["scenario"]))]
+        elif entry.scenario:
+            sources = [ChangeSource(scenario=document.from_here(entry.scenario))]
         else:
-            lines = enumerate(entry.get(CHANGES, ()))
+            lines = enumerate(entry.changes or ())
             sources = [_change(document, line, (*place, CHANGES, n)) for n, line in lines]
         fields, shown = {CHANGES: tuple(sources)}, {CHANGES: (ChangeSource(line=name),)}
         yield Value(name, fields, shown, place)
 
 
-def _change(document: OwnDocument, entry: Any, place: Place) -> ChangeSource:
+def _change(document: OwnDocument, entry: str | AppliedObjects, place: Place) -> ChangeSource:
     """Raises InputError for anything that is not a change, with line and column."""
     with document.at(*place):
         read_change(entry, "", document.folder, document.name)
     if isinstance(entry, str):
         return ChangeSource(line=entry, folder=str(document.folder))
-    return ChangeSource(apply=entry["apply"])
+    return ChangeSource(apply=entry.apply)
 
 
-def _plugin_values(document: OwnDocument) -> Iterator[Value]:
-    for index, entry in enumerate(document.data.get(PLUGINS, ())):
+def _plugin_values(document: OwnDocument, data: StudyDocument) -> Iterator[Value]:
+    for index, entry in enumerate(data.given(PLUGINS) or ()):
         texts = [entry] if isinstance(entry, str) else entry
         plugins = tuple(code_from(text, document.from_here) for text in texts)
         shown = {PLUGINS: tuple(texts)}
         yield Value(", ".join(texts) or _NONE, {PLUGINS: plugins}, shown, (PLUGINS, index))
 
 
-def _listed(document: OwnDocument, key: str) -> Iterator[tuple[Any, Place]]:
-    """The value of a field, or those of its list, with their places."""
-    value = document.data.get(key, [])
-    if isinstance(value, list):
+def _listed(data: StudyDocument, key: str) -> Iterator[tuple[Any, Place]]:
+    """The value of a key, or those of its list, with their places."""
+    value = data.given(key)
+    if isinstance(value, tuple):
         yield from ((item, (key, index)) for index, item in enumerate(value))
-    else:
+    elif value is not None:
         yield value, (key,)
 
 
-def _version_values(document: OwnDocument) -> Iterator[Value]:
+def _version_values(data: StudyDocument) -> Iterator[Value]:
     for key in (VERSIONS, "kubernetesVersion"):
-        for minor, place in _listed(document, key):
+        for minor, place in _listed(data, key):
             yield Value(minor, {"kubernetes_version": minor}, place=place)
 
 
-def _setting_axis(document: OwnDocument, key: str) -> Axis:
+def _setting_axis(document: OwnDocument, data: StudyDocument, key: str) -> Axis:
     field = SETTINGS[key]
     values = []
-    for value, place in _listed(document, key):
+    for value, place in _listed(data, key):
         own = setting_of(field, value, document.from_here)
         label = own if key == "until" else value
         values.append(Value(label, {field.name: own}, place=place))
@@ -202,13 +330,14 @@ def path_of(document: OwnDocument, text: str, *place: str | int) -> str:
         return parse_path(text).text
 
 
-def _patch_axes(document: OwnDocument) -> Iterator[Axis]:
+def _patch_axes(document: OwnDocument, data: StudyDocument) -> Iterator[Axis]:
     """Raises InputError for a path that is none, and for a name that two of them have."""
     names: set[str] = set()
-    for index, entry in enumerate(document.data.get(PATCHES, ())):
+    entries: Sequence[PatchValues] = data.given(PATCHES) or ()
+    for index, entry in enumerate(entries):
         place = (PATCHES, index)
-        path = path_of(document, entry["path"], *place, "path")
-        name = entry.get("name", path)
+        path = path_of(document, entry.path, *place, "path")
+        name = entry.name or path
         if name in names:
             raise document.error(f'"{name}" appears twice; give each a `name`', *place)
         names.add(name)
@@ -219,7 +348,7 @@ def _patch_axes(document: OwnDocument) -> Iterator[Axis]:
                 {PATCHES: (Patch(name, value),)},
                 (*place, "values", position),
             )
-            for position, value in enumerate(entry["values"])
+            for position, value in enumerate(entry.values)
         ]
         yield Axis(f"{PATCHES}.{name}", tuple(values))
 

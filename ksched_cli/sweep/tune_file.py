@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
+from msgspec import UNSET, Meta, UnsetType
+
+from ksched_cli.kube.file_parts import FilePart, RuledPart, Text
+from ksched_cli.kube.file_rules import AnyKey, Choice
 from ksched_cli.run.run import Patch, Run
-from ksched_cli.scenario.own_document import OwnDocument
+from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 from ksched_cli.sweep.plan import (
     PATCHES,
     SEEDS,
@@ -19,10 +23,15 @@ from ksched_cli.sweep.plan import (
     Value,
 )
 from ksched_cli.sweep.sweep_file import (
+    Files,
+    Goal,
+    Seeds,
+    States,
+    StudyDocument,
+    hint_of,
     path_of,
     path_values,
     plan_of,
-    read_document,
     seed_values,
     state_values,
     unique,
@@ -119,43 +128,127 @@ class TuneFile:
         return replace(self.plan, axes=(*self.plan.axes, *(item.axis for item in self.dimensions)))
 
 
+# -- the file -------------------------------------------------------------------------------------
+
+
+_Bound: TypeAlias = int | float  # an integer stays one, as results show it
+
+
+class DimensionEntry(RuledPart, frozen=True, kw_only=True):
+    """A dimension of the space.
+
+    path: As in a sweep's patches: profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight.
+    between: Whole numbers where both are.
+    log: Small numbers as often as large ones.
+    """
+
+    EXPECTED: ClassVar = "`path` with `values`, or with `between: [least, most]`"
+    RULES: ClassVar = (Choice(("values", "between")),)
+
+    path: Text
+    name: Text | UnsetType = UNSET
+    values: Annotated[tuple[Any, ...], Meta(min_length=1)] | UnsetType = UNSET
+    between: Annotated[tuple[_Bound, ...], Meta(min_length=2, max_length=2)] | UnsetType = UNSET
+    log: bool = False
+
+
+class ObjectiveEntry(FilePart, frozen=True, kw_only=True):
+    """What the search is for.
+
+    metric: pending, evicted, nodesUsed, utilization.cpu.stddev, …, of replays wait.mean, nodeHours,
+            …, or a metric of a plugin or of --metric; of a trial's runs the mean counts.
+    """
+
+    metric: Text
+    goal: Goal
+
+
+class ConstraintEntry(RuledPart, frozen=True, kw_only=True):
+    """Bounds of a metric.
+
+    metric: The name, as in an objective.
+    """
+
+    RULES: ClassVar = (AnyKey(("atMost", "atLeast")),)
+
+    metric: Text
+    at_most: _Bound | UnsetType = UNSET
+    at_least: _Bound | UnsetType = UNSET
+
+
+class HeldOutEntry(FilePart, frozen=True, kw_only=True):
+    """The runs that judge the result."""
+
+    states: States | UnsetType = UNSET
+    timelines: Files | UnsetType = UNSET
+    seeds: Seeds | UnsetType = UNSET
+
+
+class TuneDocument(StudyDocument, frozen=True, kw_only=True):
+    """What to vary, and what for.
+
+    configuration: What is tuned, and the baseline; without it the default configuration.
+    kubernetes_version: Whose rules, as "1.34".
+    space: What varies: paths in the configuration.
+    constraints: Bounds that the mean of a metric keeps in a trial's runs; of the trials that keep
+            all of them the best is chosen.
+    held_out: States, timelines and seeds that no trial sees, to compare the result with the
+            baseline; without states or timelines those of the trials, without seeds as many others.
+    trials: default 50
+    sampler_seed: Makes another search, which is as repeatable.
+    """
+
+    kind: Literal["Tune"]
+    configuration: Text | UnsetType = UNSET
+    kubernetes_version: Text | UnsetType = UNSET
+    space: Annotated[tuple[DimensionEntry, ...], Meta(min_length=1)]
+    objectives: Annotated[tuple[ObjectiveEntry, ...], Meta(min_length=1)]
+    constraints: Annotated[tuple[ConstraintEntry, ...], Meta(min_length=1)] | UnsetType = UNSET
+    held_out: HeldOutEntry = HeldOutEntry()
+    trials: Annotated[int, Meta(ge=1, le=1_000_000)] = TRIALS
+    sampler_seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
+
+
 def read_tune(path: str, base: Run) -> TuneFile:
     """base: what holds of all runs where the file says nothing else. Raises InputError with line
     and column."""
-    document = read_document(path, "Tune")
-    data = document.data
-    plan = plan_of(document, base)
+    document, data = read_own_document(path, TuneDocument, hint_of("Tune"))
+    plan = plan_of(document, data, base)
     return TuneFile(
         document,
         plan,
-        _held_out(document, plan),
-        _dimensions(document, data["space"]),
-        tuple(Objective(item["metric"], item["goal"]) for item in data["objectives"]),
+        _held_out(document, data, plan),
+        _dimensions(document, data.space),
+        tuple(Objective(item.metric, item.goal) for item in data.objectives),
         tuple(
-            Constraint(item["metric"], item.get("atMost"), item.get("atLeast"))
-            for item in data.get("constraints", ())
+            Constraint(
+                item.metric,
+                None if item.at_most is UNSET else item.at_most,
+                None if item.at_least is UNSET else item.at_least,
+            )
+            for item in data.constraints or ()
         ),
-        data.get("trials", TRIALS),
-        data.get("samplerSeed", 0),
+        data.trials,
+        data.sampler_seed,
     )
 
 
-def _held_out(document: OwnDocument, plan: Plan) -> Plan:
+def _held_out(document: OwnDocument, data: TuneDocument, plan: Plan) -> Plan:
     """The same runs with other states, timelines or seeds: as many seeds that no trial has, where
     the file names none. Raises InputError where nothing would be held out."""
-    entries = document.data.get("heldOut", {})
+    entries = data.held_out
     values: dict[str, Sequence[Value]] = {}
-    if STATES in entries:
-        states = state_values(document, entries[STATES], "heldOut", STATES)
+    if entries.states is not UNSET:
+        states = state_values(document, entries.states, "heldOut", STATES)
         values[STATES] = unique(document, states)
-    if TIMELINES in entries:
-        if TIMELINES not in document.data:
+    if entries.timelines is not UNSET:
+        if data.timelines is UNSET:
             raise document.error("requires `timelines`", "heldOut", TIMELINES)
-        timelines = path_values(document, entries[TIMELINES], "timeline", "heldOut", TIMELINES)
+        timelines = path_values(document, entries.timelines, "timeline", "heldOut", TIMELINES)
         values[TIMELINES] = unique(document, timelines)
     seeds = [value.label for value in plan.axes[-1].values if value.label is not None]
-    count = entries.get(SEEDS)
-    if isinstance(count, list):
+    count = entries.seeds or 0
+    if not isinstance(count, int):
         values[SEEDS] = tuple(seed_values(count))
     elif seeds or count:
         first = max(seeds, default=-1) + 1
@@ -169,25 +262,22 @@ def _held_out(document: OwnDocument, plan: Plan) -> Plan:
     return replace(plan, axes=tuple(axes))
 
 
-def _dimensions(
-    document: OwnDocument, entries: Sequence[Mapping[str, Any]]
-) -> tuple[Dimension, ...]:
+def _dimensions(document: OwnDocument, entries: Sequence[DimensionEntry]) -> tuple[Dimension, ...]:
     dimensions: list[Dimension] = []
     for index, entry in enumerate(entries):
         place = ("space", index)
-        path = path_of(document, entry["path"], *place, "path")
-        name = entry.get("name", entry["path"])
+        path = path_of(document, entry.path, *place, "path")
+        name = entry.name or entry.path
         if any(other.name == name for other in dimensions):
             raise document.error(f'"{name}" appears twice', *place)
-        if "values" in entry:
-            dimensions.append(Dimension(name, path, tuple(entry["values"]), place=place))
+        if entry.between is UNSET:
+            dimensions.append(Dimension(name, path, entry.values or (), place=place))
             continue
-        low, high = entry["between"]
+        low, high = entry.between
         if not all(abs(bound) <= _LIMIT for bound in (low, high)):
             raise document.error("expected numbers up to 2^53", *place, "between")
-        if low > high or (low <= 0 and entry.get("log")):
+        if low > high or (low <= 0 and entry.log):
             expected = "[least, most], above 0 with log"
             raise document.error(f"expected {expected}", *place, "between")
-        is_log = entry.get("log", False)
-        dimensions.append(Dimension(name, path, low=low, high=high, is_log=is_log, place=place))
+        dimensions.append(Dimension(name, path, low=low, high=high, is_log=entry.log, place=place))
     return tuple(dimensions)

@@ -30,7 +30,7 @@ def test_pods_that_wait_longer_are_differences(tmp_path: Path) -> None:
     assert list(by_pod) == ["default/b", "default/c"]
     assert by_pod["default/b"].waited == (0, 9)
     assert by_pod["default/b"].delay(1) == 9_000_000
-    assert by_pod["default/c"].records[1] is None
+    assert by_pod["default/c"].outcomes[1] is None
     assert by_pod["default/c"].delay(1) == 0
 
 

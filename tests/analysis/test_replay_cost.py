@@ -13,9 +13,8 @@ from ksched_cli.analysis.replay_figures import (
     replay_figures,
     unpriced_warning,
 )
-from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
 from ksched_cli.engine.replay.replay import Replay
-from tests.replays import node, pod, replay, replay_of
+from tests.replays import node, pod, replay
 
 HOUR = 3_600
 # One node more at a time, like n, two minutes after it was asked for.
@@ -64,7 +63,7 @@ def test_a_node_is_billed_from_when_the_autoscaler_asked_for_it(tmp_path: Path) 
     assert run.biller is not None
     moments = [0, 109, 110, 470, 1_830, 3_600]
     # At 470 s, 360 s are billed.
-    assert costs_at(run.biller.bills.all(), [at * 1_000_000 for at in moments]) == [
+    assert costs_at(run.biller.bills, [at * 1_000_000 for at in moments]) == [
         *(0, 0, 0),
         *(0.36, 1.72, 1.72),
     ]
@@ -100,7 +99,7 @@ def test_a_node_is_billed_for_the_minimum(tmp_path: Path) -> None:
     assert cost_of(run).total == 2 * 1 + 2 * 1.5
     assert run.biller is not None
     # From the first moment of g-1 on its hour is owed: at 110 s, 2, and n's 110 s at 2 an hour.
-    (cost,) = costs_at(run.biller.bills.all(), [110_000_000])
+    (cost,) = costs_at(run.biller.bills, [110_000_000])
     assert cost == pytest.approx(2 + 110 / 1_800, abs=1e-6)
 
 
@@ -146,33 +145,3 @@ def test_without_prices_there_is_no_cost(tmp_path: Path) -> None:
     run = replay(tmp_path, [node("n")], [], until=HOUR)
     assert (ReplayCost.of(run), replay_figures(run).cost) == (None, None)
     assert unpriced_warning(run) == ""
-
-
-def test_a_resumed_replay_costs_the_same(tmp_path: Path) -> None:
-    events = [
-        {"at": 100, "pod": pod("p"), "runsFor": 1_000},
-        {"at": 2_000, "pod": pod("q"), "runsFor": 10},
-    ]
-    autoscaler = {"nodeGroups": [{**GROUP, "price": 3.6}], "scaleDown": SCALE_DOWN}
-    objects = [node("n"), pod("full", nodeName="n")]
-    checkpoints: list[bytes] = []
-
-    def begin() -> Replay:
-        return replay_of(
-            tmp_path, objects, events, autoscaler=autoscaler, prices=["n=1"], until=HOUR
-        )
-
-    whole, first, second = begin(), begin(), begin()
-    whole.run()
-
-    def stop(run: Replay) -> None:
-        if run.clock.now >= 1_900_000_000 and not checkpoints:
-            checkpoints.append(take_checkpoint(run, ""))
-            run.is_interrupted = True
-
-    object.__setattr__(first.options, "on_instant", stop)
-    first.run()
-    resume(second, read_checkpoint(checkpoints[0], "c", ""), "c")
-    second.run()
-    assert cost_of(second) == cost_of(whole)
-    assert cost_of(whole).prices[0].nodes == 2

@@ -24,7 +24,6 @@ from typing import Any
 from typer.main import get_command
 
 from ksched_cli.commands import main as entry
-from ksched_cli.commands import replay as checkpoints
 from ksched_cli.live.snapshot import ClusterSnapshot
 from ksched_cli.live.snapshot_file import parts
 from ksched_cli.sweep import execution, run_process
@@ -49,7 +48,6 @@ def run(arguments: list[str], point: str) -> int:
     elif point != COMPLETE:
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(point), int(point)))
-    checkpoints.INTERVAL = -1.0
     os._exit(completed(arguments))
 
 

@@ -7,10 +7,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from ksched_cli.commands.command import ExitCode, as_command
+from ksched_cli.commands.command import as_command
 from ksched_cli.commands.command_line import Command
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import results
+from ksched_cli.errors import ExitCode
 from ksched_cli.report.forms import Form
 
 

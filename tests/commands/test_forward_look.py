@@ -86,14 +86,15 @@ def test_pods_start_as_worked_out_by_hand(ksched: Ksched, write_state: WriteStat
     assert out.splitlines() == [
         "2 of 2 pending pods start in nine of ten draws (3 draws from 2026-11-23T01:00:00Z on)",
         "",
-        "POD             STARTS IN (P50)  P90     IN DRAWS",
-        "default/next-0  3m 20s           3m 20s  100%",
-        "default/last-0  8m 20s           8m 20s  100%",
+        "Pending pods",
+        "POD             STARTS IN (P50)     P90  IN DRAWS",
+        "default/next-0           3m 20s  3m 20s      100%",
+        "default/last-0           8m 20s  8m 20s      100%",
         "",
-        "assumed:",
-        "  1 pending pod of default/Job/long ends as its 1 finished pod did",
-        "  1 running pod of default/Job/long ends as its 1 finished pod did",
-        "  1 pending pod without a known run time stays once placed",
+        "Assumed",
+        "1 pending pod of default/Job/long ends as its 1 finished pod did",
+        "1 running pod of default/Job/long ends as its 1 finished pod did",
+        "1 pending pod without a known run time stays once placed",
     ]
     code, page, _ = ksched("replay", "--from-now", "--state", state, "-o", "html")
     assert (code, "Pending pods" in page, "3m 20s" in page) == (0, True, True)

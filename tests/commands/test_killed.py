@@ -177,17 +177,6 @@ def test_a_study_that_was_being_written_is_resumed(outcomes: Outcomes, tmp_path:
         assert (each.content_again or b"").startswith(whole_lines(each.content))
 
 
-def test_a_checkpoint_is_whole_or_there_is_none(outcomes: Outcomes, tmp_path: Path) -> None:
-    file = tmp_path / "own" / "checkpoint"
-    file.parent.mkdir()
-    *killed, complete = outcomes(file, None, *replay(tmp_path, "--checkpoint", str(file)))
-    assert complete.content is None, "it goes when the replay is over"
-    assert killed[0].status, "the first is killed"
-    # A half one would be refused, with exit code 2.
-    assert {each.status_again for each in killed} == {complete.status}
-    assert {each.content_again for each in killed} == {None}
-
-
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 def test_a_recording_is_read_up_to_its_last_whole_line_and_goes_on_in_the_next_part(
     suffix: str, outcomes: Outcomes, ksched: Ksched, tmp_path: Path

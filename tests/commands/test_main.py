@@ -16,9 +16,9 @@ from ksched_cli.commands import main as entry
 from ksched_cli.engine.pod_group_cycle import PodGroupCycle
 from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.errors import PluginDefectError, UsageError
-from ksched_cli.kube.versions import MINORS, NEWEST
+from ksched_cli.kube.versions import MINORS
 from ksched_cli.testing import node, pod
-from tests.commands.runners import Ksched
+from tests.commands.runners import Ksched, WriteState
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,8 @@ def test_the_version_names_the_rules(ksched: Ksched) -> None:
     code, out, _ = ksched("--version")
     assert (code, out) == (
         0,
-        f"ksched {__version__}, decides as kube-scheduler {', '.join(MINORS[:-1])} or {NEWEST}\n",
+        f"ksched {__version__}, decides as kube-scheduler {', '.join(MINORS[:-1])} "
+        f"or {MINORS[-1]}\n",
     )
 
 
@@ -228,3 +229,15 @@ def test_closed_streams_are_exit_code_2_and_warnings_never_reach_the_output() ->
     assert (done.returncode, done.stderr) == (2, message)
     done = run_into(subprocess.PIPE, ["validate", "/nowhere"], "2>&-")
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_too_little_memory_is_no_defect(
+    ksched: Ksched, write_state: WriteState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("ksched_cli.run.open.Opener.base_state", fail)
+    code, out, err = ksched("schedule", "--state", write_state(node("a")))
+    assert (code, out) == (2, "")
+    assert err.startswith("error: the memory that ksched may use is not enough\n")

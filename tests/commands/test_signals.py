@@ -130,7 +130,7 @@ class Interrupts(FilterPlugin):
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_replay_that_a_signal_ends_writes_what_is_finished(name: str, tmp_path: Path) -> None:
     """Pods come at 0, 10, 20 and 30 s for 15 s each; the signal comes at 20 s: the first has ended,
-    at 15 s, the second runs until 25 s, and the third is placed before the instant is over."""
+    at 15 s, the second runs until 25 s, and the third's attempt is the last."""
     (tmp_path / "plugin.py").write_text(INTERRUPTS.format(name))
     events = [{"at": 10 * n, "pod": pod(f"p{n}", cpu=1), "runsFor": 15} for n in range(4)]
     timeline, state, last = (tmp_path / each for each in ("t.json", "state.json", "last.json"))
@@ -147,6 +147,62 @@ def test_a_replay_that_a_signal_ends_writes_what_is_finished(name: str, tmp_path
     assert [each["outcome"] for each in result["pods"]] == ["ended", "running", "running"]
     assert f"warning: {warning}" in err
     assert not last.exists()
+
+
+SLOW = """
+import time
+from ksched_cli.api import SUCCESS, FilterPlugin
+
+class Slow(FilterPlugin):
+    name = "Slow"
+
+    def filter(self, state, pod, node):
+        if pod.name == "p9":
+            print("ready", flush=True)
+        time.sleep({})
+        return SUCCESS
+"""
+
+
+def replay_at_once(folder: Path, plugin: str) -> subprocess.Popen[str]:
+    """Replays a thousand pods that come at one instant, up to the tenth attempt."""
+    (folder / "plugin.py").write_text(plugin)
+    events = [{"at": 0, "pod": pod(f"p{n}", cpu="1m")} for n in range(1000)]
+    timeline, state = folder / "t.json", folder / "state.json"
+    timeline.write_text(
+        json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline", "events": events})
+    )
+    state.write_text(json.dumps(node("n", cpu=4, pods=2000)))
+    options = ("--plugin", folder / "plugin.py", "-o", "json", "--summary")
+    process = started("replay", timeline, "--state", state, *options)
+    assert process.stderr is not None
+    while "ready" not in process.stderr.readline():
+        assert process.poll() is None
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_middle_of_an_instant_ends_a_replay_after_the_attempt(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """The whole instant would take half a minute."""
+    with replay_at_once(tmp_path, SLOW.format(0.03)) as process:
+        process.send_signal(number)
+        out, err = process.communicate()
+    assert process.returncode == -number
+    summary = json.loads(out)["summary"]
+    assert 10 <= summary["placed"] < 500
+    assert summary["placed"] + summary["pending"] == 1000
+    assert "the result covers the time until then" in err
+
+
+def test_an_attempt_that_does_not_end_does_not_keep_a_replay_from_ending(tmp_path: Path) -> None:
+    with replay_at_once(tmp_path, SLOW.format('60 if pod.name == "p9" else 0')) as process:
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate()
+    assert (process.returncode, out) == (-signal.SIGTERM, "")
+    assert "interrupted in the middle of a long attempt: there is no result" in err
+    assert "Traceback" not in err
 
 
 def test_a_signal_at_any_moment_leaves_no_traceback_and_a_whole_result_or_none() -> None:

@@ -81,3 +81,18 @@ def test_the_final_state_of_a_replay_has_what_a_snapshot_has(
     kinds = [item["kind"] for item in json.loads(path.read_text())["items"]]
     assert (code, kinds) == (0, ["Node", "Pod", "StorageClass", "Widget"])
     assert "hunter2" not in path.read_text()
+
+
+def test_a_snapshot_of_a_part_of_a_cluster_is_still_warned_about(
+    ksched: Ksched, tmp_path: Path
+) -> None:
+    part, saved = tmp_path / "part.json", tmp_path / "saved.json"
+    real = {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "7"}
+    items = [node("n"), pod("web", node="n")]
+    for item in items:
+        item["metadata"] |= real
+    part.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert ksched("snapshot", saved, "--state", part)[0] == 0
+    for state in (part, saved):
+        _, _, err = ksched("schedule", "--state", state)
+        assert "the state looks like part of a cluster" in err

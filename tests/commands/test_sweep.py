@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -129,6 +131,27 @@ def test_rows_are_written_and_gone_on_with(ksched: Ksched, tmp_path: Path) -> No
     again = result(ksched, write_sweep(tmp_path, seeds=4), "--rows", rows)
     assert (first["runs"]["resumed"], again["runs"]["resumed"]) == (0, 3)
     assert len(rows.read_text().splitlines()) == 4
+
+
+def test_a_sweep_of_replays_resumes_by_its_rows(ksched: Ksched, tmp_path: Path) -> None:
+    """It was interrupted in the middle of the second row."""
+    (tmp_path / "week.json").write_text(json.dumps(TIMELINE))
+    file = write_sweep(tmp_path, timelines=["week.json"], seeds=3)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    rows = folder / "rows.jsonl"
+    assert result(ksched, file, "--rows", rows)["runs"]["resumed"] == 0
+    whole = [json.loads(line) for line in rows.read_text().splitlines()]
+    first, second, _ = rows.read_bytes().splitlines(keepends=True)
+    rows.write_bytes(first + second[:90])
+    assert result(ksched, file, "--rows", rows)["runs"]["resumed"] == 1
+    assert rows.read_bytes().startswith(first)
+    again = [json.loads(line) for line in rows.read_text().splitlines()]
+    own = ("seconds", "worker")  # of each time that a run is made
+    assert [{k: v for k, v in each.items() if k not in own} for each in again] == [
+        {k: v for k, v in each.items() if k not in own} for each in whole
+    ]
+    assert [*folder.iterdir()] == [rows]
 
 
 def test_csv_has_a_line_per_run(ksched: Ksched, tmp_path: Path) -> None:
@@ -314,3 +337,21 @@ def test_bad_options_are_refused(
     code, out, err = ksched("sweep", write_sweep(tmp_path), *arguments)
     assert (code, out) == (2, "")
     assert problem in err
+
+
+def test_a_full_disk_is_an_error_about_the_rows(tmp_path: Path) -> None:
+    """No file may grow, as where none fits any more."""
+    sweep = {"apiVersion": "ksched/v1", "kind": "Sweep", "states": str(tmp_path / "state.json")}
+    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
+    (tmp_path / "state.json").write_text(json.dumps([node("a"), pod("p")]))
+    line = [sys.executable, "-m", "ksched_cli", "sweep", "sweep.yaml", "--rows", "rows.jsonl"]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", *line],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "error: --rows rows.jsonl: File too large\n" in done.stderr

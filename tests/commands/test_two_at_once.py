@@ -23,7 +23,7 @@ from ksched_cli.live.snapshot_file import RecordingFile
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
-from tests.commands.test_written_files import replay, state_in
+from tests.commands.test_written_files import state_in
 from tests.extenders.fixtures import config_text
 from tests.run.runs import decided, write_files
 from tests.sweep.sweeps import write_sweep
@@ -56,7 +56,6 @@ def extended(folder: Path, file: str) -> tuple[object, ...]:
 COMMANDS: dict[str, Callable[[Path, str], tuple[object, ...]]] = {
     "--rows": sweep,
     "--study": tune,
-    "--checkpoint": lambda folder, file: replay(folder, "--checkpoint", file),
     "--redact-key": snapshot,
     "--record-extenders": extended,
 }
@@ -85,7 +84,6 @@ ABOUT = ClusterSnapshot("", "", "", ())
 AT_WORK = {
     "--rows": "ksched_cli.sweep.outcome.RowsFile.append",
     "--study": "ksched_cli.sweep.tuning.Search.take",
-    "--checkpoint": "ksched_cli.engine.replay.replay.Replay.run",
     "--redact-key": "ksched_cli.commands.snapshot_files.key_text",
     "--record-extenders": "ksched_cli.extenders.recording.Recording.wrap",
 }

@@ -128,11 +128,10 @@ def test_standard_output_is_written_to_before_the_result(is_pipe: bool, tmp_path
     assert text[end:].lstrip().startswith("1 pod placed")
 
 
-@pytest.mark.parametrize("option", ["--checkpoint", "--rows", "--study"])
+@pytest.mark.parametrize("option", ["--rows", "--study"])
 def test_what_is_read_again_is_a_plain_file(option: str, ksched: Ksched, tmp_path: Path) -> None:
-    if option == "--checkpoint":
-        command = replay(tmp_path, option, "/dev/null")
-    elif option == "--rows":
+    command: tuple[object, ...]
+    if option == "--rows":
         command = ("sweep", write_sweep(tmp_path), option, "/dev/null")
     else:
         command = (*tune(tmp_path, str(tmp_path / "best")), option, "/dev/null")
@@ -140,14 +139,3 @@ def test_what_is_read_again_is_a_plain_file(option: str, ksched: Ksched, tmp_pat
     assert (code, out) == (2, "")
     assert "expected a plain file" in err
     assert Path("/dev/null").is_char_device()
-
-
-def test_a_checkpoint_that_is_over_goes_and_a_link_to_it_stays(
-    ksched: Ksched, tmp_path: Path
-) -> None:
-    link, target = tmp_path / "link", tmp_path / "checkpoint"
-    link.symlink_to(target)
-    code, _, err = ksched(*replay(tmp_path, "--checkpoint", str(link)))
-    assert code == 0, err
-    assert link.is_symlink()
-    assert not target.exists()

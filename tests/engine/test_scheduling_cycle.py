@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ksched_cli.engine.records import NO_DETAIL
-from ksched_cli.engine.scheduling_cycle import NO_NODES, Outcome, RandomChoice, first_by_name
+from ksched_cli.engine.scheduling_cycle import NO_NODES, Outcome, first_by_name
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cache import answer_cache
 from ksched_cli.framework.status import Status
@@ -133,13 +133,3 @@ def test_victims_are_recorded_with_all_candidates_where_detail_is_kept() -> None
         assert (record.node, record.victims) == ("a", ("default/low-a",))
         assert list(record.candidates) == (["a", "b"] if detailed else [])
         assert (outcome.nomination, present(outcome.preemption).node) == ("a", "a")
-
-
-def test_draws_go_on_from_a_state() -> None:
-    ties, first = np.arange(9), RandomChoice(1)
-    first(ties)
-    again = RandomChoice(2)
-    again.state = first.state
-    drawn = [first(ties) for _ in range(20)]
-    assert [again(ties) for _ in range(20)] == drawn
-    assert len(set(drawn)) > 3

@@ -28,11 +28,3 @@ def test_an_alarm_that_is_due_already_never_rings() -> None:
     clock = Clock(now=5.0)
     clock.wake(5.0)
     assert clock.next_alarm is None
-
-
-def test_the_alarms_to_come_can_be_asked_for() -> None:
-    clock = Clock()
-    for time in (7.0, 3.0, 5.0):
-        clock.wake(time)
-    clock.jump(4.0)
-    assert clock.alarms == (5.0, 7.0)

@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from msgspec import structs
-
-from ksched_cli.cluster.objects import OwnerReference, ResourceClaim
-from ksched_cli.framework.carry_over import packed_memory, restore_memory
+from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.framework.resource_claims import ClaimStore, held_devices
 from ksched_cli.plugins.dynamic_resources.plugin import deallocated
 from ksched_cli.testing import find, simulation
@@ -68,26 +65,3 @@ def test_what_became_of_unchanged_claims_is_carried_over() -> None:
     changed = store_of(claims)  # equal claims, but others
     changed.carry_over(previous)
     assert changed.in_use(DEVICE)
-
-
-def test_a_store_is_given_back_what_became_of_its_claims() -> None:
-    """One of two claims with one device was freed, and the device with it."""
-    claims: dict[str, Any] = {"first": ALLOCATED, "second": ALLOCATED, "third": "gpu"}
-    run = simulation(state_of({"claims": claims, "pods": {"p": list(claims)}}))
-    handle = run.frameworks["default-scheduler"].handle
-    store, again = ClaimStore(handle), ClaimStore(handle)
-    store.write(deallocated(claim_in(store, "first")))
-    store.delete(claim_in(store, "third"))
-    pod = find(run, "p").pod
-    owner = OwnerReference("v1", "Pod", pod.name, pod.uid, True)
-    metadata = structs.replace(pod.metadata, owner_references=(owner,))
-    store.create_extended(ResourceClaim(metadata), pod.uid)
-    restore_memory(again, packed_memory(store, "claims"))
-    assert again.current() == store.current()
-    assert list(again.current()) == list(store.current())
-    assert (again.in_use(DEVICE), again.extended) == (False, store.extended)
-    assert again.holders() == store.holders() == {DEVICE: "default/second"}
-    assert DEVICE in again.log
-    unchanged = ClaimStore(handle)
-    restore_memory(unchanged, packed_memory(ClaimStore(handle), "claims"))
-    assert unchanged.current() is handle.cluster.resource_claims

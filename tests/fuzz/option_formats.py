@@ -36,7 +36,7 @@ LINES = (
     "drift --state STATE -o html",
     "audit --before STATE --after STATE --scheduler-log EVENTS",
     "replay EVENTS --state STATE --save-state OUT --tie-break random --seed 1 -o csv --usage",
-    "replay DAY --state REPLAYED --checkpoint new --autoscaler SCALING",
+    "replay DAY --state REPLAYED --autoscaler SCALING",
     "snapshot OUT --state STATE --redact-key KEY",
     "test EXPECTED -o junit",
     "sweep SWEEP --rows rows.jsonl --retries 2 --run-timeout 5 --dry-run",

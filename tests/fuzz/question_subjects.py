@@ -15,9 +15,9 @@ from corpora import EXAMPLES, any_case, config_corpus, state_corpus, written
 from inputs import Input, Subject, put_beside
 from mutations import STRINGS, mangled, mutated
 
-from ksched_cli.commands.runs import arguments_of
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.live.recorder import ChangeTracker
+from ksched_cli.run.run import arguments_of
 
 FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
 REPLAY = EXAMPLES / "replay"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from atexit import register
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -17,15 +18,15 @@ import msgspec
 import urllib3
 from combinations import combination
 from corpora import EXAMPLES, any_case
-from judge import ran
 from mutations import mangled, mutated
 
 from ksched_cli.errors import KschedError
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
+from ksched_cli.serve.answering import answered
 from ksched_cli.serve.extender import ExtenderServer
 from ksched_cli.serve.listening import Listening
-from ksched_cli.serve.tools import BY_NAME, TOOLS, ArgumentsError, call_of
+from ksched_cli.serve.tools import BY_NAME, TOOLS, ArgumentsError, Call, call_of
 
 PLUGINS = Path(__file__).parents[1] / "serve" / "plugins.py"
 FIRST_CLUSTER = EXAMPLES / "first-cluster" / "cluster.yaml"
@@ -118,6 +119,7 @@ def answer_request(request: tuple[str, str, bytes, dict[str, str]]) -> None:
 # -- MCP ------------------------------------------------------------------------------------------
 
 STATE = [f"--state={FIRST_CLUSTER}"]
+BASE = Run(states=(str(FIRST_CLUSTER),), extenders=False)
 ARGUMENTS: dict[str, Any] = {
     "pod": "too-big",
     "namespace": "default",
@@ -142,12 +144,10 @@ def ask_tool(call: tuple[str, Any]) -> None:
     name, arguments = call
     if not isinstance(arguments, dict):
         raise ValueError("no object")
-    call_line = call_of(BY_NAME[name], arguments, STATE, ())
-    if call_line.stdin or "\0" in "".join(call_line.line):
-        return  # read from standard input; no process is given null bytes
-    code, out, err = ran(call_line.line)
-    assert code in (0, 1, 2), err
-    assert (code == 2) == (not out), (out, err)
+    asked, _ = call_of(BY_NAME[name], arguments, BASE)
+    sent = msgspec.json.decode(msgspec.json.encode(asked), type=Call)
+    with suppress(KschedError):
+        assert answered(sent)
 
 
 TOOL_REFUSALS = (ArgumentsError, ValueError)  # of the SDK, which takes objects only

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from corpora import EXAMPLES
 from format import DAY, REPLAY
 from judge import judged
 from test_causes import DIGITS, KIND, judge_state
 from test_file_causes import judge_file
-from time_formats import CHECKPOINTED, checkpoint, parts_of_checkpoint
 
-from ksched_cli.engine.replay.checkpoint import write_file
 from ksched_cli.testing import node, pod
 from tests.extenders.fixtures import Serve
 from tests.extenders.servers import Code
 from tests.live.fake_api_server import write_kubeconfig
 
 STATE = str(REPLAY / "cluster.yaml")
-WAITS, COMPLETIONS, EVICTIONS = 2, 3, 4  # places in a checkpoint's log
 
 
 # -- over time ------------------------------------------------------------------------------------
@@ -73,41 +67,6 @@ def test_a_node_group_of_another_shape_is_refused(fields: Any, tmp_path: Path) -
     scaling = {"apiVersion": "ksched/v1", "kind": "Autoscaler", "nodeGroups": [group]}
     arguments = ("replay", DAY, "--state", STATE, "--autoscaler", "{}")
     assert judge_file(tmp_path, "a.json", scaling, *arguments).code == 2
-
-
-def test_a_checkpoint_that_was_changed_is_none(tmp_path: Path) -> None:
-    data, path = checkpoint(), tmp_path / "checkpoint"
-    for place in range(0, len(data), len(data) // 7):
-        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        verdict = judged([*CHECKPOINTED, "--checkpoint", str(path)], path)
-        assert (verdict.rule, verdict.code) == ("", 2)
-        assert "this is not a checkpoint" in verdict.errors
-
-
-@pytest.mark.parametrize("figures", [
-    {("usage", "amounts", 0, "cpu"): 2**64 - 1},
-    {("usage", "node_changes", 0, 2, "cpu"): 2**64 - 1},
-    {("usage", "pending"): -1}, {("usage", "times"): 2**62},
-    {("usage", "times"): 2**50, ("usage", "pending"): 2**40},
-    {("log", WAITS, "priority", "0"): -1}, {("log", WAITS, "namespace", "ml"): 2**62},
-    {("log", COMPLETIONS): -1}, {("log", EVICTIONS): 2**62},
-], ids=str)  # fmt: skip
-def test_a_checkpoint_with_figures_that_no_replay_has_is_none(
-    figures: dict[tuple[str | int, ...], int], tmp_path: Path
-) -> None:
-    """The last is changed of many integers."""
-    fingerprint, data = parts_of_checkpoint()
-    content = msgspec.msgpack.decode(data)
-    for (*parents, last), figure in figures.items():
-        parent = reduce(getitem, parents, content)
-        many = parent[last] if isinstance(parent[last], bytes) else None
-        whole = figure if many is None else many[:-8] + figure.to_bytes(8, "little", signed=True)
-        parent[last] = whole
-    path = tmp_path / "checkpoint"
-    path.write_bytes(write_file(fingerprint, msgspec.msgpack.encode(content)))
-    verdict = judged([*CHECKPOINTED, "--checkpoint", str(path)], path)
-    assert (verdict.rule, verdict.code) == ("", 2)
-    assert "this is not a checkpoint" in verdict.errors
 
 
 @pytest.mark.parametrize("part", [

@@ -34,8 +34,7 @@ from msgspec.structs import replace
 
 from ksched_cli.cluster.redaction.codebook import Codes
 from ksched_cli.cluster.redaction.redact import redacted
-from ksched_cli.commands.runs import arguments_of
-from ksched_cli.run.run import ChangeSource, Run
+from ksched_cli.run.run import ChangeSource, Run, arguments_of
 from ksched_cli.testing import pod
 from tests.live.fake_api_server import SERVED, ApiServer, write_kubeconfig
 from tests.thorough import is_thorough

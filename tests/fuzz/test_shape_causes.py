@@ -321,7 +321,6 @@ def test_names_of_files_without_end_are_refused(tmp_path: Path) -> None:
         ("snapshot", DIGITS, "--state", state),
         ("validate", "--allow-plugins", f"{'A,' * 400}B", state),
         ("snapshot", str(tmp_path / "o.json"), "--state", state, "--redact-key", DIGITS),
-        ("replay", DAY, "--state", STATE, "--checkpoint", DIGITS),
         ("replay", DAY, "--state", STATE, "--save-state", DIGITS),
         ("schedule", "--live", "--kubeconfig", DIGITS), ("schedule", "--plugin", f"{DIGITS}.py"),
         ("timeline", "generate", state, "--pods", DIGITS),

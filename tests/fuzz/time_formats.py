@@ -1,26 +1,17 @@
-"""What happens over time: timelines, autoscalers, checkpoints, traces."""
+"""What happens over time: timelines, autoscalers, traces."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
-import msgspec
 from corpora import autoscaler_corpus, timeline_corpus
-from format import DAY, JSON, REPLAY, Arguments, Format, encoded, of_bytes, of_documents, singly
+from format import DAY, JSON, REPLAY, Arguments, Format, encoded, of_documents, singly
 from own_state import own_state
-from runs_here import runs_here
 from state_formats import beside_states
-from subject import within
-from substitutes import byte_variants, cell_variants
+from substitutes import cell_variants
 
-from ksched_cli.commands.replay import Checkpoints
-from ksched_cli.engine.replay.checkpoint import write_file
-from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.kube.versions import NEWEST
 
 
@@ -73,43 +64,6 @@ def _autoscaler_commands(file: str, folder: Path) -> Sequence[Arguments]:
             ("compare", "--timeline", DAY, *files, *JSON))  # fmt: skip
 
 
-CHECKPOINTED = ("replay", DAY, "--state", str(REPLAY / "cluster.yaml"), *JSON)
-
-
-@cache
-def checkpoint() -> bytes:
-    """Events in the middle of examples/replay/day.yaml."""
-    written: list[bytes] = []
-
-    def after_instant(self: Checkpoints, run: Replay) -> None:
-        if run.log.counts.events == 6 and not run.scheduler.waiting:
-            self._write(run)
-            written.append(Path(self.path).read_bytes())
-
-    with tempfile.TemporaryDirectory() as folder, runs_here():
-        path = Path(folder) / "checkpoint"
-        with mock.patch.object(Checkpoints, "after_instant", after_instant):
-            within((*CHECKPOINTED, "--checkpoint", str(path)))
-    return written[0]
-
-
-def parts_of_checkpoint() -> tuple[str, bytes]:
-    """The fingerprint, and the rest but for the digest."""
-    _, _, fingerprint, _, content = msgspec.msgpack.decode(checkpoint(), type=list[msgspec.Raw])
-    return msgspec.msgpack.decode(fingerprint, type=str), bytes(content)
-
-
-def _contents() -> Iterator[tuple[str, bytes]]:
-    """With the digests that they have to have."""
-    fingerprint, content = parts_of_checkpoint()
-    for label, changed in byte_variants(content, 1000):
-        yield label, write_file(fingerprint, changed)
-
-
-def _checkpoint_commands(file: str, folder: Path) -> Sequence[Arguments]:
-    return ((*CHECKPOINTED, "--checkpoint", file),)
-
-
 TRACE = [
     [
         "name",
@@ -144,9 +98,5 @@ FORMATS = (
     Format("timeline in lines", "input.jsonl", of_documents(_timeline_lines), _timeline_commands,
            beside_states),
     Format("autoscaler", "input.json", singly(_autoscalers), _autoscaler_commands),
-    Format("checkpoint", "checkpoint", lambda: of_bytes(byte_variants(checkpoint(), 1000)),
-           _checkpoint_commands),
-    Format("content of a checkpoint", "checkpoint", lambda: of_bytes(_contents()),
-           _checkpoint_commands),
     Format("trace", "trace.csv", lambda: encoded(cell_variants(TRACE)), _trace_commands),
 )  # fmt: skip

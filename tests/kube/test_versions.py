@@ -11,6 +11,7 @@ from ksched_cli.kube.gates import FOLLOWED, INVISIBLE
 from ksched_cli.kube.versions import (
     MINORS,
     NEWEST,
+    PREVIEW,
     Rules,
     inferred_release,
     minor_of,
@@ -27,16 +28,17 @@ def test_every_minor_has_its_own_gates() -> None:
         "v1.35.4",
         "v1.36.3",
         "v1.37.2",
+        "v1.38.0-beta.0",
     ]
     defaults = [release_of(minor).enabled("DRAExtendedResource") for minor in MINORS]
-    assert defaults == [False, False, True, True]
+    assert defaults == [False, False, True, True, True]
     assert not release_of("1.34").enabled("OpportunisticBatching")
     assert release_of("1.35").enabled("OpportunisticBatching")
     assert not release_of("1.36").enabled("CSIMigrationPortworx")
 
 
 def test_the_newest_minor_decides_wherever_nobody_names_one() -> None:
-    assert release_of().minor == NEWEST == MINORS[-1]
+    assert release_of().minor == NEWEST == MINORS[-2] != PREVIEW == MINORS[-1]
     assert release_of().rules == Rules()
     assert inferred_release(()).minor == NEWEST
     registry = Registry(())
@@ -86,6 +88,17 @@ def test_a_patch_release_is_decided_as_the_nearest_that_is_told_apart(
     assert release.version == version
     assert release_of(release.number) == replace(release, inferred="")
     assert inferred_release([f"v{named.removeprefix('v')}-gke.7"]).version == version
+
+
+def test_a_minor_before_its_release_is_said_to_be_a_beta() -> None:
+    beta = "a beta, and the release may decide otherwise"
+    for named in ("1.38", "v1.38.0-beta.0", "1.38.0"):
+        release = release_of(named)
+        assert (release.version, release.inferred) == ("v1.38.0-beta.0", beta)
+    assert release_of("1.38.2").inferred == f"the newest of 1.38 that ksched knows; {beta}"
+    assert inferred_release(["v1.38.0-beta.0"]).minor == "1.38"
+    with pytest.raises(UsageError, match="or a patch release"):
+        release_of("1.38.0-beta.1")
 
 
 def test_a_later_patch_release_than_the_last_is_said_to_be_decided_as_that() -> None:
@@ -142,8 +155,8 @@ def test_the_minor_of_a_kubelets_version(version: str, minor: str) -> None:
         (["", "latest", "v1.35.0-gke.1"], "v1.35.0", ""),
         ([f"v{MINORS[0]}.3", "v1.20.1"], f"v{MINORS[0]}.3", ""),
         (["v1.9.1", "v1.31.4"], "v1.34.1", "v1.31.4"),
-        (["v1.99.0", "v1.35.0"], "v1.37.2", "v1.99.0"),
-        (["v2.0.0"], "v1.37.2", "v2.0.0"),
+        (["v1.99.0", "v1.35.0"], "v1.38.0-beta.0", "v1.99.0"),
+        (["v2.0.0"], "v1.38.0-beta.0", "v2.0.0"),
         (["", "latest"], "v1.37.2", ""),
     ],
 )
@@ -159,7 +172,12 @@ def test_the_release_nearest_to_the_newest_kubelet_counts(
     ("server", "version", "inferred"),
     [
         ("v1.36.2-gke.1", "v1.36.2", "the cluster's API server is v1.36.2-gke.1"),
-        ("v1.99.0", "v1.37.2", "nearest to v1.99.0, the cluster's API server"),
+        (
+            "v1.99.0",
+            "v1.38.0-beta.0",
+            "nearest to v1.99.0, the cluster's API server; a beta, and the release may decide"
+            " otherwise",
+        ),
         ("unknown", "v1.35.1", "the newest kubelet of the nodes is v1.35.1"),
     ],
 )

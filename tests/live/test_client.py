@@ -102,6 +102,12 @@ def test_a_server_that_hangs_does_not_answer(
     server.faults.refused["/version"] = HANGS
     with pytest.raises(ClusterError, match="does not answer: Read timed out"):
         connected(server).get("/version")
+    server.faults.watches["/api/v1/pods"] = [HANGS]
+    with (
+        pytest.raises(ClusterError, match="does not answer: Read timed out"),
+        connected(server).stream("/api/v1/pods", {"watch": "1"}, 0.05) as lines,
+    ):
+        next(lines)
 
 
 @pytest.fixture(scope="module")

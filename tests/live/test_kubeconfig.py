@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.live import client
 from ksched_cli.live.client import KubeconfigError, MissingClientError, connect
 from tests.live.fake_api_server import write_kubeconfig
 from tests.live.fixtures import Connect, Serve
@@ -98,6 +99,27 @@ def test_a_plugin_for_credentials_is_run(tmp_path: Path, serve: Serve, connected
     script.write_text("import sys; print('please log in', file=sys.stderr); sys.exit(3)")
     with pytest.raises(KubeconfigError, match=r"context here cannot be used: .*please log in"):
         connected(server, user={"exec": plugin})
+
+
+@pytest.mark.parametrize("kind", ["exec", "auth-provider"])
+def test_a_program_for_credentials_must_end_in_time(
+    kind: str, serve: Serve, connected: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "PROGRAM_SECONDS", 0.1)
+    arguments = "-c __import__('time').sleep(30)"
+    users = {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": arguments.split(),
+        },
+        "auth-provider": {
+            "name": "gcp",
+            "config": {"cmd-path": sys.executable, "cmd-args": arguments},
+        },
+    }
+    with pytest.raises(KubeconfigError, match=r"took longer than 0\.1 s, and was ended"):
+        connected(serve(), user={kind: users[kind]})
 
 
 def test_in_a_cluster_it_is_the_service_account(

@@ -54,6 +54,24 @@ def test_tokens_that_always_expire_end_in_one_list_without_pages(
     assert server.requests[-1] == "/api/v1/pods"
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_tokens_that_repeat_for_ever_end_in_an_error(
+    count: int, server: ApiServer, connected: Connect
+) -> None:
+    """count: how many different ones there are"""
+    page = {"metadata": {"resourceVersion": "1"}, "items": None}
+
+    def answer(target: str, token: str) -> tuple[int, dict[str, Any]]:
+        server.requests.append(target)
+        metadata = {"continue": str(len(server.requests) % count)}
+        return 200, {**page, "metadata": metadata}
+
+    server.answer = answer  # type: ignore[method-assign]
+    with pytest.raises(ClusterError, match=r"the list of pods has no end: .* repeats"):
+        read(connected(server))
+    assert len(server.requests) == count + 1
+
+
 def test_a_refusal_is_left_to_the_caller(server: ApiServer, connected: Connect) -> None:
     server.faults.refused = {"/api/v1/pods": 403}
     with pytest.raises(StatusError) as error:

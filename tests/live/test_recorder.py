@@ -1,8 +1,9 @@
 """A live cluster as a timeline: what is written of what happens, and of what goes wrong."""
 
 import json
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -376,3 +377,97 @@ def test_labels_that_a_binding_copies_from_the_node_are_no_change(
     assert record(1, lambda: server.publish("MODIFIED", first)) == [
         {"decision": about("first", node="n")}
     ]
+
+
+def paused(server: ApiServer, record: Recording, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long the watch of nodes pauses before each of the first attempts, as its backoff says."""
+    monkeypatch.setattr(watch, "LEAST_BACKOFF_SECONDS", 0.8)
+    monkeypatch.setattr(watch, "MOST_BACKOFF_SECONDS", 30.0)
+    monkeypatch.setattr("random.random", lambda: 0.5)
+    seconds: list[float] = []
+    wait = threading.Event.wait
+
+    def note(event: threading.Event, timeout: float | None = None) -> bool:
+        if threading.current_thread().name == "watch nodes" and timeout and timeout > 0.5:
+            seconds.append(timeout)
+            timeout = 0.0
+        return wait(event, timeout)
+
+    monkeypatch.setattr(threading.Event, "wait", note)
+    record(0, limits=Limits(is_interrupted=lambda: len(seconds) >= 7))
+    return seconds[:7]
+
+
+@pytest.mark.parametrize("outage", [EXPIRED, 410, 500, CLOSED])
+def test_a_server_that_ends_every_watch_is_asked_less_and_less(
+    outage: Outage, server: ApiServer, record: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Upstream: client-go's reflector, 0.8 s to 30 s, and up to twice that at random."""
+    server.faults.watches = {NODES: [outage] * 100}
+    expected = [1.5 * base for base in (0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0)]
+    assert paused(server, record, monkeypatch) == pytest.approx(expected)
+
+
+def test_after_two_quiet_minutes_the_pauses_are_short_again(
+    server: ApiServer, record: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "BACKOFF_RESET_SECONDS", -1.0)
+    server.faults.watches = {NODES: [EXPIRED] * 100}
+    assert {*paused(server, record, monkeypatch)} == {0.8 * 1.5}
+
+
+@pytest.mark.parametrize(
+    ("event", "problem"),
+    [
+        ({"type": "DELETED", "object": {"metadata": {}}}, "DELETED of an object without a name"),
+        ({"type": "DELETED", "object": {}}, "DELETED of an object without a name"),
+        ({"type": "ADDED", "object": {"metadata": {"name": "x"}}}, "without a namespace"),
+        ({"type": "MODIFIED", "object": {"metadata": None}}, "a malformed event: "),
+        ({"type": "MODIFIED", "object": 5}, "a malformed event: "),
+        ({"type": "MODIFIED", "object": {**pod("x"), "spec": 1}}, "a malformed event: "),
+        ({"type": "LOST", "object": {}}, "an event of type 'LOST'"),
+    ],
+)
+def test_an_event_that_is_none_is_a_warning_and_a_gap(
+    event: dict[str, Any], problem: str, server: ApiServer, record: Recording
+) -> None:
+    first, watched = server.objects[1], server.watched
+    lines = [json.dumps(event)]
+
+    def lines_of(path: str) -> Iterator[bytes]:
+        if urlsplit(path).path == PODS and lines:
+            server.forget(first)
+            yield lines.pop().encode() + b"\n"
+        else:
+            yield from watched(path)
+
+    server.watched = lines_of  # type: ignore[method-assign]
+    gap, change = record(2)
+    assert (gap["gap"]["kind"], gap["gap"]["relisted"]) == ("Pod", True)
+    assert change == {"delete": {"kind": "Pod", "namespace": "default", "name": "first"}}
+    (warning,) = record.warnings
+    assert warning.startswith("the watch of pods reports ")
+    assert problem in warning
+
+
+def test_a_list_with_an_object_without_a_name_is_a_warning(
+    server: ApiServer, record: Recording
+) -> None:
+    server.faults.watches = {PODS: [EXPIRED]}
+    nameless = {"kind": "Pod", "metadata": {"namespace": "default"}}
+
+    def lose(path: str) -> None:
+        if path == PODS and not record.warnings and nameless not in server.objects:
+            server.objects.append(nameless)
+
+    server.watches_begin = lose  # type: ignore[method-assign]
+    record(0, limits=Limits(is_interrupted=lambda: bool(record.warnings)))
+    assert record.warnings[0].startswith("the list of pods has an object without a name")
+
+
+def test_a_list_with_an_object_without_a_name_at_first_is_one_error(
+    server: ApiServer, record: Recording
+) -> None:
+    server.objects.append({"kind": "Pod", "metadata": {"namespace": "default"}})
+    with pytest.raises(ClusterError, match="the list of pods has an object without a name"):
+        record(1)

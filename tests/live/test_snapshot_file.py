@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,21 @@ def test_a_name_of_yaml_is_refused() -> None:
     with pytest.raises(UsageError, match=r"a snapshot is JSON; name it \*\.json"):
         check_suffix("cluster.yaml")
     check_suffix("cluster.json.gz")
+
+
+def test_what_a_killed_ksched_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    left, mine, busy = (
+        tmp_path / f".state.json.{name}"
+        for name in ("abcd1234.ksched", "original", "abcd5678.ksched")
+    )
+    for path in (left, mine, busy):
+        path.write_text("half")
+    with busy.open("rb") as file:  # another ksched writes it
+        flock(file, LOCK_EX)
+        with written_aside(str(tmp_path / "state.json")) as state:
+            state.write(b"whole")
+            (own,) = set(tmp_path.iterdir()) - {mine, busy}
+            with own.open("rb") as again, pytest.raises(BlockingIOError):
+                flock(again, LOCK_EX | LOCK_NB)
+    assert {*tmp_path.iterdir()} == {mine, busy, tmp_path / "state.json"}
+    assert (tmp_path / "state.json").read_bytes() == b"whole"

@@ -1,22 +1,12 @@
 package main
 
 import (
-	_ "unsafe" // for go:linkname
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
-
-// extendersBinding is the scheduler's own, which has an extender bind a pod: it says whether one did, or could
-// not. It is not exported.
-//
-//go:linkname extendersBinding k8s.io/kubernetes/pkg/scheduler.(*Scheduler).extendersBinding
-func extendersBinding(sched *scheduler.Scheduler, logger klog.Logger, pod *v1.Pod, node string) (bool, error)
 
 // finishBinding is what follows when Permit let a pod through. A pod that no extender binds is bound without a
 // Bind plugin, whose call the fake API server would only answer.
@@ -35,7 +25,7 @@ func (r *run) finishBinding(a *attempt, fw framework.Framework, state fwk.CycleS
 			return err
 		}
 	}
-	if _, err := extendersBinding(r.sched, klog.FromContext(r.ctx), assumed, a.Node); err != nil {
+	if _, err := bindByExtender(r.cluster, fw, assumed, a.Node); err != nil {
 		a.Error = err.Error()
 		return giveUp()
 	}

@@ -1,22 +1,20 @@
 package main
 
-import (
-	_ "unsafe" // for go:linkname
+// The scheduler's own count of nodes that are enough is not exported, and upstream's nodes are visited in parallel, so
+// that a search goes on for a while after enough were found; the rules have it stop there.
 
-	"k8s.io/kubernetes/pkg/scheduler"
-)
-
-// numFeasibleNodesToFind is the scheduler's own count of nodes that are enough. It is not
-// exported, and upstream's nodes are visited in parallel, so that a search goes on for a while
-// after enough were found; the rules have it stop there.
-//
-//go:linkname numFeasibleNodesToFind k8s.io/kubernetes/pkg/scheduler.(*Scheduler).numFeasibleNodesToFind
-func numFeasibleNodesToFind(sched *scheduler.Scheduler, percentage *int32, nodes int32) int32
+// extenders are those of the scheduler; its frameworks hold this same slice.
+func extenders(c *cluster) []Extender {
+	for _, fw := range c.sched.Profiles {
+		return fw.Extenders()
+	}
+	return nil
+}
 
 // enough is how many of so many nodes the scheduler wants for a pod of a profile.
 func (r *recorder) enough(nodes int) int {
 	wanted := r.HasScorePlugins()
-	for _, extender := range r.sched.Extenders {
+	for _, extender := range r.Framework.Extenders() {
 		wanted = wanted || extender.IsFilter() || extender.IsPrioritizer()
 	}
 	if !wanted {

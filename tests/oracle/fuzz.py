@@ -140,11 +140,23 @@ def examine(task: tuple[str, int], minor: str, oracle_only: bool) -> Verdict:
 
 
 def case_of(family: str, seed: int) -> Case:
-    """A random case, without gates that the minor has not or ksched does not follow."""
+    """A random case, without gates that the minor has not or ksched does not follow, and with the
+    API that it has."""
     case = random_case(family, seed)
+    if MINOR >= "1.38":
+        case = in_v1beta1(case)
     if case.is_gates or not case.gates:
         return case
     return replace(case, gates=subject.followed_gates(case.gates, MINOR))
+
+
+def in_v1beta1(case: Case) -> Case:
+    """With composite groups of the API that takes the place of v1alpha3 in 1.38."""
+
+    def renewed(value: Any) -> Any:
+        return json.loads(json.dumps(value).replace("k8s.io/v1alpha3", "k8s.io/v1beta1"))
+
+    return replace(case, objects=renewed(case.objects), events=tuple(renewed(case.events)))
 
 
 def signature(difference: str) -> str:

@@ -16,10 +16,8 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	core "k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
@@ -43,20 +41,8 @@ func defaultPodLevel(pod *v1.Pod) {
 	_ = corev1.Convert_core_ResourceRequirements_To_v1_ResourceRequirements(internal.Spec.Resources, pod.Spec.Resources, nil)
 }
 
-// queued is what the queue has of a pod.
-func queued(queue internalqueue.SchedulingQueue, pod *v1.Pod) (*framework.QueuedPodInfo, bool) {
-	return queue.GetPod(pod.Name, pod.Namespace, pod.Spec.SchedulingGroup)
-}
-
 func deleteQueued(c *cluster, pod *v1.Pod) {
 	c.sched.SchedulingQueue.Delete(klog.FromContext(c.ctx), pod)
-}
-
-// evictWith has victims leave by a function of ours.
-func evictWith(plugin *defaultpreemption.DefaultPreemption, evict func(victim *v1.Pod) error) {
-	plugin.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, _ preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
-		return false, evict(victim)
-	}
 }
 
 func (s *steady) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, possible []*preemption.DomainVictim, pdbs []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
@@ -91,10 +77,4 @@ func orderRescored(fw framework.Framework) {
 	handle := batch.Elem().FieldByName("handle")
 	settable := reflect.NewAt(handle.Type(), unsafe.Pointer(handle.UnsafeAddr())).Elem()
 	settable.Set(reflect.ValueOf(orderedScores{fw}))
-}
-
-// addPoints adds the extension points of pod groups.
-func addPoints(sets map[string]config.PluginSet, plugins *config.Plugins) {
-	sets["placementGenerate"], sets["placementScore"] = plugins.PlacementGenerate, plugins.PlacementScore
-	sets["podGroupPostFilter"] = plugins.PodGroupPostFilter
 }

@@ -38,12 +38,20 @@ FOLDERS = {
     "component-helpers": ("resource", "scheduling", "storage", "nodedeclaredfeatures"),
     "kube-scheduler": ("config", "framework", "extender"),
 }
+# What a release requires and the module proxy does not have → what it does have.
+UNPUBLISHED = {"sigs.k8s.io/structured-merge-diff/v7": "v7.0.0"}  # v1.38.0-beta.0 requires v7.0.1
 UNREAD = re.compile(r"_test\.go$|/testing/|/zz_generated|/metrics/|\.pb\.go$")
 
 
-def go(*arguments: str) -> str:
+def go(*arguments: str, module: Path | None = None) -> str:
+    """module: the file whose Go is needed; without it the newest that any module file needs"""
     return subprocess.run(
-        ["go", *arguments], cwd=HERE, check=True, stdout=subprocess.PIPE, text=True
+        ["go", *arguments],
+        cwd=HERE,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=releases.environment(module or HERE / list(MODULES.values())[-1]),
     ).stdout
 
 
@@ -62,9 +70,24 @@ def module_folder(module: str, version: str) -> Path:
     return Path(json.loads(go("mod", "download", "-json", f"{module}@{version}"))["Dir"])
 
 
+def is_published(module: str, version: str) -> bool:
+    """Whether the module proxy has it."""
+    try:
+        module_folder(module, version)
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
+def _go_line(module_file: str) -> str:
+    match = re.search(r"^go .*", module_file, re.MULTILINE)
+    assert match is not None, "every module file of upstream's names its Go"
+    return match[0]
+
+
 def write_module_file(minor: str, version: str, previous: str) -> Path:
-    """A copy of the newest minor's (or of its own, for a patch) at the version, with every staging
-    module that upstream's has."""
+    """A copy of the newest minor's (or of its own, for a patch) at the version, with upstream's Go
+    and every staging module that upstream's has; the proxy may lack those for tests only."""
     file = HERE / f"go-{minor}.mod"
     source = HERE / MODULES[previous]
     before = releases.version_of(source)
@@ -72,14 +95,21 @@ def write_module_file(minor: str, version: str, previous: str) -> Path:
     text = text.replace(staging_version(before), staging_version(version))
     upstream = (module_folder("k8s.io/kubernetes", version) / "go.mod").read_text()
     staging = re.findall(r"^\s*(k8s\.io/\S+) => \./staging", upstream, re.MULTILINE)
-    head = text[: text.index("replace (")]
-    lines = (f"\t{name} => {name} {staging_version(version)}\n" for name in sorted(staging))
-    file.write_text(f"{head}replace (\n{''.join(lines)})\n")
+    head = re.sub(
+        r"^go .*", _go_line(upstream), text[: text.index("replace (")], flags=re.MULTILINE
+    )
+    published = {name: is_published(name, staging_version(version)) for name in sorted(staging)}
+    lines = [
+        f"\t{name} => {name} {staging_version(version)}\n" for name in staging if published[name]
+    ]
+    lines += [f"\t{name} => {name} {at}\n" for name, at in UNPUBLISHED.items() if name in upstream]
+    tail = "".join(f"exclude {name} v0.0.0\n" for name in staging if not published[name])
+    file.write_text(f"{head}replace (\n{''.join(sorted(lines))})\n{tail}")
     sums = file.with_suffix(".sum")
     if not sums.exists():
         sums.write_text(source.with_suffix(".sum").read_text())
     # Other minors' sources import what this one may not have: -e goes on.
-    go("mod", "tidy", "-e", f"-modfile={file.name}")
+    go("mod", "tidy", "-e", f"-modfile={file.name}", module=file)
     return file
 
 

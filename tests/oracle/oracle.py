@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from cases import OLDEST, Case
-from releases import MODULES, RELEASES, version_of
+from releases import MODULES, RELEASES, environment, version_of
 
 HERE = Path(__file__).parent
 PATIENCE = 120.0  # seconds for one case
@@ -53,7 +53,12 @@ def build(minor: str = OLDEST) -> Path:
     version = f"-X k8s.io/component-base/version.gitVersion={version_of(module)}"
     options = [f"-modfile={module}", "-tags", tags(minor), "-ldflags", version, "-o", str(oracle)]
     done = subprocess.run(
-        [go, "build", *options, "."], cwd=HERE, capture_output=True, text=True, check=False
+        [go, "build", *options, "."],
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(module),
     )
     if done.returncode:
         raise UnavailableError(f"go build failed:\n{done.stderr.strip()}")

@@ -10,19 +10,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/features"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
-	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
 // queuesGroups says whether groups are entities of the queue.
@@ -32,12 +28,7 @@ const queuesGroups = true
 var groupVersions = []schema.GroupVersion{schedulingapi.SchemeGroupVersion}
 
 // groupKinds are fed to the scheduler by hand.
-var groupKinds = []apiruntime.Object{&schedulingapi.PodGroup{}, &schedulingv1alpha3.CompositePodGroup{}}
-
-// decoders are of kinds that the scheduler reads in another version than others of their group.
-var decoders = map[string]apiruntime.Decoder{
-	"CompositePodGroup": legacyscheme.Codecs.UniversalDecoder(schedulingv1alpha3.SchemeGroupVersion),
-}
+var groupKinds = []apiruntime.Object{&schedulingapi.PodGroup{}, &compositeGroup{}}
 
 // rootOf names what the pod is tried with: its group, or the composite one around it.
 func rootOf(c *cluster, pod *v1.Pod) string {
@@ -49,72 +40,6 @@ func rootOf(c *cluster, pod *v1.Pod) string {
 		return root.String()
 	}
 	return group
-}
-
-func rootKey(c *cluster, pod *v1.Pod) (fwk.EntityKey, bool) {
-	root, ok, err := c.sched.Cache.GetRootKeyForGroup(fwk.PodGroupKey(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName))
-	return root, ok && err == nil
-}
-
-// groupInfo is the group that the pod is tried with, without its pods.
-func groupInfo(c *cluster, first *v1.Pod) *framework.QueuedPodGroupInfo {
-	info := &framework.QueuedPodGroupInfo{QueuedPodInfos: map[fwk.EntityKey][]*framework.QueuedPodInfo{}}
-	if entity, ok := entityOf(c, first); ok {
-		if queued := entity.(*framework.QueuedPodGroupInfo); queued.GetType() == fwk.CompositePodGroupKeyType {
-			info.PodGroupInfo = emptied(queued.PodGroupInfo)
-			return info
-		}
-	}
-	info.PodGroupInfo = &framework.PodGroupInfo{
-		Namespace: first.Namespace, Name: *first.Spec.SchedulingGroup.PodGroupName,
-		Type: fwk.PodGroupKeyType, PodGroup: &schedulingapi.PodGroup{},
-	}
-	return info
-}
-
-// emptied is a copy of a tree of groups, without pods.
-func emptied(info *framework.PodGroupInfo) *framework.PodGroupInfo {
-	copied := *info
-	copied.UnscheduledPods, copied.Children = nil, nil
-	for _, child := range info.Children {
-		copied.Children = append(copied.Children, emptied(child))
-	}
-	return &copied
-}
-
-// leavesOf are the groups of pods in a tree, in the order in which they are tried.
-func leavesOf(info *framework.PodGroupInfo) []*framework.PodGroupInfo {
-	if info.Type == fwk.PodGroupKeyType {
-		return []*framework.PodGroupInfo{info}
-	}
-	var leaves []*framework.PodGroupInfo
-	for _, child := range info.GetChildGroups() {
-		leaves = append(leaves, leavesOf(child)...)
-	}
-	return leaves
-}
-
-// addMember adds pods in the order of the calls.
-func addMember(info *framework.QueuedPodGroupInfo, pod *framework.QueuedPodInfo) {
-	for _, leaf := range leavesOf(info.PodGroupInfo) {
-		if leaf.Name != *pod.Pod.Spec.SchedulingGroup.PodGroupName {
-			continue
-		}
-		key := fwk.PodGroupKey(leaf.Namespace, leaf.Name)
-		info.QueuedPodInfos[key] = append(info.QueuedPodInfos[key], pod)
-		leaf.UnscheduledPods = append(leaf.UnscheduledPods, pod.Pod)
-	}
-}
-
-// membersOf are the pods of a group, in the order in which they are tried.
-func membersOf(info *framework.QueuedPodGroupInfo) []string {
-	var names []string
-	for _, leaf := range leavesOf(info.PodGroupInfo) {
-		for _, pod := range info.QueuedPodInfos[fwk.PodGroupKey(leaf.Namespace, leaf.Name)] {
-			names = append(names, key(pod.Pod))
-		}
-	}
-	return names
 }
 
 func isTree(info *framework.QueuedPodGroupInfo) bool {
@@ -131,7 +56,7 @@ func (s *state) admitGroups(classes map[string]*schedulingv1.PriorityClass, byDe
 		switch group := obj.(type) {
 		case *schedulingapi.PodGroup:
 			err = admitGroup(group.Name, group.Spec.PriorityClassName, &group.Spec.Priority, &group.Spec.PreemptionPolicy, classes, byDefault)
-		case *schedulingv1alpha3.CompositePodGroup:
+		case *compositeGroup:
 			err = admitGroup(group.Name, group.Spec.PriorityClassName, &group.Spec.Priority, &group.Spec.PreemptionPolicy, classes, byDefault)
 		}
 		if err != nil {
@@ -183,18 +108,6 @@ func orderGroups(r *replay) {
 
 type queuedEntity = framework.QueuedEntityInfo
 
-// entityOf is what the queue has of a pod: itself, or its group, where that has an object.
-func entityOf(c *cluster, pod *v1.Pod) (queuedEntity, bool) {
-	if groupOf(pod) == "" {
-		return queued(c.sched.SchedulingQueue, pod)
-	}
-	root, ok := rootKey(c, pod)
-	if !ok {
-		return nil, false
-	}
-	return c.sched.SchedulingQueue.GetPodGroup(root.Name, root.Namespace, root.Type)
-}
-
 // inOrderOfArrival puts pods in the order of creation, so that a group is as old as its first pod.
 func inOrderOfArrival(pods []*v1.Pod) []*v1.Pod {
 	sorted := slices.Clone(pods)
@@ -233,25 +146,6 @@ func (f *replayFramework) RunPlacementGeneratePlugins(ctx context.Context, state
 	placements, status := f.Framework.RunPlacementGeneratePlugins(ctx, state, group, nodes)
 	slices.SortFunc(placements, func(a, b *fwk.Placement) int { return cmp.Compare(a.Name, b.Name) })
 	return placements, status
-}
-
-// listenToEvictions notes whom the preemption for the group evicts. The function returned ends it.
-func (g *groupCycle) listenToEvictions() func() {
-	for _, plugin := range plugins(g.recorder.Framework) {
-		plugin, ok := plugin.(*defaultpreemption.DefaultPreemption)
-		if !ok {
-			continue
-		}
-		upstream := plugin.Executor.PreemptPod
-		plugin.Executor.PreemptPod = func(ctx context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, name string) (bool, error) {
-			if c.Name() == "cluster" {
-				g.victims = keys(c.Victims().Pods)
-			}
-			return upstream(ctx, c, preemptor, victim, name)
-		}
-		return func() { plugin.Executor.PreemptPod = upstream }
-	}
-	return func() {}
 }
 
 // RunPodGroupPostFilterPlugins notes whether the preemption for the group made room.

@@ -90,7 +90,7 @@ func (s *steady) asGood(ctx context.Context, node, best string, victims map[stri
 }
 
 func (s *steady) better(ctx context.Context, victims map[string]*extenderv1.Victims) string {
-	var all []preemption.Candidate
+	var all []preemptionCandidate
 	for node, on := range victims {
 		all = append(all, &contender{node, on})
 	}

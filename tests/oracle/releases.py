@@ -10,6 +10,7 @@ ones. `schedules` marks the gates that the scheduler's own code mentions.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -45,12 +46,32 @@ GATE_CHANGES = {
 FOLDERS = ("pkg/scheduler", "cmd/kube-scheduler")
 
 
+def environment(module: Path) -> dict[str, str]:
+    """The environment of Go's commands, which fetch the Go that a module file names where that is
+    newer than the installed one: they do so by themselves for go.mod only."""
+    match = re.search(r"^go (\d+)\.(\d+)(.*)", module.read_text(), re.MULTILINE)
+    if match is None:
+        raise ValueError(f"{module.name} does not name a version of Go")
+    installed = subprocess.run(
+        ["go", "env", "GOVERSION"], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    has = tuple(int(number) for number in re.findall(r"\d+", installed)[:2])
+    if has >= (int(match[1]), int(match[2])):
+        return dict(os.environ)
+    return {**os.environ, "GOTOOLCHAIN": f"go{match[1]}.{match[2]}{match[3]}"}
+
+
 def go(module: str, *arguments: str) -> str:
     """What a command of Go prints, under the module file of a minor."""
     command, *rest = arguments
     flags = [f"-modfile={module}", "-mod=mod"]
     return subprocess.run(
-        ["go", command, *flags, *rest], cwd=HERE, check=True, stdout=subprocess.PIPE, text=True
+        ["go", command, *flags, *rest],
+        cwd=HERE,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(HERE / module),
     ).stdout
 
 

@@ -61,8 +61,8 @@ type replayFramework struct {
 
 // listen puts what takes lots out of the scheduler, and listens, in its place.
 func (r *replay) listen() {
-	for i, extender := range r.sched.Extenders {
-		r.sched.Extenders[i] = &recordingExtender{extender, r.to}
+	for i, extender := range extenders(r.cluster) {
+		extenders(r.cluster)[i] = &recordingExtender{extender, r.to}
 	}
 	for name, fw := range r.sched.Profiles {
 		steadyPreemption(fw, r.to)

@@ -44,8 +44,8 @@ func decide(texts [][]byte, configText []byte) (*outcome, error) {
 	r := &run{cluster: c, out: &outcome{Oracle: version(), Attempts: []*attempt{}}, to: &listeners{}, placed: map[string]string{}}
 	r.countCycles()
 	// The frameworks hold this same slice, so that preemption finds the wrapped extenders too.
-	for i, extender := range c.sched.Extenders {
-		c.sched.Extenders[i] = &recordingExtender{extender, r.to}
+	for i, extender := range extenders(c) {
+		extenders(c)[i] = &recordingExtender{extender, r.to}
 	}
 	for _, fw := range c.sched.Profiles {
 		steadyPreemption(fw, r.to)

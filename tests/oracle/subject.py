@@ -79,11 +79,12 @@ def refused_gates(text: str, minor: str) -> dict[str, Any]:
 
 
 def followed_gates(text: str, minor: str) -> str:
-    """Those of some settings that ksched takes for a minor."""
-    if not refused_gates(text, minor)["error"]:
-        return text
-    settings = filter(None, text.split(","))
-    return ",".join(part for part in settings if not refused_gates(part, minor)["error"])
+    """Those of some settings that ksched takes for a minor, each with those that it needs."""
+    settings = list(filter(None, text.split(",")))
+    while settings and (error := refused_gates(",".join(settings), minor)["error"]):
+        refused = [part for part in settings if part.partition("=")[0] in error]
+        settings = [part for part in settings if part not in (refused or settings)]
+    return ",".join(settings)
 
 
 @contextlib.contextmanager

@@ -35,10 +35,10 @@ def run(*objects: dict[str, Any]) -> RunRecord:
 def test_the_plugins_of_groups_are_there_from_their_minor_on_and_off() -> None:
     gang = [registry_of(release_of(minor)).get("GangScheduling") for minor in MINORS]
     counts = [registry_of(release_of(minor)).get("PodGroupPodsCount") for minor in MINORS]
-    assert [entry is not None for entry in gang] == [False, True, True, True]
-    assert [entry is not None for entry in counts] == [False, False, True, True]
+    assert [entry is not None for entry in gang] == [False, True, True, True, True]
+    assert [entry is not None for entry in counts] == [False, False, True, True, True]
     assert not any(entry.enabled_by_default for entry in (*gang, *counts) if entry)
-    assert ["reserve" in entry.points for entry in gang if entry] == [True, False, False]
+    assert ["reserve" in entry.points for entry in gang if entry] == [True, *[False] * 3]
 
 
 NODES = [racked("a", "1"), racked("b", "2"), racked("c", "2"), racked("d")]

@@ -1,5 +1,6 @@
 """Findings as annotations of GitHub."""
 
+from ksched_cli.config.answers import ReviewedFile
 from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.review import KubeSchedulerVerdict, Review
 from ksched_cli.config.reviewer import ReviewedText
@@ -9,7 +10,12 @@ from ksched_cli.report.ci_forms import github_annotations
 
 def line(path: str, finding: Finding) -> str:
     review = Review(KubeSchedulerVerdict("v1.34.1", True, None, None), (finding,))
-    return github_annotations([ReviewedText(ConfigurationText(path, b""), review)])
+    return annotations(path, review)
+
+
+def annotations(path: str, review: Review) -> str:
+    text = ReviewedText(ConfigurationText(path, b""), review)
+    return github_annotations([ReviewedFile.of(text)])
 
 
 def test_an_annotation_has_file_line_rule_and_message() -> None:
@@ -29,4 +35,4 @@ def test_what_ends_a_property_or_a_line_is_escaped() -> None:
 
 def test_nothing_to_remark_is_no_line() -> None:
     review = Review(KubeSchedulerVerdict("v1.34.1", True, None, None), ())
-    assert github_annotations([ReviewedText(ConfigurationText("c", b""), review)]) == ""
+    assert annotations("c", review) == ""

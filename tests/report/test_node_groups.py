@@ -11,13 +11,13 @@ from ksched_cli.analysis.replay_result import (
     NodeRange,
     replay_result,
     scaling_of,
+    sizes_at,
 )
 from ksched_cli.answers import plain
 from ksched_cli.engine.replay.records import NodeCounts
-from ksched_cli.report.replay import groups_table, headline, hours_text, range_text, sizes_at
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.replay import hours_text, range_text
 from tests.replays import node, pod, replay
-from tests.report.schemas import squeezed
+from tests.report.schemas import shown
 
 HOUR = 3_600_000_000
 
@@ -56,9 +56,10 @@ def test_sizes_hold_until_the_next_step() -> None:
 def test_a_replay_without_an_autoscaler_has_its_nodes_alone(tmp_path: Path) -> None:
     run = replay(tmp_path, [node("n")], [{"at": 1800, "put": node("m")}], until=3600)
     assert NodeRange.of(run.nodes, run.clock.now) == NodeRange(1, 2, 2, 1.5)
-    assert headline(replay_result(run, "t")).endswith("nodes 1 → 2 → 2, 1.5 node-hours")
+    lines = shown(replay_result(run, "t"))
+    assert lines[1] == "nodes 1 → 2 → 2, 1.5 node-hours"
     assert scaling_of(run) is None
-    assert groups_table(run, EVERYTHING) == ""
+    assert "Node groups" not in lines
 
 
 def test_groups_have_their_sizes_and_what_was_added_and_removed(tmp_path: Path) -> None:
@@ -80,4 +81,4 @@ def test_groups_have_their_sizes_and_what_was_added_and_removed(tmp_path: Path) 
         "nodes": ("g-1",),
         "pods": ("default/p1",),
     }
-    assert "g 0 → 1 → 0 0.22 1 1" in squeezed(groups_table(run, EVERYTHING))
+    assert "g 0 → 1 → 0 0.22 1 1" in shown(replay_result(run, "t"))

@@ -5,6 +5,7 @@ from typing import Any
 
 import jsonschema
 
+from ksched_cli.config.answers import ReviewedFile
 from ksched_cli.config.checks.rules import rules
 from ksched_cli.config.reviewer import review_text
 from ksched_cli.config.sources import ConfigurationText
@@ -16,10 +17,9 @@ ZERO = "profiles:\n- plugins:\n    score:\n      enabled:\n      - {name: NodeAf
 
 
 def of(path: str, *bodies: str) -> dict[str, Any]:
-    texts = [
-        review_text(ConfigurationText(path, (HEAD + body).encode()), REGISTRY) for body in bodies
-    ]
-    document: dict[str, Any] = json.loads(sarif(texts))
+    sources = [ConfigurationText(path, (HEAD + body).encode()) for body in bodies]
+    files = [ReviewedFile.of(review_text(source, REGISTRY)) for source in sources]
+    document: dict[str, Any] = json.loads(sarif(files))
     return document
 
 

@@ -169,6 +169,23 @@ def test_lines_that_are_not_valid_are_errors_with_their_number(
     assert message in str(error.value)
 
 
+def test_a_line_may_have_null_for_a_key_that_it_leaves_out(tmp_path: Path) -> None:
+    """Tables are exported so. A key of a key, and a key of a document, may not be null."""
+    exported = {"at": 2, "pod": None, "put": None, "change": "cordon n", "runsFor": None}
+    (event,) = events(tmp_path, lines(exported), "t.jsonl")
+    assert event.at == 2_000_000
+    with pytest.raises(InputError, match=r'event 0: chang: unknown key "chang"'):
+        events(tmp_path, lines({**exported, "chang": None}), "t.jsonl")
+    with pytest.raises(InputError, match=r":2:.* event 0: decision.uid: expected a string"):
+        events(
+            tmp_path,
+            lines({"at": 2, "decision": {"namespace": "a", "name": "b", "uid": None}}),
+            "t.jsonl",
+        )
+    with pytest.raises(InputError, match=r"events\[0\]\.pod: expected a mapping or a string"):
+        events(tmp_path, HEAD + "events:\n- {at: 2, pod: null, change: cordon n}\n")
+
+
 @pytest.mark.parametrize("part", [slice(0, 5), slice(0, 20), slice(1, None)])
 @pytest.mark.parametrize("name", ["t.jsonl.gz", "t.yaml.gz"])
 def test_gzip_that_is_not_whole_is_an_error_with_the_name_of_the_file(

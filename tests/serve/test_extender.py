@@ -331,7 +331,7 @@ def test_https_is_served_with_a_certificate_of_ones_own(start: Start, tmp_path: 
     trusting = asking(served.url, enableHTTPS=True, tlsConfig={"caFile": str(ca)})
     assert Run(state=[*NODES, pod("p")], config=trusting).schedule().placements
     with pytest.raises(UsageError, match="cannot be used"):
-        HttpServer(Starlette(), Listening.of("127.0.0.1:0", str(key), str(key), ""))
+        HttpServer(Starlette(), Listening.of("127.0.0.1:0", str(key), str(key), ""), print)
 
 
 @pytest.mark.parametrize(
@@ -528,3 +528,9 @@ def test_the_printed_configuration_is_one_that_kube_scheduler_takes(tmp_path: Pa
         "http://ksched:TOKEN@10.0.0.1:99"
     )
     assert "s3cret" not in run.stdout
+
+
+def test_a_page_of_another_port_may_not_ask(start: Start) -> None:
+    url = start(NODES, "Even").url
+    for origin, status in (("http://127.0.0.1:1", 403), ("null", 403), (url, 200)):
+        assert HTTP.request("GET", f"{url}/healthz", headers={"Origin": origin}).status == status

@@ -8,8 +8,10 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,11 @@ from typer.testing import CliRunner
 from ksched_cli.commands.main import application
 from ksched_cli.errors import UsageError
 from ksched_cli.run.run import ChangeSource, Run
+from ksched_cli.serve import http
 from ksched_cli.serve import mcp as served
-from ksched_cli.serve.mcp import Questions, server_of
+from ksched_cli.serve.http import HttpServer
+from ksched_cli.serve.listening import Listening
+from ksched_cli.serve.mcp import Questions, http_app, server_of
 from ksched_cli.serve.tools import BY_NAME, TOOLS, Page, cut_document
 from ksched_cli.testing import node, pod
 from tests.serve.conftest import PLUGINS
@@ -198,6 +203,31 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
+def test_a_question_does_not_say_which_files_there_are(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("a secret")
+    os.mkfifo(tmp_path / "pipe")
+    paths = [tmp_path / "there", tmp_path / "pipe", tmp_path / "absent", tmp_path]
+    for tool in ("validate", "config_show", "schedule"):
+        answers = answers_of(
+            *(
+                (
+                    tool,
+                    {
+                        "configuration": f"{PACKED}extenders: [{{urlPrefix: 'https://a', "
+                        f"filterVerb: f, tlsConfig: {{caFile: {json.dumps(str(path))}}}}}]\n"
+                    },
+                )
+                for path in paths
+            )
+        )
+        texts = {
+            answer.content[0].text.replace(json.dumps(str(path)), "PATH")
+            for path, answer in zip(paths, answers, strict=True)
+        }
+        assert len(texts) == 1, texts
+        assert not answers[0].is_error
+
+
 def test_prompts_say_which_tools_answer_them() -> None:
     async def prompted() -> tuple[list[str], str]:
         async with Client(server_of(Questions(BASE, 60.0))) as client:
@@ -332,3 +362,83 @@ def test_it_is_served_over_http_to_those_who_know_the_token(tmp_path: Path) -> N
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(100) == 0
+
+
+# -- many clients, and pages of others -----------------------------------------------------------
+
+HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    "protocolVersion": "2025-06-18", "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"}}}  # fmt: skip
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def lines() -> list[str]:
+    """What the server of `url` warns of."""
+    return []
+
+
+@pytest.fixture
+def url(lines: list[str]) -> Iterator[str]:
+    """A server in this process."""
+    listening = Listening.of("127.0.0.1:0", "", "", "")
+    server = HttpServer(http_app(Questions(BASE, 60.0), listening), listening, lines.append)
+    server.start()
+    yield f"{server.url}/mcp"
+    server.stop()
+
+
+def status_of(url: str, **headers: str) -> int:
+    """The status of the answer to a client that begins a session."""
+    return httpx2.post(url, json=HELLO, headers={**ACCEPT, **headers}).status_code
+
+
+@pytest.fixture
+def two_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(served, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(served, "SESSION_SECONDS", 0.5)
+
+
+@pytest.mark.usefixtures("two_sessions")
+def test_sessions_are_limited_and_end_when_nobody_asks(url: str) -> None:
+    assert [status_of(url) for _ in range(4)] == [200, 200, 503, 503]
+    deadline = time.monotonic() + 60
+    while status_of(url) != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null"])
+def test_pages_of_other_sites_and_ports_are_refused(origin: str, url: str) -> None:
+    assert status_of(url, Origin=origin) == 403
+    assert status_of(url, Origin=url.removesuffix("/mcp")) == 200
+
+
+def test_what_clients_cause_is_a_line_a_minute_with_a_count(
+    url: str, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses = [status_of(url, Host=f"evil-{number}.example:80\x1b[2J") for number in range(5)]
+    assert (statuses, len(lines)) == ([421] * 5, 1)
+    assert "\x1b" not in lines[0]
+    monkeypatch.setattr(http, "LOG_SECONDS", 0.0)
+    status_of(url, Host="evil.example:80")
+    assert lines[1:] == ["Invalid Host header: evil.example:80 (5 times)"]
+
+
+def test_too_many_connections_are_a_line_with_a_count(
+    lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "MAX_CONNECTIONS", 2)
+    listening = Listening.of("127.0.0.1:0", "", "", "")
+    server = HttpServer(http_app(Questions(BASE, 60.0), listening), listening, lines.append)
+    server.start()
+    address = server.url.removeprefix("http://").split(":")
+    half_open = [socket.create_connection((address[0], int(address[1]))) for _ in range(2)]
+    try:
+        assert [status_of(f"{server.url}/mcp") for _ in range(5)] == [503] * 5
+    finally:
+        for connection in half_open:
+            connection.close()
+        server.stop()
+    refused = "256 connections are open: a request was refused (503)"
+    assert lines == [refused, f"{refused} (4 times)"]

@@ -342,6 +342,10 @@ def test_what_validate_finds_has_its_line(start: Start) -> None:
         (7, "error"), (5, "warning"),
     ]  # fmt: skip
     assert len(bench.ask("/api/findings", {"configuration": PACKING})["findings"]) == 1
+    named = f"{PACKING}extenders: [{{urlPrefix: 'https://a', filterVerb: f, tlsConfig: "
+    for path in ("/", "/nowhere"):  # which files there are is not said
+        text = f"{named}{{caFile: {path}}}}}]\n"
+        assert len(bench.ask("/api/findings", {"configuration": text})["findings"]) == 1
     status, error = bench.error("/api/runs", {"configuration": wrong})
     assert status == 422
     assert "parallelism" in error

@@ -60,11 +60,12 @@ _ZERO_BY_MAP = {
 }
 
 
-class _ListedKind(msgspec.Struct):
+class _ListedKind(msgspec.Struct, rename="camel"):
     """A list that was read of a cluster; namespace: "" for all."""
 
     kind: str
-    namespace: str = ""
+    namespace: str | None = ""
+    resource_version: str = ""
 
 
 class _Snapshot(msgspec.Struct, rename="camel"):
@@ -215,7 +216,11 @@ class Collector:
         self._of_snapshots += about.warnings
         self._taken = max(self._taken, about.taken)
         self._server_version = about.server_version or self._server_version
-        self._whole_kinds |= {entry.kind for entry in about.lists if not entry.namespace}
+        # Of a snapshot of files, nobody knows whether they had all of a kind: its lists have no
+        # version.
+        self._whole_kinds |= {
+            entry.kind for entry in about.lists if entry.resource_version and not entry.namespace
+        }
 
     def _read_header(self, data: msgspec.Raw) -> ObjectParts:
         try:

@@ -303,20 +303,20 @@ _LIST = "List"
 
 
 def plain_objects(
-    paths: Sequence[str], stdin: BinaryIO | None = None, server_versions: list[str] | None = None
+    paths: Sequence[str], stdin: BinaryIO | None = None, headers: list[Plain] | None = None
 ) -> Iterator[Plain]:
     """Each with its apiVersion and kind, those of lists too; what is not an object is left out, as
     `load_state` warns of it. Raises InputError.
 
-    server_versions: gets the versions of the API servers that the files name
+    headers: gets what the files say of themselves as snapshots
     """
     for source in StateFiles(paths, stdin).sources():
         try:
             for document in documents(source):
                 value = plain_json(document.data, source.name)
-                version = value_at(value, ("snapshot", "serverVersion"))
-                if server_versions is not None and isinstance(version, str):
-                    server_versions.append(version)
+                header = value_at(value, ("snapshot",))
+                if headers is not None and isinstance(header, dict):
+                    headers.append(header)
                 yield from _objects(value, "", "")
         except InputError:
             if not source.in_folder:

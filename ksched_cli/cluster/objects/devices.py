@@ -134,6 +134,7 @@ class ResourceSliceSpec(Record, frozen=True):
     devices: tuple[Device, ...] = ()
     per_device_node_selection: bool | None = None
     shared_counters: tuple[CounterSet, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
 
 
 class ResourceSlice(KubeObject, frozen=True):
@@ -142,6 +143,11 @@ class ResourceSlice(KubeObject, frozen=True):
 
 class CapacityRequirements(Record, frozen=True):
     requests: dict[str, Quantity] = msgspec.field(default_factory=dict)
+
+
+class DeviceDerivedAttribute(Record, frozen=True):
+    name: str = ""
+    expression: str = ""
 
 
 class DeviceSubRequest(Record, frozen=True):
@@ -157,6 +163,7 @@ class DeviceSubRequest(Record, frozen=True):
     count: Int64 = 0
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
 class ExactDeviceRequest(DeviceSubRequest, frozen=True):
@@ -197,6 +204,7 @@ class DeviceRequestAllocationResult(Record, frozen=True):
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = msgspec.field(name="shareID", default=None)
     consumed_capacity: dict[str, Quantity] = msgspec.field(default_factory=dict)
+    skip_node_operations: tuple[str, ...] = ()
 
 
 class DeviceAllocationResult(Record, frozen=True):

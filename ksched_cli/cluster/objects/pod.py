@@ -48,6 +48,16 @@ class VolumeMount(Record, frozen=True):
     bind_mount_options: tuple[str, ...] = ()
 
 
+class SeccompProfile(Record, frozen=True):
+    type: str = ""
+
+
+class SecurityContext(Record, frozen=True):
+    """What a container, or a pod as a whole, may do on its node."""
+
+    seccomp_profile: SeccompProfile | None = None
+
+
 class Container(Record, frozen=True):
     """restart_policy is "Always" for a sidecar among the init containers, else ""."""
 
@@ -58,6 +68,7 @@ class Container(Record, frozen=True):
     restart_policy: str = ""
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
+    security_context: SecurityContext | None = None
 
     @property
     def is_sidecar(self) -> bool:
@@ -165,6 +176,8 @@ class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
     scheduling_group: PodSchedulingGroup | None = None
     host_network: bool = False
     host_users: bool | None = None
+    security_context: SecurityContext | None = None
+    ephemeral_containers: tuple[Container, ...] = ()
     termination_grace_period_seconds: Int64 | None = None
 
     @property

@@ -123,6 +123,18 @@ class ImageVolume(Record, frozen=True):
     reference: str = ""
 
 
+class PodCertificate(Record, frozen=True):
+    key_type: str = ""
+
+
+class ProjectedSource(Record, frozen=True):
+    pod_certificate: PodCertificate | None = None
+
+
+class ProjectedVolume(Record, frozen=True):
+    sources: tuple[ProjectedSource, ...] = ()
+
+
 class Volume(InTreeSources, frozen=True):
     """A pod's volume. Sources that no plugin reads are left out."""
 
@@ -130,3 +142,4 @@ class Volume(InTreeSources, frozen=True):
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
     ephemeral: EphemeralVolume | None = None
     image: ImageVolume | None = None
+    projected: ProjectedVolume | None = None

@@ -28,6 +28,7 @@ class Finding(Part, frozen=True):
     path: as profiles[0].plugins.score; empty for the whole file
     rule: `ksched validate --explain RULE` says what it finds
     refused: kube-scheduler refuses the file for it, or crashes
+    source: the line of the file, without secrets; empty where it is unknown or too long to be shown
     """
 
     severity: Severity
@@ -38,6 +39,7 @@ class Finding(Part, frozen=True):
     hint: str
     rule: str
     refused: Annotated[bool, HIDDEN] = False
+    source: Annotated[str, HIDDEN] = ""
 
 
 class Findings:

@@ -13,7 +13,7 @@ from ksched_cli.config.checks.findings import Findings, Severity
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.checks.refusals import unknown_plugin
 from ksched_cli.config.effective import KnownPlugins, Profile
-from ksched_cli.config.startup import tls_files, unreadable
+from ksched_cli.config.startup import tls_files
 from ksched_cli.config.types import (
     ALL,
     DEFAULT_SCHEDULER_NAME,
@@ -27,6 +27,7 @@ from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.formatting import duration_text
 from ksched_cli.kube.near_names import nearest
+from ksched_cli.kube.small_files import unreadable
 from ksched_cli.masking import masked_url
 
 
@@ -318,16 +319,22 @@ def extenders(
             message = "the extender's weight is ignored: it has no prioritizeVerb"
             hint = "set prioritizeVerb, or remove the weight"
             findings.warn("extender-weight", (*path, "weight"), message, hint)
+        if extender.http_timeout < 0:
+            message = "a negative httpTimeout makes every call fail at once"
+            hint = "leave it out for the default, 5s"
+            findings.warn("extender-timeout", (*path, "httpTimeout"), message, hint)
+
+
+def extender_files(given: SchedulerConfiguration, findings: Findings) -> None:
+    """Certificates and keys that are not on this machine."""
+    for index, extender in enumerate(given.extenders or ()):
         for key, file in tls_files(extender).items():
             problem = unreadable(file)
             if problem is not None:
                 message = f"{problem} on this machine; kube-scheduler reads it when it starts"
                 hint = "it must exist where kube-scheduler runs, for example in a volume of its pod"
-                findings.inform("extender-file", (*path, "tlsConfig", key), message, hint)
-        if extender.http_timeout < 0:
-            message = "a negative httpTimeout makes every call fail at once"
-            hint = "leave it out for the default, 5s"
-            findings.warn("extender-timeout", (*path, "httpTimeout"), message, hint)
+                path: Path = ("extenders", index, "tlsConfig", key)
+                findings.inform("extender-file", path, message, hint)
 
 
 PROFILE_RULES: tuple[Callable[[Subject], None], ...] = (

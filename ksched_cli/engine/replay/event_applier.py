@@ -125,10 +125,6 @@ class EventApplier:
             raise UsageError(f"pod {key} has the UID of pod {owner}")
         self.keys[uid] = key
 
-    def uids(self) -> dict[str, str]:
-        """`keys`, of the existing pods."""
-        return {uid: key for uid, key in self.keys.items() if self._is_there(key)}
-
     def _is_there(self, key: str) -> bool:
         cluster = self.cluster
         return key in self.log.live or key in cluster.bound or key in cluster.strays

@@ -3,29 +3,23 @@ other objects, which is rare, rebuilds it: the plugins' columns and caches belon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
-from ksched_cli.cluster.pod_info import HostPort, PodInfo
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot, zone_key
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.engine import Engine, Options, carry_over
-from ksched_cli.framework.carry_over import (
-    CarriesOver,
-    Checkpointed,
-    FollowsPods,
-    packed_memory,
-    restore_memory,
-)
+from ksched_cli.framework.carry_over import FollowsPods
 from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.registry import PluginEntry
-from ksched_cli.framework.resource_claims import BackingClasses, ClaimStore
+from ksched_cli.framework.resource_claims import ClaimStore
 
 _NEW = PodStatus()
 # Answers about all nodes are cached for so many shapes of pods at a time.
@@ -37,19 +31,6 @@ _VICTIM = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
 def is_victim(pod: Pod) -> bool:
     """Whether a scheduler evicts it."""
     return any((c.type, c.reason) == (_VICTIM.type, _VICTIM.reason) for c in pod.status.conditions)
-
-
-class Memories(Struct, frozen=True, array_like=True):
-    """State that is carried from one attempt to the next, each as MessagePack.
-
-    claims:  by the service of claims of devices; None where nobody has looked at any
-    plugins: by profile and plugin
-    classes: by the service of the classes of devices that back extended resources, likewise
-    """
-
-    claims: bytes | None
-    plugins: dict[tuple[str, str], bytes]
-    classes: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -121,13 +102,6 @@ class MutableCluster:
         for service in self._followers:
             service.pod_left(pod.pod)
 
-    def list_pods(self, pods: Sequence[Pod]) -> None:
-        """These are all pods."""
-        if self.engine.pod_groups is not None:
-            self.engine.pod_groups.list_members(pods)
-        for service in self._followers:
-            service.list_pods(pods)
-
     def start(self, pod: PodInfo, at: str) -> None:
         """Before an attempt: the pod starts at that time, RFC 3339, if it is bound."""
         status = pod.pod.status
@@ -176,86 +150,11 @@ class MutableCluster:
             status = structs.replace(status, conditions=(*status.conditions, _VICTIM))
         return self.exchange(pod, structs.replace(pod.pod, metadata=metadata, status=status))
 
-    # -- what plugins assumed -------------------------------------------------------------------
-
-    def unsaved(self) -> list[str]:
-        """The plugins and services that assume what a checkpoint cannot hold."""
-        plugins = [
-            plugin.name
-            for framework in self.engine.frameworks.values()
-            for plugin in framework.plugins
-            if isinstance(plugin, CarriesOver) and not isinstance(plugin, Checkpointed)
-        ]
-        services = self.engine.handle.services.items()
-        return plugins + [
-            getattr(factory, "__name__", str(factory))
-            for factory, service in services
-            if isinstance(service, CarriesOver) and factory not in (ClaimStore, BackingClasses)
-        ]
-
     @property
     def claims(self) -> ClaimStore | None:
         """The claims of devices as the scheduler has written them; None before it looked at any."""
         store = self._services.get(ClaimStore)
         return store if isinstance(store, ClaimStore) else None
-
-    def memories(self) -> Memories:
-        """Raises PluginDefectError where a plugin fails to tell."""
-        claims = self.claims
-        by_plugin = {
-            (name, plugin.name): packed_memory(plugin, plugin.name)
-            for name, framework in self.engine.frameworks.items()
-            for plugin in framework.plugins
-            if isinstance(plugin, Checkpointed)
-        }
-        classes = self._services.get(BackingClasses)
-        return Memories(
-            None if claims is None else packed_memory(claims, "claims"),
-            by_plugin,
-            packed_memory(classes, "classes") if isinstance(classes, BackingClasses) else None,
-        )
-
-    def _remember(self, memories: Memories) -> None:
-        if memories.claims is not None:
-            restore_memory(self.engine.handle.service(ClaimStore), memories.claims)
-        if memories.classes is not None:
-            restore_memory(self.engine.handle.service(BackingClasses), memories.classes)
-        for (name, plugin_name), memory in memories.plugins.items():
-            plugin = self.engine.frameworks[name].plugin(plugin_name)
-            if isinstance(plugin, Checkpointed):
-                restore_memory(plugin, memory)
-
-    def ports(self) -> dict[str, set[HostPort]]:
-        """The host ports in use, by node; see Snapshot.free_ports."""
-        names = self.snapshot.names
-        return {names[row]: set(ports) for row, ports in self.snapshot.ports.items()}
-
-    @property
-    def has_ranking(self) -> bool:
-        """Whether the next attempt may take a node of the last one's ranking."""
-        batching = self.engine.pipeline.batching
-        return batching is not None and batching.has_ranking
-
-    def restore(
-        self,
-        state: ClusterState,
-        running: Iterable[Pod],
-        strays: Iterable[Pod],
-        ports: Mapping[str, set[HostPort]],
-        memories: Memories,
-    ) -> None:
-        """Becomes the cluster that had these, whatever was in this one: it was made of the state,
-        and its pods came and went since. running: in the order that they had on their nodes"""
-        self._remake(replace(state, pod_makers=self.state.pod_makers)).close()
-        for key in tuple(self.bound):
-            self.remove(key)
-        for pod in running:
-            self.add(self.info(pod))
-        self.strays = {pod.key: pod for pod in strays}
-        self._remember(memories)
-        row_of = self.snapshot.row
-        self.snapshot.ports.clear()
-        self.snapshot.ports.update({row_of[node]: set(held) for node, held in ports.items()})
 
     # -- everything else ------------------------------------------------------------------------
 
@@ -270,9 +169,10 @@ class MutableCluster:
 
     def renew(self, state: ClusterState) -> None:
         """Rebuild the cluster from these objects. The caller renews the nominations."""
-        order = self.bound
-        before = self._remake(replace(state, noticed_nodes=noticed_nodes(self.state, state)))
-        after = self.engine
+        order, before = self.bound, self.engine
+        self.state = replace(state, noticed_nodes=noticed_nodes(self.state, state))
+        after = before.replaced(self.state, waiting=before.waiting)
+        self._use(after)
         _keep_ports(before.snapshot, after.snapshot)
         after.pipeline.search.next_start = before.pipeline.search.next_start
         carry_over(before, after)
@@ -281,13 +181,6 @@ class MutableCluster:
         self.bound = {key: now[key] for key in order if key in now} | now
         strays = self.strays.items()
         self.strays = {key: pod for key, pod in strays if pod.node_name not in row_of}
-
-    def _remake(self, state: ClusterState) -> Engine:
-        """Rebuild the engine from these objects. Return the former one, not closed yet."""
-        before = self.engine
-        self.state = state
-        self._use(before.replaced(state, waiting=before.waiting))
-        return before
 
     def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:
         """Renew the former nominations. pods: those without a node, by uid"""

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import zone_key
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.engine.replay.records import Moment, PodOutcome
+from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import End, Ends, ReplayScheduler
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import (
@@ -53,8 +53,8 @@ class Zone(Struct):
     node is tainted. next: the earliest time of the next taint"""
 
     queue: list[str] = field(default_factory=list)
-    interval: Moment | None = _INTERVAL
-    next: Moment = 0
+    interval: int | None = _INTERVAL
+    next: int = 0
 
     def set_interval(self, interval: int | None, now: int) -> None:
         """Upstream: SwapLimiter."""
@@ -66,20 +66,15 @@ class Zone(Struct):
             self.next = now if has_token else now + interval
 
 
-class OutageState(Struct):
-    """down: nodes that have failed. unnoticed: by node, when the controller will notice.
-    zones: by region and zone. is_total: no node of the cluster is ready, and none is tainted
-    NoExecute. evictions: UIDs with their time, in order; only in a checkpoint"""
-
-    down: set[str] = field(default_factory=set)
-    unnoticed: dict[str, Moment] = field(default_factory=dict)
-    zones: dict[str, Zone] = field(default_factory=dict)
-    is_total: bool = False
-    evictions: tuple[tuple[str, End], ...] = ()
-
-
 class NodeOutages:
-    """change: edits the cluster's objects. arrive: a pod is created, which runs for so long."""
+    """The failed nodes of a replay.
+
+    _down:      nodes that have failed
+    _unnoticed: by node, when the controller will notice
+    _zones:     by region and zone
+    _is_total:  no node of the cluster is ready, and none is tainted NoExecute
+    _evictions: by UID
+    """
 
     def __init__(
         self,
@@ -88,21 +83,15 @@ class NodeOutages:
         change: Callable[[Edit], None],
         arrive: Callable[[Pod, int | None], None],
     ) -> None:
+        """change: edits the cluster's objects. arrive: a pod is created, which runs for so long."""
         self.cluster, self.scheduler = cluster, scheduler
         self._change, self._arrive = change, arrive
+        self._down: set[str] = set()
+        self._unnoticed: dict[str, int] = {}
+        self._zones: dict[str, Zone] = {}
+        self._is_total = False
         self._evictions = Ends()
-        self.restore(OutageState())
-
-    def restore(self, state: OutageState) -> None:
-        """Resumes from there."""
-        self._state = state
-        self.scheduler.down_nodes = state.down
-        for uid, end in state.evictions:
-            self._evictions.schedule(uid, end)
-
-    @property
-    def state(self) -> OutageState:
-        return structs.replace(self._state, evictions=self._evictions.listed())
+        scheduler.down_nodes = self._down
 
     @property
     def _now(self) -> int:
@@ -112,11 +101,11 @@ class NodeOutages:
 
     def fail(self, names: Collection[str]) -> None:
         """The nodes stop working, which the controller notices later."""
-        failing = [name for name in names if name not in self._state.down]
+        failing = [name for name in names if name not in self._down]
         for pod in self._pods_on(failing):
             self.scheduler.ends.cancel(pod.uid)
-        self._state.down.update(failing)
-        self._state.unnoticed |= dict.fromkeys(failing, self._now + GRACE_PERIOD)
+        self._down.update(failing)
+        self._unnoticed |= dict.fromkeys(failing, self._now + GRACE_PERIOD)
 
     def recover(self, names: Collection[str]) -> None:
         """Mark the nodes as ready again. Their pods restart; those being deleted are gone."""
@@ -148,19 +137,18 @@ class NodeOutages:
 
     def next_instant(self) -> int | None:
         """Return when something happens next to a failed node or its pods."""
-        state = self._state
-        if not state.down:
+        if not self._down:
             return None
-        times = [*state.unnoticed.values()]
-        times += [z.next for z in state.zones.values() if z.queue and z.interval is not None]
+        times = [*self._unnoticed.values()]
+        times += [z.next for z in self._zones.values() if z.queue and z.interval is not None]
         times += filter(None, [self._evictions.next])
         return min(times, default=None)
 
     def run_instant(self) -> None:
         """After the timeline's events, before pods are tried."""
-        if self._state.down:
+        if self._down:
             row = self.cluster.snapshot.row
-            self._forget([name for name in self._state.down if name not in row])
+            self._forget([name for name in self._down if name not in row])
             self._notice()
             self._taint_some()
             while self._evictions.next is not None and self._evictions.next <= self._now:
@@ -168,15 +156,14 @@ class NodeOutages:
 
     def _forget(self, names: Collection[str]) -> None:
         """The nodes have not failed, or are no more."""
-        state = self._state
-        state.down.difference_update(names)
+        self._down.difference_update(names)
         for name in names:
-            state.unnoticed.pop(name, None)
-        for zone in state.zones.values():
+            self._unnoticed.pop(name, None)
+        for zone in self._zones.values():
             zone.queue = [name for name in zone.queue if name not in names]
 
     def _notice(self) -> None:
-        unnoticed = self._state.unnoticed
+        unnoticed = self._unnoticed
         names = [name for name, at in unnoticed.items() if at <= self._now]
         if not names:
             return
@@ -189,28 +176,27 @@ class NodeOutages:
     def _await_taint(self, names: Sequence[str]) -> None:
         row, nodes = self.cluster.snapshot.row, self.cluster.snapshot.nodes
         for name in names:
-            zone = self._state.zones.setdefault(_zone_of(nodes[row[name]]), Zone())
+            zone = self._zones.setdefault(_zone_of(nodes[row[name]]), Zone())
             zone.queue.append(name)
 
     def _update_zones(self) -> None:
         """The rates of the zones follow from how many of their nodes are ready."""
-        state = self._state
         by_zone: dict[str, list[bool]] = {}
         for node in self.cluster.snapshot.nodes:
             if _EXCLUDED not in node.metadata.labels:
                 by_zone.setdefault(_zone_of(node), []).append(node.is_not_ready)
-        was_total, state.is_total = state.is_total, all(map(all, by_zone.values()))
-        if state.is_total and not was_total:
-            names = state.down - state.unnoticed.keys()
+        was_total, self._is_total = self._is_total, all(map(all, by_zone.values()))
+        if self._is_total and not was_total:
+            names = self._down - self._unnoticed.keys()
             self._change(lambda before: without_taints(before, names, (NO_EXECUTE,)))
             for pod in self._pods_on(names):
                 self._evictions.cancel(pod.uid)
-            queued = {name for zone in state.zones.values() for name in zone.queue}
+            queued = {name for zone in self._zones.values() for name in zone.queue}
             self._await_taint(sorted(names - queued))
         for key, failed in by_zone.items():
-            if key in state.zones:
-                interval = None if state.is_total else _interval(failed)
-                state.zones[key].set_interval(interval, self._now)
+            if key in self._zones:
+                interval = None if self._is_total else _interval(failed)
+                self._zones[key].set_interval(interval, self._now)
 
     def _taint_some(self) -> None:
         """Taint the nodes whose turn has come; the tolerations of their pods begin."""
@@ -228,7 +214,7 @@ class NodeOutages:
                 self._evictions.schedule(pod.uid, due)
 
     def _next_in_zones(self) -> Iterator[str]:
-        for zone in self._state.zones.values():
+        for zone in self._zones.values():
             while zone.queue and zone.interval is not None and zone.next <= self._now:
                 zone.next = self._now + zone.interval
                 yield zone.queue.pop(0)
@@ -237,7 +223,7 @@ class NodeOutages:
         """Evict a pod. Its controller recreates it at once; a StatefulSet does so once the node is
         back."""
         pod = self.cluster.bound.get(key)
-        if pod is None or pod.pod.deleting or pod.pod.node_name not in self._state.down:
+        if pod is None or pod.pod.deleting or pod.pod.node_name not in self._down:
             return
         record = self.scheduler.log.record_of(pod)
         if is_held(pod.pod):

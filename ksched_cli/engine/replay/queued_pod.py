@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.replay.records import Count, Moment, ReplayClock
+from ksched_cli.engine.replay.records import ReplayClock
 from ksched_cli.framework.cluster_events import ClusterEvent
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.pod_groups import GroupKey
@@ -47,8 +47,8 @@ class Place(Enum):
 NOWHERE, ACTIVE, BACKOFF, ERROR_BACKOFF, UNSCHEDULABLE = Place
 
 
-class QueueHistory(Struct, array_like=True, eq=False):
-    """What has happened to an entry of the queue; a checkpoint holds it.
+class QueuedPodInfo(Struct, eq=False):
+    """A pod in the queue, and what has happened to it there.
 
     timestamp: when it came into the queue, or came back from an attempt; microseconds
     sequence:  orders pods of one timestamp
@@ -59,33 +59,28 @@ class QueueHistory(Struct, array_like=True, eq=False):
     first_active: when it was to be tried for the first time
     flushed:   when it was last moved because it had waited for long
     tries:     attempts that failed at its timestamp, all at that one instant
-    """
-
-    timestamp: Moment
-    sequence: Count
-    attempts: Count = 0
-    unschedulable_count: Count = 0
-    consecutive_errors: Count = 0
-    unschedulable_plugins: frozenset[str] = _NO_PLUGINS
-    pending_plugins: frozenset[str] = _NO_PLUGINS
-    gating_plugin: str = ""
-    backoff_expiration: Moment | None = None
-    message: str = ""
-    repeats: bool = False
-    first_active: Moment | None = None
-    flushed: Moment = 0
-    tries: Count = 0
-    place: Place = NOWHERE
-
-
-class QueuedPodInfo(QueueHistory, eq=False, kw_only=True):
-    """gating_events: what the plugin that holds it back registered for
+    gating_events: what the plugin that holds it back registered for
     is_member: of an EquivalenceClass, which represents it in the queue
     entry:     counts its moves; a heap's entries of earlier ones are void
     group:     the QueuedPodGroupInfo that it is in
     """
 
+    timestamp: int
+    sequence: int
     pod: PodInfo
+    attempts: int = 0
+    unschedulable_count: int = 0
+    consecutive_errors: int = 0
+    unschedulable_plugins: frozenset[str] = _NO_PLUGINS
+    pending_plugins: frozenset[str] = _NO_PLUGINS
+    gating_plugin: str = ""
+    backoff_expiration: int | None = None
+    message: str = ""
+    repeats: bool = False
+    first_active: int | None = None
+    flushed: int = 0
+    tries: int = 0
+    place: Place = NOWHERE
     gating_events: Sequence[ClusterEvent] = ()
     is_member: bool = False
     entry: int = 0
@@ -105,11 +100,6 @@ class QueuedPodInfo(QueueHistory, eq=False, kw_only=True):
         if not self.pending_plugins:
             return self.unschedulable_plugins
         return self.unschedulable_plugins | self.pending_plugins
-
-    @property
-    def history(self) -> QueueHistory:
-        """The part that does not follow from the rest."""
-        return QueueHistory(*(getattr(self, name) for name in QueueHistory.__struct_fields__))
 
     def forget_rejection(self) -> None:
         """A new attempt begins."""

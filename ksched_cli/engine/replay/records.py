@@ -7,24 +7,17 @@ Times are microseconds since the start. A pod that joins or leaves a node takes 
 
 from __future__ import annotations
 
+from array import array
 from enum import StrEnum
 from functools import lru_cache
 from time import gmtime, strftime
-from typing import Annotated, TypeAlias
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
-from ksched_cli.cluster.objects.message_pack import Integers
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS, PodResources
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.kube.time import SECOND
-
-# A checkpoint with other numbers is refused: of a time, the year has four digits whatever year the
-# replay starts in.
-LAST_MOMENT = 6_900 * 31_557_600 * SECOND
-Moment: TypeAlias = Annotated[int, Meta(ge=0, le=LAST_MOMENT)]
-Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class ReplayClock(Struct):
@@ -64,10 +57,10 @@ class PodOutcome(StrEnum):
 RUNNING, ENDED = PodOutcome.RUNNING, PodOutcome.ENDED
 
 
-class LoggedChange(Struct, frozen=True, array_like=True):
+class LoggedChange(Struct, frozen=True):
     """A change of the timeline: its time and its text."""
 
-    at: Moment
+    at: int
     text: str
 
 
@@ -80,7 +73,7 @@ class Recreation(StrEnum):
     RESUMES = "resumes"
 
 
-class PodRecord(Struct, array_like=True):
+class PodRecord(Struct):
     """A pod's times; None where a step was not reached.
 
     owner:    the controller as namespace/Kind/name, else the pod itself
@@ -95,18 +88,18 @@ class PodRecord(Struct, array_like=True):
     namespace: str
     priority: int
     owner: str
-    queued: Moment
-    first_tried: Moment | None = None
-    placed: Moment | None = None
+    queued: int
+    first_tried: int | None = None
+    placed: int | None = None
     node: str = ""
-    evicted: Moment | None = None
-    ended: Moment | None = None
-    attempts: Count = 0
+    evicted: int | None = None
+    ended: int | None = None
+    attempts: int = 0
     message: str = ""
     outcome: PodOutcome = PodOutcome.PENDING
     was_bound: bool = False
-    runs_for: Moment | None = None
-    first_queued: Moment | None = None
+    runs_for: int | None = None
+    first_queued: int | None = None
 
     @property
     def arrived(self) -> int:
@@ -114,7 +107,7 @@ class PodRecord(Struct, array_like=True):
         return self.queued if self.first_queued is None else self.first_queued
 
 
-class ReplayAttempt(Struct, frozen=True, array_like=True):
+class ReplayAttempt(Struct, frozen=True):
     """One attempt, as kube-scheduler would log it.
 
     result: scheduled, unschedulable, error, or waiting (Permit)
@@ -122,7 +115,7 @@ class ReplayAttempt(Struct, frozen=True, array_like=True):
     rejected_by: the plugins that decided that no node fits, sorted
     """
 
-    at: Moment
+    at: int
     pod: str
     result: str
     node: str = ""
@@ -139,8 +132,8 @@ class NodeCounts(Struct):
     node_time: the sum over nodes of the time that each was there, up to the last step
     """
 
-    steps: list[tuple[Moment, Count]] = field(default_factory=list)
-    node_time: Count = 0
+    steps: list[tuple[int, int]] = field(default_factory=list)
+    node_time: int = 0
 
     def note(self, at: int, count: int) -> None:
         """Note the number of nodes from now on."""
@@ -180,19 +173,18 @@ OTHERS = "(others)"
 _MAX_CACHED = 10_000
 
 
+def _integers() -> array[int]:
+    """Many 64-bit integers, as compact as they can be."""
+    return array("q")
+
+
 class Waits(Struct):
     """The time that the placed pods waited for a node, in microseconds, by what they have in
     common."""
 
-    priority: dict[str, Integers] = field(default_factory=dict)
-    namespace: dict[str, Integers] = field(default_factory=dict)
-    owner: dict[str, Integers] = field(default_factory=dict)
-
-    def check(self) -> None:
-        """Check the data. Raises ValueError for times that no replay has."""
-        groups = (self.priority, self.namespace, self.owner)
-        if not all(are_moments(times) for group in groups for times in group.values()):
-            raise ValueError("the times that pods waited")
+    priority: dict[str, array[int]] = field(default_factory=dict)
+    namespace: dict[str, array[int]] = field(default_factory=dict)
+    owner: dict[str, array[int]] = field(default_factory=dict)
 
     def add(self, record: PodRecord, waited: int) -> None:
         """A pod waited so long, for its node or so far."""
@@ -202,27 +194,22 @@ class Waits(Struct):
             _append(self.owner, record.owner, waited)
 
 
-def _append(groups: dict[str, Integers], name: str, waited: int) -> None:
+def _append(groups: dict[str, array[int]], name: str, waited: int) -> None:
     times = groups.get(name)
     if times is None:
         if len(groups) >= MAX_GROUPS:
             name = OTHERS
-        times = groups.setdefault(name, Integers())
+        times = groups.setdefault(name, _integers())
     times.append(waited)
 
 
-def are_moments(times: Integers) -> bool:
-    """Whether each may be a Moment: a time, or the length of one."""
-    return min(times, default=0) >= 0 and max(times, default=0) <= LAST_MOMENT
-
-
-class NodeChange(Struct, frozen=True, array_like=True):
+class NodeChange(Struct, frozen=True):
     """A change of a node's resources from a time on; None: the node is gone. node: index of its
     name"""
 
-    at: Moment
-    node: Count
-    allocatable: dict[str, Count] | None
+    at: int
+    node: int
+    allocatable: dict[str, int] | None
 
 
 class UsageHistory(Struct):
@@ -236,35 +223,14 @@ class UsageHistory(Struct):
     amounts:  by resource; every pod requests one of `pods`
     """
 
-    times: Integers = field(default_factory=Integers)
-    pending: Integers = field(default_factory=Integers)
-    upto: Integers = field(default_factory=Integers)
-    nodes: Integers = field(default_factory=Integers)
-    requests: Integers = field(default_factory=Integers)
+    times: array[int] = field(default_factory=_integers)
+    pending: array[int] = field(default_factory=_integers)
+    upto: array[int] = field(default_factory=_integers)
+    nodes: array[int] = field(default_factory=_integers)
+    requests: array[int] = field(default_factory=_integers)
     names: list[str] = field(default_factory=list)
-    amounts: list[dict[str, Count]] = field(default_factory=list)
+    amounts: list[dict[str, int]] = field(default_factory=list)
     node_changes: list[NodeChange] = field(default_factory=list)
-
-    def check(self) -> None:
-        """Check the data. Raises ValueError where parts of it contradict each other."""
-        pods, moments = len(self.nodes), len(self.times)
-        is_whole = len(self.requests) == pods and len(self.pending) == len(self.upto) == moments
-        ascending = (list(values) == sorted(values) for values in (self.times, self.upto))
-        places = {*self.nodes, *(change.node for change in self.node_changes)}
-        requests = {index if index >= 0 else ~index for index in self.requests}
-        # In hours of pods that wait, the largest product is the last moment with all of them.
-        longest = max(self.times, default=0) * max(self.pending, default=0)
-        if not (
-            is_whole
-            and all(ascending)
-            and are_moments(self.times)
-            and min(self.pending, default=0) >= 0
-            and longest < 2**63
-            and places <= set(range(len(self.names)))
-            and requests <= set(range(len(self.amounts)))
-            and set(self.upto) <= set(range(pods + 1))
-        ):
-            raise ValueError("the history of the pods on nodes")
 
 
 class UsageRecorder:
@@ -279,16 +245,6 @@ class UsageRecorder:
         self._cached: dict[int, tuple[int, PodResources]] = {}
         self.snapshot = Snapshot(())
         self._follow(0, snapshot)
-
-    def resume(self, history: UsageHistory, snapshot: Snapshot) -> None:
-        """Resumes a history that ends with what the snapshot has. Raises ValueError where its
-        parts contradict each other."""
-        history.check()
-        self.history = history
-        self._ids = {name: index for index, name in enumerate(history.names)}
-        self._by_amounts = {_key(each): index for index, each in enumerate(history.amounts)}
-        self._cached = {}
-        self._watch(snapshot)
 
     def note(self, at: int, snapshot: Snapshot, pending: int) -> None:
         """All that happens at a time has happened. pending: pods without a node, not gated"""
@@ -343,9 +299,6 @@ class UsageRecorder:
                 if others.get(uid) != (node, index):
                     history.nodes.append(node)
                     history.requests.append(~index if is_gone else index)
-        self._watch(snapshot)
-
-    def _watch(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._nodes = [self._ids[name] for name in snapshot.names]
         snapshot.subscribe(self)
@@ -386,48 +339,38 @@ class Counts(Struct):
     were to be deleted and had gone before; tied: those placed where several nodes were equally
     good."""
 
-    events: Count = 0
-    attempts: Count = 0
-    placed: Count = 0
-    ended: Count = 0
-    evicted: Count = 0
-    deleted: Count = 0
-    ignored: Count = 0
-    absent: Count = 0
-    tied: Count = 0
+    events: int = 0
+    attempts: int = 0
+    placed: int = 0
+    ended: int = 0
+    evicted: int = 0
+    deleted: int = 0
+    ignored: int = 0
+    absent: int = 0
+    tied: int = 0
 
 
-class PodRecords(Struct, array_like=True):
-    """live: by key, of existing pods that had to do with the replay.
+class PodLog(Struct):
+    """Writes the records of pods.
+
+    live: by key, of existing pods that had to do with the replay.
     waits: of the pods that were placed
     completions: of pods that were placed and ended, microseconds from their creation to their end
     evictions: their times, ascending
     changes: of the timeline, in order
-    attempts: all of them where they are traced, else none"""
-
-    live: dict[str, PodRecord] = field(default_factory=dict)
-    counts: Counts = field(default_factory=Counts)
-    waits: Waits = field(default_factory=Waits)
-    completions: Integers = field(default_factory=Integers)
-    evictions: Integers = field(default_factory=Integers)
-    changes: list[LoggedChange] = field(default_factory=list)
-    attempts: list[ReplayAttempt] = field(default_factory=list)
-
-    def check(self) -> None:
-        """Check the data. Raises ValueError for times that no replay has."""
-        self.waits.check()
-        if not (are_moments(self.completions) and are_moments(self.evictions)):
-            raise ValueError("the times of pods")
-
-
-class PodLog(PodRecords, kw_only=True):
-    """Writes the records of pods.
-
+    attempts: all of them where they are traced, else none
     departed: of the pods that are gone, in the order in which they left; None where these are not
               kept
     traces: lists attempts
     """
 
+    live: dict[str, PodRecord] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counts)
+    waits: Waits = field(default_factory=Waits)
+    completions: array[int] = field(default_factory=_integers)
+    evictions: array[int] = field(default_factory=_integers)
+    changes: list[LoggedChange] = field(default_factory=list)
+    attempts: list[ReplayAttempt] = field(default_factory=list)
     departed: list[PodRecord] | None = None
     traces: bool = False
 

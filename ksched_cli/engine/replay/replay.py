@@ -29,7 +29,6 @@ from ksched_cli.engine.replay.event_applier import EventApplier
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import Backoff, Place
 from ksched_cli.engine.replay.records import (
-    Moment,
     NodeCounts,
     PodLog,
     PodOutcome,
@@ -46,7 +45,7 @@ from ksched_cli.scenario.prices import NO_PRICES, Prices
 from ksched_cli.scenario.timeline import TimelineEvent
 
 
-class NodeBill(Struct, array_like=True):
+class NodeBill(Struct):
     """A node's time, in microseconds.
 
     price:   the name of its price; "" where none applies to it
@@ -56,9 +55,9 @@ class NodeBill(Struct, array_like=True):
 
     price: str
     per_hour: float
-    since: Moment
-    minimum: Moment
-    until: Moment | None = None
+    since: int
+    minimum: int
+    until: int | None = None
 
     def time_until(self, at: int) -> int:
         """Return the billed time at a moment that is not before `since`."""
@@ -67,26 +66,23 @@ class NodeBill(Struct, array_like=True):
 
 
 @dataclass(slots=True)
-class NodeBills:
-    """open: of existing and requested nodes, by name; closed: of those that left"""
-
-    open: dict[str, NodeBill] = field(default_factory=dict)
-    closed: list[NodeBill] = field(default_factory=list)
-
-    def all(self) -> list[NodeBill]:
-        """Every bill, those of nodes that left first."""
-        return [*self.closed, *self.open.values()]
-
-
-@dataclass(slots=True)
 class NodeBiller:
-    """Follows the nodes of a replay, and writes their bills."""
+    """Follows the nodes of a replay, and writes their bills.
+
+    _open: of existing and requested nodes, by name; _closed: of those that left
+    """
 
     prices: Prices
     autoscaler: Autoscaler | None
-    bills: NodeBills = field(default_factory=NodeBills)
+    _open: dict[str, NodeBill] = field(default_factory=dict)
+    _closed: list[NodeBill] = field(default_factory=list)
     _snapshot: Snapshot | None = None
     _upcoming: tuple[str, ...] = ()
+
+    @property
+    def bills(self) -> list[NodeBill]:
+        """Every bill, those of nodes that left first."""
+        return [*self._closed, *self._open.values()]
 
     def note(self, at: int, snapshot: Snapshot, *, is_start: bool = False) -> None:
         """All that happens at a time has happened. is_start: the nodes have been there for long, so
@@ -97,22 +93,21 @@ class NodeBiller:
         if snapshot is self._snapshot and names == self._upcoming:
             return
         self._snapshot, self._upcoming = snapshot, names
-        bills = self.bills
         present = snapshot.row.keys() | set(names)
-        for name in [name for name in bills.open if name not in present]:
-            bill = bills.open.pop(name)
+        for name in [name for name in self._open if name not in present]:
+            bill = self._open.pop(name)
             bill.until = at
-            bills.closed.append(bill)
+            self._closed.append(bill)
         for node in snapshot.nodes:
-            if node.name not in bills.open:
+            if node.name not in self._open:
                 group = None if autoscaler is None else autoscaler.group_of(node)
-                bills.open[node.name] = self._bill(at, node, group, is_start)
+                self._open[node.name] = self._bill(at, node, group, is_start)
         for upcoming in requested:
-            if upcoming.name not in bills.open:
+            if upcoming.name not in self._open:
                 assert autoscaler is not None
                 group = autoscaler.groups[upcoming.group]
                 node = group.new_node(upcoming.name)
-                bills.open[upcoming.name] = self._bill(at, node, group, False)
+                self._open[upcoming.name] = self._bill(at, node, group, False)
 
     def _bill(self, at: int, node: Node, group: NodeGroup | None, is_start: bool) -> NodeBill:
         price = self.prices.of_node(node) if group is None else group.node_price(node, self.prices)
@@ -175,13 +170,12 @@ class Replay:
     events:  of the timeline, in order of time
     nodes:   of the cluster, over time
     biller:  of its nodes, where any have a price
-    changed: when a pod ended or was bound, or an event happened, for the last time, or a pod was
-             held at Permit for the first time since
-    length:  how many pods ended or were bound, and events happened
-    held:    the pods that were held at Permit since the last of these
-    rung:    how many alarms of plugins rang since
-    is_resumed: it continues where another ended
-    is_interrupted: it ends after this instant, before its time
+    _changed: when a pod ended or was bound, or an event happened, for the last time, or a pod was
+              held at Permit for the first time since
+    _length: how many pods ended or were bound, and events happened
+    _held:   the pods that were held at Permit since the last of these
+    _rung:   how many alarms of plugins rang since
+    is_interrupted: it ends after this attempt, end or event, before its time
     share_read: how much of the timeline has been read, from 0 to 1
     """
 
@@ -199,11 +193,10 @@ class Replay:
     biller: NodeBiller | None = None
     applier: EventApplier = field(init=False)
     _next_event: TimelineEvent | None = None
-    changed: int = 0
-    length: int = 0
-    held: set[str] = field(default_factory=set)
-    rung: int = 0
-    is_resumed: bool = False
+    _changed: int = 0
+    _length: int = 0
+    _held: set[str] = field(default_factory=set)
+    _rung: int = 0
     is_interrupted: bool = False
     share_read: Callable[[], float] = float
 
@@ -255,12 +248,15 @@ class Replay:
         # What happens later has to be in the calendar, too, which ends with the year 9999.
         return min(int(max(created, default=0.0)), _YEAR_3000)
 
+    def interrupt(self) -> None:
+        """End it soon. A signal may call this at any moment."""
+        self.is_interrupted = True
+
     def run(self) -> None:
-        """Run to the end."""
+        """Run to the end, or until it is interrupted."""
         with gc_rare():
             self._next_event = next(self.events, None)
-            if not self.is_resumed:
-                self._begin()
+            self._begin()
             while not self.is_interrupted and (at := self._next_instant()) is not None:
                 if self.options.until is not None and at > self.options.until:
                     break
@@ -311,7 +307,7 @@ class Replay:
         # Mostly no pod waits.
         flush = self.queue.next_flush() if self.queue.pods else None
         if flush is not None and not (
-            is_open and wake is None and not self.queue.may_retry(self.changed)
+            is_open and wake is None and not self.queue.may_retry(self._changed)
         ):
             at = min(at, flush)
         return None if at == _NEVER else at
@@ -320,9 +316,9 @@ class Replay:
         """Whether attempts had no effect for longer than Permit holds a pod and the queue leaves
         one alone, as with a gang that is never complete; the same for attempts after alarms of
         plugins."""
-        is_long = self.clock.now - self.changed > _IN_VAIN
+        is_long = self.clock.now - self._changed > _IN_VAIN
         alarm = self.cluster.engine.waiting.clock.next_alarm
-        return is_long and (alarm is None or self.rung > _MAX_RUNG)
+        return is_long and (alarm is None or self._rung > _MAX_RUNG)
 
     def _next_wake(self) -> int | None:
         """The next Permit timeout, or alarm of a plugin."""
@@ -335,24 +331,20 @@ class Replay:
         return max(self.clock.now, round((moment - self.clock.start) * SECOND))
 
     def _run_instant(self, at: int) -> None:
-        """Runs all that happens at one instant, in kube-scheduler's order where it has one."""
+        """Runs all that happens at one instant, in kube-scheduler's order where it has one; only
+        the beginning of that where the replay is interrupted, as one instant may take long."""
         self.clock.now = at
         has_rung = self.cluster.engine.waiting.clock.jump(self.clock.seconds)
         # 1. Pods end. Then the timeline's events happen in their order, and failed nodes evict.
-        while self.ends.next is not None and self.ends.next <= at:
-            end = self.ends.pop()
-            self.scheduler.end(end.key, end.outcome)
-        while (event := self._next_event) is not None and event.at <= at:
-            self.applier.apply(event)
-            self._next_event = next(self.events, None)
+        self._apply_due(at)
         if self.scheduler.down_nodes:
             self.applier.outages.run_instant()
         # 2. The autoscaler adds and removes nodes.
-        if self.autoscaler is not None:
+        if self.autoscaler is not None and not self.is_interrupted:
             self.autoscaler.run_instant()
         # 3. Pods whose time has come move to the active queue.
         if has_rung:
-            self.rung += 1
+            self._rung += 1
             self.queue.move(EVERYTHING)
         if not at % SECOND:
             self.queue.flush()
@@ -360,23 +352,34 @@ class Replay:
             self.scheduler.settle()
         # 4. Pods are tried until the active queue is empty.
         queue, try_next = self.queue, self.scheduler.try_next
-        while queue.pods and try_next():
+        while queue.pods and not self.is_interrupted and try_next():
             pass
         # 5. The curves get the values of this instant.
         self._note(at)
         if self.options.on_instant is not None:
             self.options.on_instant(self)
 
+    def _apply_due(self, at: int) -> None:
+        """Apply the ends and the events of an instant, or the first of them."""
+        while self.ends.next is not None and self.ends.next <= at and not self.is_interrupted:
+            end = self.ends.pop()
+            self.scheduler.end(end.key, end.outcome)
+        while (event := self._next_event) is not None and event.at <= at:
+            if self.is_interrupted:
+                return
+            self.applier.apply(event)
+            self._next_event = next(self.events, None)
+
     def _note(self, at: int) -> None:
         """Note whether anything happened at this instant, and what it was for the curves."""
         counts, held = self.log.counts, self.scheduler.waiting
         length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
-        if length != self.length:
-            self.length, self.changed, self.rung = length, at, 0
-            self.held.clear()
-        if held and not held.keys() <= self.held:
-            self.held |= held.keys()
-            self.changed = at
+        if length != self._length:
+            self._length, self._changed, self._rung = length, at, 0
+            self._held.clear()
+        if held and not held.keys() <= self._held:
+            self._held |= held.keys()
+            self._changed = at
         snapshot, pending = self.cluster.engine.snapshot, len(held)
         if snapshot is not self.usage.snapshot:
             self.nodes.note(at, len(snapshot))
@@ -411,12 +414,6 @@ class Replay:
         """The cluster as it is now."""
         held = self.scheduler.waiting.values()
         return self.cluster.current_state([each.pod.pod for each in chain(self.queue, held)])
-
-    @property
-    def is_resumable(self) -> bool:
-        """Whether a checkpoint holds all of it, between two instants: no pod waits in Permit, and
-        the next attempt takes no node of the last one's ranking."""
-        return not (self.scheduler.waiting or self.cluster.has_ranking)
 
     def places(self) -> dict[str, list[str]]:
         """Return the places of the pods without a node: by place, their keys in order."""

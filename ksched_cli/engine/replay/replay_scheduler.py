@@ -23,7 +23,6 @@ from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import EquivalenceClass, QueuedPodGroupInfo, QueuedPodInfo
 from ksched_cli.engine.replay.records import (
     ENDED,
-    Moment,
     PodLog,
     PodOutcome,
     PodRecord,
@@ -44,7 +43,7 @@ from ksched_cli.scenario.pods import pending_pod
 class End(Struct, frozen=True):
     """at: microseconds since the start. outcome: what the end makes of the pod."""
 
-    at: Moment
+    at: int
     key: str
     outcome: PodOutcome
 
@@ -78,15 +77,6 @@ class Ends:
         """The pod has ended otherwise."""
         if self._by_uid.pop(uid, None) is not None:
             self._drop_void()
-
-    def listed(self) -> tuple[tuple[str, End], ...]:
-        """Return UIDs with their ends, in the order in which they are due."""
-        due = {}
-        for at, _, uid in sorted(self._heap):
-            end = self._by_uid.get(uid)
-            if end is not None and end.at == at:
-                due[uid] = end
-        return tuple(due.items())
 
     def _drop_void(self) -> None:
         """The first of the heap is the next end afterwards."""

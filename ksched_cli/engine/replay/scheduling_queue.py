@@ -17,8 +17,6 @@ from enum import IntEnum
 from operator import attrgetter
 from typing import NamedTuple
 
-from msgspec.structs import astuple
-
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import EXTENDER
@@ -34,7 +32,6 @@ from ksched_cli.engine.replay.queued_pod import (
     Place,
     QueuedPodGroupInfo,
     QueuedPodInfo,
-    QueueHistory,
     sort_key,
 )
 from ksched_cli.engine.replay.records import ReplayClock
@@ -172,7 +169,7 @@ class SchedulingQueue:
     """The pods without a node, except those that are being tried.
 
     pods: by key
-    sequence: of the pod that came last, or came back last
+    _sequence: of the pod that came last, or came back last
     has_groups: pods of groups are tried together; such a pod that failed always backs off, as
                 events are of no group yet
     groups: those that are entities of the queue; the rest of these attributes are about such
@@ -193,7 +190,7 @@ class SchedulingQueue:
         self.backoff = backoff
         self._clock = clock
         self.pods: dict[str, QueuedPodInfo] = {}
-        self.sequence = 0
+        self._sequence = 0
         self._in_flight = InFlight()
         self._has_groups = has_groups
         self.entities: dict[GroupKey, QueuedPodGroupInfo] = {}
@@ -205,9 +202,9 @@ class SchedulingQueue:
         self._former_groups: PodGroups | None = None
         first = next(iter(frameworks.values()))
         self._places = SubQueues(first, backoff, clock, on_rejections)
-        self.use(frameworks, groups)
+        self._use(frameworks, groups)
 
-    def use(self, frameworks: Mapping[str, Framework], groups: PodGroups | None) -> None:
+    def _use(self, frameworks: Mapping[str, Framework], groups: PodGroups | None) -> None:
         """Ask the plugins of these profiles from now on. groups: as in the constructor"""
         self._frameworks, self._groups = frameworks, groups
         self._first = self._places.framework = next(iter(frameworks.values()))
@@ -219,9 +216,9 @@ class SchedulingQueue:
         info: Callable[[Pod], PodInfo],
         groups: PodGroups | None,
     ) -> None:
-        """Do as `use`, and give the pods new PodInfos too."""
+        """Ask these plugins from now on, and give the pods new PodInfos."""
         self._former_groups = self._groups
-        self.use(frameworks, groups)
+        self._use(frameworks, groups)
         everything = [*self.entities.values(), *(q for q in self if q.group is None)]
         places = [(queued, queued.place) for queued in everything]
         self._places.dissolve_classes()
@@ -266,40 +263,6 @@ class SchedulingQueue:
         self.pods[pod.key] = queued
         self._join(queued)
         return queued
-
-    def restore(self, history: QueueHistory, pod: PodInfo) -> None:
-        """A pod is where it was in another queue; one of a group is with it, which is restored
-        after all pods."""
-        queued = QueuedPodInfo(*astuple(history), pod=pod)
-        self.pods[pod.key] = queued
-        self._restore(queued, is_placed=not self._is_member(queued))
-
-    def restore_group(
-        self, key: GroupKey, members: Sequence[QueuedPodInfo], history: QueueHistory
-    ) -> None:
-        """A group is where it was. members: at least one, restored"""
-        group = QueuedPodGroupInfo(*astuple(history), pod=members[0].pod, key=key)
-        for member in members:
-            group.add(member)
-        self.entities[key] = group
-        self._restore(group, is_placed=True)
-
-    def _restore(self, queued: QueuedPodInfo, *, is_placed: bool) -> None:
-        if queued.gating_plugin:
-            name = queued.pod.spec.scheduler_name
-            queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
-        place, queued.place = queued.place, NOWHERE
-        if is_placed:
-            self._places.put(queued, place)
-
-    def restore_incomplete(self, keys: Iterable[str]) -> None:
-        """These pods wait for the object of their group. Raises LookupError for others, and where
-        any other pod of a group is with none."""
-        self.incomplete = {key: self.pods[key] for key in keys}
-        for key, queued in self.pods.items():
-            is_alone = self._is_member(queued) and queued.group is None
-            if is_alone != (key in self.incomplete):
-                raise LookupError(f"pod {key} is in no group, or in one that has no object")
 
     def pop(self) -> QueuedPodInfo | None:
         """Return the next pod to try, which is in flight then; None if there is none now."""
@@ -516,8 +479,8 @@ class SchedulingQueue:
     def take_rejected(self, is_rejected: IsRejected) -> list[EquivalenceClass]:
         """Takes the classes that come before any other pod and would be rejected. They are in no
         place afterwards."""
-        rejected, self.sequence = self._places.take_rejected(
-            self._next_place(), is_rejected, self.sequence
+        rejected, self._sequence = self._places.take_rejected(
+            self._next_place(), is_rejected, self._sequence
         )
         return rejected
 
@@ -742,8 +705,8 @@ class SchedulingQueue:
                 gated.gating_plugin, gated.gating_events = status.plugin, events
 
     def _next(self) -> int:
-        self.sequence += 1
-        return self.sequence
+        self._sequence += 1
+        return self._sequence
 
 
 # Where a group whose pods change goes on.

@@ -40,7 +40,6 @@ from ksched_cli.plugins.default_preemption.victims import NO_VICTIMS as NO_VICTI
 from ksched_cli.plugins.default_preemption.victims import (
     Disruptions,
     Explanation,
-    no_victim,
     start_time,
 )
 
@@ -301,7 +300,7 @@ class EntityPreemption(Struct, frozen=True):
 
 
 class EntityDryRun(Struct, frozen=True):
-    """Selects one pod's victims on nodes. explain: see DryRun"""
+    """Selects one pod's victims on nodes. no_victims, explain: see DryRun"""
 
     filtering: FilterOperations
     snapshot: Snapshot
@@ -309,6 +308,7 @@ class EntityDryRun(Struct, frozen=True):
     state: CycleState
     pod: PodInfo
     disruptions: Disruptions
+    no_victims: Callable[[str], Victims | Rejection]
     explain: Explanation | None = None
 
     def victims_on(self, rows: Rows) -> list[Victims | Rejection]:
@@ -351,7 +351,7 @@ class _NodeSelection:
         spared = [entity for entity in ordered if self._fits(entity)]
         evicted = [entity for entity in ordered if entity not in spared]
         if not evicted:
-            return no_victim(self.node.name)
+            return self.run.no_victims(self.node.name)
         # 3. The budgets' order becomes the order of importance again.
         if any(violations.values()) and not all(violations.values()):
             evicted.sort(key=lambda entity: entity.importance)

@@ -20,7 +20,12 @@ from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import GroupPreemptionPlugin, PodGroupPostFilterPlugin
-from ksched_cli.framework.interface import PostFilterPlugin, PostFilterResult, PreEnqueuePlugin
+from ksched_cli.framework.interface import (
+    PostFilterPlugin,
+    PostFilterResult,
+    PreEnqueuePlugin,
+    ReservePlugin,
+)
 from ksched_cli.framework.node_statuses import NodeStatuses, counts_message
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import PluginsRunner
@@ -48,6 +53,7 @@ from ksched_cli.plugins.default_preemption.victims import (
     CRITERIA,
     NO_VICTIMS,
     POD_COLUMNS,
+    Ages,
     Choice,
     ColumnDryRun,
     Disruptions,
@@ -55,7 +61,7 @@ from ksched_cli.plugins.default_preemption.victims import (
     DryRunColumns,
     Explanation,
     LazyMapping,
-    measures_of_victims,
+    no_victim,
     pick_node,
     pick_one_node,
 )
@@ -210,8 +216,9 @@ class DefaultPreemption(
         self._disruptions = Disruptions.of(handle)
         rules = handle.release.rules
         self._tells_candidate = rules.tells_candidate
-        self._pod_columns = POD_COLUMNS[rules.ages_victims_once]
-        self._ages_once = rules.ages_victims_once
+        self._ages = Ages.of(rules)
+        self._pod_columns = POD_COLUMNS[self._ages]
+        self._allows_no_victims = rules.allows_no_victims
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Upstream gates pods whose victims are being evicted; here evictions take no time."""
@@ -262,6 +269,8 @@ class DefaultPreemption(
         # 2. On which nodes would it fit without pods of lower priority, and which may stay there?
         search = self._search(state, pod, filtered)
         number, listed = search.num_candidates, search.candidates
+        if self._handle.extenders and self._allows_no_victims:
+            listed = LazyMapping(lambda: {n: v for n, v in search.candidates.items() if v.pods})
         preemption = Preemption(num_candidates=number, candidates=listed, rejected=search.rejected)
         candidates = search.selected()
         if not len(candidates):
@@ -345,11 +354,13 @@ class DefaultPreemption(
         explain: see DryRun; groups: where some are evicted together
         """
         filtering, disruptions = self._framework.filtering, self._disruptions
-        nodes, ages_once = self._snapshot, self._ages_once
+        nodes, no_victims = self._snapshot, self._without_victims(pod)
         if groups is not None:
-            by_entity = EntityDryRun(filtering, nodes, groups, state, pod, disruptions, explain)
+            by_entity = EntityDryRun(
+                filtering, nodes, groups, state, pod, disruptions, no_victims, explain
+            )
             return lambda rows: self._add_each(by_entity, rows, results)
-        dry_run = DryRun(filtering, nodes, state, pod, disruptions, ages_once, explain)
+        dry_run = DryRun(filtering, nodes, state, pod, disruptions, no_victims, self._ages, explain)
         requests = None if explain else filtering.compared_requests(state, pod)
         if requests is None:
             return lambda rows: self._add_each(dry_run, rows, results)
@@ -369,11 +380,17 @@ class DefaultPreemption(
         if not len(rows):
             return
         for row, result in zip(rows.tolist(), dry_run.victims_on(rows), strict=True):
-            if isinstance(result, Rejection):
-                results.reject_node(row, result)
-            else:
-                measures = np.array([measures_of_victims(result)]).T
-                results.add_candidates(np.array([row]), measures, [result])
+            results.add(row, result)
+
+    def _without_victims(self, pod: PodInfo) -> Callable[[str], Victims | Rejection]:
+        """Return what becomes of a node where all pods may stay: extenders that support
+        preemption may name victims. Upstream: hasInterestedPreemptExtender."""
+        if self._allows_no_victims and any(
+            extender.supports_preemption and extender.is_interested(pod)
+            for extender in self._handle.extenders
+        ):
+            return lambda node: Victims((), 0)
+        return partial(no_victim, allowed=self._allows_no_victims)
 
     def _results(self) -> DryRunColumns:
         return DryRunColumns(self._snapshot, len(CRITERIA))
@@ -414,6 +431,16 @@ class DefaultPreemption(
         return self._framework.explain_rejection(plugin, state, pod, node)
 
 
+class ReservingPreemption(DefaultPreemption, ReservePlugin):
+    """DefaultPreemption where it extends Reserve, for the pods of groups only."""
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
+        """Do nothing: nothing was reserved."""
+
+
 def call_extenders(
     extenders: Sequence[PreemptionExtender],
     pod: PodInfo,
@@ -433,10 +460,19 @@ def call_extenders(
             if extender.ignorable:
                 continue
             raise
-        without_victims = [node for node, victims in victims_by_node.items() if not victims.pods]
+        # A node that came without victims may wait for the next extender.
+        without_victims = [
+            node
+            for node, victims in victims_by_node.items()
+            if not victims.pods and (node not in candidates or candidates[node].pods)
+        ]
         if without_victims and not extender.ignorable:
             # Upstream names any of them: it iterates over a map.
             name = quote(without_victims[0])
             raise ExtenderError(f"expected at least one victim pod on node {name}")
-        candidates = {node: victims for node, victims in victims_by_node.items() if victims.pods}
-    return candidates
+        candidates = {
+            node: victims
+            for node, victims in victims_by_node.items()
+            if node not in without_victims
+        }
+    return {node: victims for node, victims in candidates.items() if victims.pods}

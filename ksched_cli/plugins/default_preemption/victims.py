@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
@@ -30,6 +31,7 @@ from ksched_cli.framework.preemption_trial import EvictionBudgets
 from ksched_cli.framework.results import Ids, Verdicts
 from ksched_cli.framework.status import Rejection, Status
 from ksched_cli.kube.sort import go_sort
+from ksched_cli.kube.versions import Rules
 
 # -- importance ------------------------------------------------------------------------------------
 #
@@ -47,21 +49,39 @@ def start_time(pod: PodInfo) -> str:
     return pod.pod.status.start_time or NOT_STARTED_TEXT
 
 
-def sort_by_importance(pods: list[PodInfo], ages_once: Sequence[PodInfo] | None = None) -> None:
+class Ages(IntEnum):
+    """How upstream compares victims of one priority that started at one time, or not at all."""
+
+    TAKEN_ANEW = 0  # at each comparison
+    TAKEN_ONCE = 1  # in the order of the node's pods: of those not started, the first is the oldest
+    BY_UID = 2
+
+    @classmethod
+    def of(cls, rules: Rules) -> Ages:
+        if rules.ranks_victims_by_uid:
+            return cls.BY_UID
+        return cls.TAKEN_ONCE if rules.ages_victims_once else cls.TAKEN_ANEW
+
+
+def sort_by_importance(
+    pods: list[PodInfo], ages: Ages = Ages.TAKEN_ANEW, on_node: Sequence[PodInfo] = ()
+) -> None:
     """Highest priority first, then the longest running, in place.
 
-    ages_once: all pods of the node in the order in which upstream takes their ages, once each: of
-    those that have not started, the first is the oldest. None: it takes them at each comparison
+    on_node: all pods of the node in the order in which upstream takes their ages
     """
-    waiting = (pod.uid for pod in ages_once or () if not pod.pod.status.start_time)
-    ranks = {uid: rank for rank, uid in enumerate(waiting)}
+    if ages == Ages.BY_UID:
+        pods.sort(key=lambda pod: (-pod.priority, start_time(pod), pod.uid))
+        return
+    waiting = (pod.uid for pod in on_node if not pod.pod.status.start_time)
+    ranks = {uid: rank for rank, uid in enumerate(waiting)} if ages == Ages.TAKEN_ONCE else {}
 
     def age(pod: PodInfo) -> tuple[int, str, int]:
         return -pod.priority, start_time(pod), ranks.get(pod.uid, 0)
 
     if len({age(pod) for pod in pods}) == len(pods):
         pods.sort(key=age)
-    elif ages_once is None:
+    elif ages == Ages.TAKEN_ANEW:
         go_sort(pods, _more_important)
     else:
         go_sort(pods, lambda first, second: age(first) < age(second))
@@ -120,12 +140,11 @@ class PodColumns:
     priority:   by number
     start:      by number, the start as a number that sorts as the time, or NOT_STARTED
     signature:  by number
-    ages_once:  how pods are sorted that have not started, see sort_by_importance
     """
 
-    def __init__(self, snapshot: Snapshot, *, ages_once: bool = False) -> None:
+    def __init__(self, snapshot: Snapshot, *, ages: Ages = Ages.TAKEN_ANEW) -> None:
         self._snapshot = snapshot
-        self.ages_once = ages_once
+        self.ages = ages
         self.pods: list[PodInfo] = []
         self.priority: Column = np.empty(0, dtype=np.int64)
         self.start: Column = np.empty(0, dtype=np.int64)
@@ -178,7 +197,7 @@ class PodColumns:
             others = [pod.priority for pod in on_node[row] if pod.priority >= priority]
             self._lowest_other[row] = min(others, default=HIGHEST)
             self._versions[row] = version
-            sort_by_importance(lower, on_node[row] if self.ages_once else None)
+            sort_by_importance(lower, self.ages, on_node[row])
             self._lower[row] = np.array([numbers[pod] for pod in lower], dtype=np.intp)
 
     def _add_pods(self, pods: Iterable[PodInfo]) -> None:
@@ -200,8 +219,8 @@ class PodColumns:
         return number
 
 
-# By `ages_once`, the function with which Snapshot.index makes the columns.
-POD_COLUMNS = PodColumns, partial(PodColumns, ages_once=True)
+# The function with which Snapshot.index makes the columns.
+POD_COLUMNS = {ages: partial(PodColumns, ages=ages) for ages in Ages}
 
 
 def _extended(column: Column, values: Sequence[int]) -> Column:
@@ -258,15 +277,20 @@ Explanation: TypeAlias = Callable[[str, CycleState, NodeInfo], tuple[str, ...]]
 PodExtension: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
 
 
-def no_victim(node: str) -> Rejection:
-    """Rejects a node where all pods may stay although the pod does not fit there now."""
+def no_victim(node: str, *, allowed: bool) -> Rejection:
+    """Rejects a node where all pods may stay although the pod does not fit there now.
+
+    allowed: see Rules.allows_no_victims
+    """
+    if allowed:
+        return NO_VICTIMS
     return Rejection(Status.error(f'expected at least one victim pod on node "{node}"'))
 
 
 class DryRun(Struct, frozen=True):
     """Selects one pod's victims on the nodes of a snapshot. Upstream: DryRunPreemption.
 
-    ages_once: see sort_by_importance
+    no_victims: the result for a node, by name, where all pods may stay
     explain:  the details of a rejection, given the plugin's name and the state and the node as they
               are at that point; None: no details
     concerned: the results of `concerns` by pod signature
@@ -277,7 +301,8 @@ class DryRun(Struct, frozen=True):
     state: CycleState
     pod: PodInfo
     disruptions: Disruptions
-    ages_once: bool = False
+    no_victims: Callable[[str], Victims | Rejection] = partial(no_victim, allowed=False)
+    ages: Ages = Ages.TAKEN_ANEW
     explain: Explanation | None = None
     concerned: dict[int, bool] = field(default_factory=dict)
 
@@ -391,7 +416,7 @@ class _Reprieve:
         self.pdb_violated_by: list[dict[str, tuple[str, ...]]] = []
         # Pods whose eviction violates budgets come back first: they are the last ones to evict.
         for pods in lower:
-            sort_by_importance(pods, list(pods) if selection.run.ages_once else None)
+            sort_by_importance(pods, selection.run.ages, list(pods))
             self.by_importance.append(list(pods))
             pdb_violated_by = selection.run.disruptions.pdb_violated_by(pods)
             if pdb_violated_by:
@@ -449,14 +474,13 @@ class _Reprieve:
         entries = range(start, start + count)
         victims = [self.order[entry] for entry in entries if evicted[entry]]
         if not victims:
-            return no_victim(self.selection.nodes[index].name)
+            return self.selection.run.no_victims(self.selection.nodes[index].name)
         # The violating pods come first in `order`, so that their part of `evicted` is counted.
         pdb_violated_by = self.pdb_violated_by[i]
         violations = sum(evicted[start : start + len(pdb_violated_by)])
         # Only a mix of violating and other pods is out of order now.
         if 0 < len(pdb_violated_by) < count:
-            ordered = self.by_importance[i]
-            sort_by_importance(victims, ordered if self.selection.run.ages_once else None)
+            sort_by_importance(victims, self.selection.run.ages, self.by_importance[i])
         if self.selection.run.explain is None:
             return Victims(tuple(victims), violations)
         return Victims(
@@ -549,6 +573,8 @@ def ranked(candidates: Mapping[str, Victims]) -> list[str]:
 def measures_of_victims(victims: Victims) -> tuple[int, ...]:
     """Per criterion, the measure; of two candidates, the greater tuple is preferred."""
     pods = victims.pods
+    if not pods:
+        return (0,) * len(CRITERIA)  # An extender names the victims before nodes are compared.
     return (
         -victims.pdb_violations,
         -pods[0].priority,
@@ -648,7 +674,7 @@ class Reprieve(Struct, frozen=True):
         pods = [self.columns.pods[i] for i in self.lower.numbers[entries][evicted].tolist()]
         if violates.any() and not violates.all():
             ordered = [self.columns.pods[i] for i in self.numbers[entries].tolist()]
-            sort_by_importance(pods, ordered if self.columns.ages_once else None)
+            sort_by_importance(pods, self.columns.ages, ordered)
         return Victims(tuple(pods), int(np.count_nonzero(violates & evicted)))
 
 
@@ -683,6 +709,14 @@ class DryRunColumns:
         rows = list(rows)
         if rows:
             self.ids[rows] = UNKNOWN
+
+    def add(self, row: int, result: Victims | Rejection) -> None:
+        """Add what a dry run of one node says."""
+        if isinstance(result, Rejection):
+            self.reject_node(row, result)
+        else:
+            measures = np.array([measures_of_victims(result)]).T
+            self.add_candidates(np.array([row]), measures, [result])
 
     def reject_node(self, row: int, rejection: Rejection) -> None:
         self.ids[row] = self._rejection_id(rejection)
@@ -861,7 +895,7 @@ class ColumnDryRun:
         has_victims = np.logical_or.reduceat(evicted, reprieve.starts)
         # Upstream expects a victim: without one, the pod should have fitted before.
         for row in rows[~has_victims].tolist():
-            results.reject_node(row, no_victim(self._run.snapshot.names[row]))
+            results.add(row, self._run.no_victims(self._run.snapshot.names[row]))
         measures = measures_of(self._columns, violates, evicted, lower)
         indices = has_victims.nonzero()[0]
         sources = [partial(reprieve.victims, index) for index in indices.tolist()]

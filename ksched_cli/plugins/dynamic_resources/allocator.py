@@ -33,8 +33,10 @@ from ksched_cli.plugins.dynamic_resources.pools import (
     Consumption,
     CounterKey,
     Counters,
+    GroupsBySet,
     Pool,
     PoolDevice,
+    with_groups,
 )
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
@@ -73,6 +75,8 @@ class NodePools(Struct, frozen=True):
     in_use:     per pool, a bit for every device in use
     shared:     what claims consume of devices that they share
     counters:   per pool, what is left of its counters; None where it has none
+    groups:     per pool, the groups that its allocated devices share, where these count
+    may_skip:   the node does without operations for devices that do not need them
     """
 
     pools: Sequence[Pool]
@@ -80,6 +84,8 @@ class NodePools(Struct, frozen=True):
     in_use: Sequence[int]
     shared: SharedDevices = field(default_factory=SharedDevices)
     counters: Sequence[Counters | None] = ()
+    groups: Sequence[GroupsBySet] = ()
+    may_skip: bool = False
 
 
 class CandidateDevice(Struct):
@@ -223,6 +229,10 @@ class InvalidPoolsError(Exception):
     """The claims cannot be allocated, and a pool was passed over because it is invalid."""
 
 
+class NodeRejectedError(Exception):
+    """The claims cannot be allocated on this node. The text is upstream's."""
+
+
 class TimedOutError(Exception):
     """The allocation took longer than filterTimeout."""
 
@@ -232,6 +242,7 @@ class _Allocated(NamedTuple):
 
     consumption: what it takes of its pool's counters
     share:       what is allocated of its capacity; before: what was being allocated of it before
+    groups:      those of its pool before
     """
 
     data: RequestData
@@ -239,6 +250,7 @@ class _Allocated(NamedTuple):
     consumption: Consumption = ()
     share: Share = None
     before: Consumed | None = None
+    groups: GroupsBySet | None = None
 
     @property
     def result(self) -> DeviceResult:
@@ -286,6 +298,7 @@ class DeviceAllocator:
         self._allocating: dict[DeviceID, Consumed] = {}
         self._available: dict[str, Counters] = {}
         self._consumed: dict[str, Counter[CounterKey]] = {}
+        self._groups: dict[int, GroupsBySet] = dict(enumerate(node_pools.groups))
         # Plain devices allow shortcuts: the order of a request's devices makes no difference. Every
         # one goes to one claim as a whole, and takes nothing from others.
         shared = node_pools.shared
@@ -380,6 +393,10 @@ class DeviceAllocator:
 
         earlier_matches: such results, reused unchecked. Upstream: validateDeviceRequest."""
         # 1. The request must be one that this release knows. The order of the checks is upstream's.
+        knows = self._rules.knows_derived_attributes
+        if request.derived and knows and not self._view.features.derived_attributes:
+            problem = "cannot handle request with derived attributes, the feature is disabled"
+            raise self._error(claim, request, problem)
         for index, expression in enumerate(request.selectors):
             if expression is None:
                 raise AllocationError(
@@ -411,7 +428,10 @@ class DeviceAllocator:
             if pool.incomplete or pool.invalid:
                 state = "being updated" if pool.incomplete else "invalid"
                 problem = f"asks for all devices, but resource pool {pool.key} is currently {state}"
-                raise self._error(claim, data.request, problem)
+                error = self._error(claim, data.request, problem)
+                if self._rules.rejects_unusable_pools:
+                    raise NodeRejectedError(str(error))
+                raise error
             # Devices of one signature are selected alike, so that selectors run once for each.
             for device in self._pools[pool_index]:
                 if device.signature_id not in matched:
@@ -595,13 +615,16 @@ class DeviceAllocator:
         all that in mode ExactCount.
         """
         request, signature, users = request_data.request, device.signature, device.claim_users
-        is_in_use = claim in users if request.admin_access else device.in_use or bool(users)
-        if is_in_use or signature.consumes_counters:
+        if self._is_taken(claim, request, device) or signature.consumes_counters:
             return False
         if not must and not self._has_capacity(request_data, device):
             return False
+        groups = self._groups.get(device.pool)
+        if not self._join_groups(device):
+            return False
         consumption = self._take_counters(claim, request_data, device, must)
         if consumption is None:
+            self._leave_groups(device, groups)
             return False
         # From here on, a failure gives back what was taken before it, if the release does so.
         takes_back = self._rules.takes_all_back
@@ -611,6 +634,7 @@ class DeviceAllocator:
             if takes_back:
                 self._remove_from_constraints(claim, request)
         if not is_taken:
+            self._leave_groups(device, groups)
             if takes_back:
                 self._give_back_counters(device, consumption)
             return False
@@ -619,8 +643,41 @@ class DeviceAllocator:
             users.add(claim)
         else:
             share, before = self._take_share(request, device.device)
-        self._result[claim].append(_Allocated(request_data, device, consumption, share, before))
+        taken = _Allocated(request_data, device, consumption, share, before, groups)
+        self._result[claim].append(taken)
         return True
+
+    def _is_taken(self, claim: int, request: RequestAlternative, device: CandidateDevice) -> bool:
+        """Whether the claim may not have the device, whatever it asks for."""
+        if device.signature.skips and not self._node_pools.may_skip:
+            return True
+        users = device.claim_users
+        if request.admin_access:
+            return claim in users
+        if device.in_use or users:
+            return True
+        is_whole = self._rules.keeps_shares_of_former and device.signature.sharing is None
+        return is_whole and self._is_shared(device.device.id)
+
+    def _join_groups(self, device: CandidateDevice) -> bool:
+        """Whether the device has groups in common with the others of its counter sets; it then
+        counts among these. Shares of a device in use are not asked. Upstream:
+        checkAndConsumeCompatibilityGroups."""
+        signature = device.signature
+        is_share = signature.sharing is not None and self._is_shared(device.device.id)
+        if not signature.groups or is_share:
+            return True
+        by_set = self._groups.get(device.pool, {})
+        for name, groups in signature.groups:
+            if name in by_set and not by_set[name].admits(groups):
+                return False
+            by_set = with_groups(by_set, ((name, groups),))
+        self._groups[device.pool] = by_set
+        return True
+
+    def _leave_groups(self, device: CandidateDevice, before: GroupsBySet | None) -> None:
+        if before is not None:
+            self._groups[device.pool] = before
 
     def _take_counters(
         self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
@@ -680,7 +737,8 @@ class DeviceAllocator:
         if not consumed and not allocating:
             return not device.signature.too_small[data.number]
         policy = self._view.capacity_policy
-        return fits(traits.capacities, data.request.capacity, policy, consumed, allocating)
+        driver = device_id[0]
+        return fits(traits.capacities, data.request.capacity, driver, policy, consumed, allocating)
 
     def _take_share(
         self, request: RequestAlternative, device: PoolDevice
@@ -688,7 +746,8 @@ class DeviceAllocator:
         """Take a share. Return what it consumes, and what was being allocated of the device
         before."""
         policy = self._view.capacity_policy
-        share = consumed_capacities(device.traits.capacities, request.capacity, policy)
+        capacities, driver = device.traits.capacities, device.id[0]
+        share = consumed_capacities(capacities, request.capacity, driver, policy)
         before = self._allocating.get(device.id)
         amounts = Counter(before)
         for name, amount in share:
@@ -711,7 +770,8 @@ class DeviceAllocator:
 
     def _deallocate_device(self, claim: int) -> None:
         """Give back the claim's last device."""
-        data, device, consumption, share, before = self._result[claim].pop()
+        data, device, consumption, share, before, groups = self._result[claim].pop()
+        self._leave_groups(device, groups)
         self._remove_from_constraints(claim, data.request)
         device.claim_users.discard(claim)
         if share is not None:
@@ -725,7 +785,9 @@ class DeviceAllocator:
         constraints = self._constraints[claim]
         attributes = device.signature.attributes[claim]
         for i, constraint in enumerate(constraints):
-            if constraint.add(request, attributes[i]):
+            value = self._derived(claim, request, device, constraint.constraint, attributes[i])
+            self._check_readable(claim, request, device, constraint.constraint, value)
+            if constraint.add(request, value):
                 continue
             if must:
                 why = "because a claim constraint would not be satisfied"
@@ -736,6 +798,42 @@ class DeviceAllocator:
                 earlier.remove(request)
             return False
         return True
+
+    def _derived(
+        self,
+        claim: int,
+        request: RequestAlternative,
+        device: CandidateDevice,
+        constraint: Constraint,
+        value: AttributeValue | None,
+    ) -> AttributeValue | None:
+        """The attribute as the request computes it, else the device's own value. Raises
+        AllocationError where it cannot be computed."""
+        if not request.derived or not constraint.applies_to(request):
+            return value
+        derived = device.signature.derived[self._request_numbers[request]]
+        computed = derived.get(constraint.attribute, value)
+        if isinstance(computed, str):
+            name, where = constraint.attribute, device.device.full_name
+            problem = f"evaluate derived attribute {name} on device {where} failed: {computed}"
+            raise self._error(claim, request, problem)
+        return computed
+
+    def _check_readable(
+        self,
+        claim: int,
+        request: RequestAlternative,
+        device: CandidateDevice,
+        constraint: Constraint,
+        value: AttributeValue | None,
+    ) -> None:
+        """Raise AllocationError for a value that cannot be compared."""
+        if not self._rules.reads_attributes_lazily or value is None or value[0]:
+            return
+        if constraint.applies_to(request):
+            name = device.device.full_name
+            problem = f"device {name}: unsupported attribute value for {constraint.attribute}"
+            raise self._error(claim, request, problem)
 
     def _remove_from_constraints(self, claim: int, request: RequestAlternative) -> None:
         for constraint in self._constraints[claim]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from copy import copy
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ksched_cli.cluster.snapshot import Mask, Snapshot
 from ksched_cli.kube.versions import Release, Rules
 
 
@@ -21,6 +23,10 @@ class AllocatorFeatures(Struct, frozen=True):
     partitionable_devices:   devices may take from counters of their pool, and be of some nodes only
     binding_conditions:      devices may have conditions to wait for before the pod is bound
     fractional_range:        ranges of capacity may count in thousandths
+    qualifies_names:         see Rules
+    compatibility_groups:    devices that take from one counter set must have a group in common
+    derived_attributes:      requests may compute attributes, which constraints compare
+    optional_operations:     devices may do without operations on the node, if it declares so
     shows_sharing:           selectors see whether a device may be shared, be it possible or not
     """
 
@@ -30,6 +36,15 @@ class AllocatorFeatures(Struct, frozen=True):
     binding_conditions: bool = False
     fractional_range: bool = False
     shows_sharing: bool = False
+    qualifies_names: bool = False
+    compatibility_groups: bool = False
+    derived_attributes: bool = False
+    optional_operations: bool = False
+
+    @property
+    def needs_latest(self) -> bool:
+        """Whether upstream takes an allocator that knows all of the last three."""
+        return self.compatibility_groups or self.derived_attributes or self.optional_operations
 
     @property
     def any_enabled(self) -> bool:
@@ -38,13 +53,24 @@ class AllocatorFeatures(Struct, frozen=True):
             or self.device_taints
             or self.partitionable_devices
             or self.binding_conditions
+            or self.needs_latest
         )
 
     @property
     def needs_incubating(self) -> bool:
         """Whether upstream's stable allocator does not do: the incubating one alone has distinct
         attributes, and refuses requests for capacity where that is off."""
-        return self.consumable_capacity or self.binding_conditions
+        return self.consumable_capacity or self.binding_conditions or self.needs_latest
+
+
+# What a node declares on which devices may do without operations.
+OPTIONAL_OPERATIONS = "DRAOptionalNodeOperations"
+
+
+def skipping_nodes(snapshot: Snapshot) -> Mask:
+    """The nodes where devices may do without operations."""
+    declared = (node.status.declared_features for node in snapshot.nodes)
+    return np.array([OPTIONAL_OPERATIONS in features for features in declared], dtype=np.bool_)
 
 
 NO_FEATURES = AllocatorFeatures()
@@ -58,6 +84,10 @@ def features_of(release: Release) -> AllocatorFeatures:
         partitionable_devices=release.enabled("DRAPartitionableDevices"),
         binding_conditions=has_status and release.enabled("DRADeviceBindingConditions"),
         fractional_range=release.enabled("DRAFractionalCapacityRange"),
+        qualifies_names=release.rules.qualifies_names,
+        compatibility_groups=release.enabled("DRADeviceCompatibilityGroups"),
+        derived_attributes=release.enabled("DRADerivedAttributes"),
+        optional_operations=release.enabled(OPTIONAL_OPERATIONS),
     )
     rules = release.rules
     shows_sharing = features.needs_incubating if rules.picks_allocator else rules.shows_sharing

@@ -52,7 +52,7 @@ from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.args import DynamicResourcesArgs
-from ksched_cli.plugins.dynamic_resources.features import features_of
+from ksched_cli.plugins.dynamic_resources.features import features_of, skipping_nodes
 from ksched_cli.plugins.dynamic_resources.requests import ALLOCATION_RESULTS_MAX_SIZE
 from ksched_cli.plugins.helper import FilteringPlugin, PreFiltered, applied, default_normalize_score
 from ksched_cli.plugins.node_affinity import terms_text
@@ -146,6 +146,13 @@ def binding_failure(claim: ResourceClaim) -> str:
     return ""
 
 
+def _skips_operations(claim: ResourceClaim) -> bool:
+    """Whether a device of the claim does without operations on the node."""
+    allocation = claim.status.allocation
+    results = allocation.devices.results if allocation is not None else ()
+    return any(result.skip_node_operations for result in results)
+
+
 def describe_allocation(claim: ResourceClaim) -> str:
     """The explanation of an allocated claim: its devices, and the nodes that can use it."""
     allocation = claim.status.allocation
@@ -232,6 +239,7 @@ class DynamicResources(
         self._waits_for_devices = features_of(handle.release).binding_conditions
         rules = handle.release.rules
         self._pod_kind = "Pod" if rules.names_owner_kind else "pod"
+        self._needs_skipping = rules.knows_derived_attributes
         self._hears_of_deletions = rules.hears_of_deleted_claims
         self._looks_for_shared_devices = rules.looks_for_shared_devices
         is_silent = rules.device_post_filter_is_silent
@@ -290,6 +298,7 @@ class DynamicResources(
         claims_state.claims = claims
         pending = claims_state.to_search()
         if pending:
+            self._check_shares()
             # Imported on first use: most clusters have no claims, and it doubles the start-up time.
             from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
 
@@ -315,9 +324,18 @@ class DynamicResources(
             if terms.error:
                 raise PluginError(terms.error)
             mask = matches_any(snapshot, terms)
+        if self._needs_skipping and _skips_operations(claim):
+            skipping = skipping_nodes(snapshot)
+            mask = skipping if mask is None else skipping & mask
         if self._waits_for_devices and binding_failure(claim):
             mask = np.zeros(len(snapshot), dtype=np.bool_)
         return mask
+
+    def _check_shares(self) -> None:
+        """Raise PluginError where what claims consume cannot be told."""
+        negative = self._store.negative_capacity()
+        if negative:
+            raise PluginError(f"gather allocation state: {negative}")
 
     def _validate_claim(self, claim: ResourceClaim) -> Status | None:
         """The status that rejects a claim which cannot be allocated on any node, else None."""
@@ -616,6 +634,7 @@ class ExtendedDynamicResources(ScoringDynamicResources):
 
         claims_state = read_state(state)
         claim = self._store.extended_claim(pod) or claim_for(pod)
+        self._check_shares()
         pending = claims_state.to_search()
         claims_state.search = claims_state.extended = ExtendedSearch(
             self._handle, pod, pending, claim, self._seconds, bool(claims_state.claims)

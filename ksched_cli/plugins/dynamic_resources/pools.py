@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -30,7 +30,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.topology.node_selection import matches_any
-from ksched_cli.framework.resource_claims import DeviceID
+from ksched_cli.framework.resource_claims import DeviceID, qualified
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.versions import Rules, release_of
 from ksched_cli.plugins.dynamic_resources.features import NO_FEATURES, AllocatorFeatures
@@ -57,6 +57,41 @@ Consumption: TypeAlias = tuple[tuple[CounterKey, int], ...]
 """What one device consumes, a pair for each counter that it lists."""
 
 
+Groups: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
+"""The compatibility groups of one device, by the counter sets that it takes from."""
+
+
+class SharedGroups(NamedTuple):
+    """The groups that all devices of one counter set have; are_bare: none of them has any.
+
+    Upstream: compatibilityGroupIntersection.
+    """
+
+    are_bare: bool
+    groups: frozenset[str] = frozenset()
+
+    def admits(self, groups: frozenset[str]) -> bool:
+        """Whether a device with these groups may be allocated beside the others."""
+        if not groups or self.are_bare:
+            return not groups and self.are_bare
+        return not self.groups.isdisjoint(groups)
+
+
+GroupsBySet: TypeAlias = Mapping[str, SharedGroups]
+
+
+def with_groups(by_set: GroupsBySet, groups: Groups) -> GroupsBySet:
+    """The groups with those of one more device."""
+    joined = dict(by_set)
+    for name, own in groups:
+        others = joined.get(name)
+        if others is None:
+            joined[name] = SharedGroups(not own, own)
+        elif own and not others.are_bare:
+            joined[name] = SharedGroups(False, others.groups & own)
+    return joined
+
+
 class CounterError(Exception):
     """Counters that make a pool invalid. The text is upstream's."""
 
@@ -66,10 +101,21 @@ class PoolCounters(Struct, frozen=True, eq=False):
 
     total:     of each counter
     consumers: every device of the pool that consumes some, on whichever node, with what it does
+    groups:    of the same devices, where these count
     """
 
     total: Counters
     consumers: tuple[tuple[DeviceID, Consumption], ...]
+    groups: tuple[Groups, ...] = ()
+
+    def shared_groups(self, is_allocated: Callable[[DeviceID], bool]) -> GroupsBySet:
+        """Return the groups that the allocated devices share, by counter set. Upstream:
+        compatibilityGroupsBaselineForPool."""
+        by_set: GroupsBySet = {}
+        for (device, _), groups in zip(self.consumers, self.groups, strict=False):
+            if is_allocated(device):
+                by_set = with_groups(by_set, groups)
+        return by_set
 
     def available(self, is_allocated: Callable[[DeviceID], bool]) -> dict[CounterKey, int]:
         """Return what the allocated devices leave; below 0 where they consume more than there
@@ -81,6 +127,13 @@ class PoolCounters(Struct, frozen=True, eq=False):
                     if key in amounts:
                         amounts[key] -= amount
         return amounts
+
+
+def groups_of(device: Device) -> Groups:
+    return tuple(
+        (consumed.counter_set, frozenset(consumed.compatibility_groups))
+        for consumed in device.consumes_counters
+    )
 
 
 def consumption_of(device: Device) -> Consumption:
@@ -133,6 +186,8 @@ class DeviceTraits(Struct, frozen=True):
     consumption:  what it takes from its pool's counters
     is_shared:    several claims may have it
     has_capacity: requests are compared with its capacities
+    groups:       of the counter sets that it takes from, where these count
+    skips:        it does without operations on the node, which has to declare that it can
     """
 
     is_reachable: bool = True
@@ -141,6 +196,8 @@ class DeviceTraits(Struct, frozen=True):
     is_shared: bool = False
     has_capacity: bool = False
     capacities: Capacities = ()
+    groups: Groups = ()
+    skips: bool = False
 
 
 PLAIN = DeviceTraits()
@@ -164,9 +221,13 @@ class DeviceKind(Struct, frozen=True):
 
 
 def kind_of(
-    driver: str, device: Device, features: AllocatorFeatures, is_reachable: bool
+    spec: ResourceSliceSpec, device: Device, features: AllocatorFeatures, is_reachable: bool
 ) -> DeviceKind:
+    driver = spec.driver
     traits, has_capacity = PLAIN, features.consumable_capacity
+    attributes, capacity = device.attributes, device.capacity
+    if features.qualifies_names:
+        attributes, capacity = qualified(attributes, driver), qualified(capacity, driver)
     if features.any_enabled:
         traits = DeviceTraits(
             is_reachable,
@@ -174,12 +235,14 @@ def kind_of(
             consumption_of(device) if features.partitionable_devices else (),
             has_capacity and device.allow_multiple_allocations,
             has_capacity,
-            tuple(sorted(device.capacity.items())) if has_capacity else (),
+            tuple(sorted(capacity.items())) if has_capacity else (),
+            groups_of(device) if features.compatibility_groups else (),
+            features.needs_latest and bool(spec.skip_node_operations),
         )
     return DeviceKind(
         driver,
-        tuple(sorted(device.attributes.items(), key=lambda item: item[0])),
-        tuple(sorted((name, capacity.value) for name, capacity in device.capacity.items())),
+        tuple(sorted(attributes.items(), key=lambda item: item[0])),
+        tuple(sorted((name, each.value) for name, each in capacity.items())),
         bool(device.binding_conditions) and not features.binding_conditions,
         bool(device.consumes_counters) and not features.partitionable_devices,
         traits,
@@ -268,6 +331,7 @@ class DevicePools:
     of_row:  per row of the snapshot, the numbers of its pools, in allocation order
     rows_of: per pool, the rows that reach it
     kinds:   the kinds of devices, by the number that PoolDevice has
+    rules:   of the release
     error:   of an invalid node selector of a slice, which fails every node; or ""
     ambiguous_names: of pools of several drivers that have counters: upstream takes those of one
                      driver for the other's
@@ -283,13 +347,16 @@ class DevicePools:
         """rules: of the release; by default of the newest."""
         rules = rules or release_of().rules
         slices = list(slices)
-        self._features = features
-        self._rules = rules
+        self.features = features
+        self.rules = rules
         self.capacity_policy = CapacityPolicyRules(
-            rules.aborts_at_bad_capacity, features.fractional_range
+            rules.aborts_at_bad_capacity,
+            features.fractional_range,
+            rules.refuses_negative_capacity,
+            rules.qualifies_names,
         )
         self._generations = _count_generations(slices)
-        if rules.skips_compatibility_groups:
+        if rules.skips_compatibility_groups and not features.compatibility_groups:
             slices = [each for each in slices if not _names_groups(each.spec)]
         self._counted = _count_generations(slices)
         self._slices = sorted(filter(self._is_counted, slices), key=lambda item: item.name)
@@ -320,20 +387,20 @@ class DevicePools:
         """Without DRAPartitionableDevices, upstream ignores every slice with
         perDeviceNodeSelection, even if it is false."""
         spec = resource_slice.spec
-        return self._features.partitionable_devices or (
+        return self.features.partitionable_devices or (
             spec.per_device_node_selection is None
-            and not (self._rules.skips_unusable_pools and spec.shared_counters)
+            and not (self.rules.skips_unusable_pools and spec.shared_counters)
         )
 
     def _gather(self, snapshot: Snapshot, reach: SliceReach) -> list[tuple[int, ...]]:
         """Per row, the numbers of its pools."""
         slices_of_row: list[list[ReachedSlice]] = [[] for _ in snapshot.names]
         for number, resource_slice in enumerate(self._slices):
-            if self._rules.places_counters or not self._has_counters(number):
+            if self.rules.places_counters or not self._has_counters(number):
                 for row, reached in reach.reached_rows(resource_slice):
                     slices_of_row[row].append((number, reached))
         elsewhere: dict[PoolID, Pool] = {}
-        for pool_id in () if self._rules.places_counters else self._counter_slices:
+        for pool_id in () if self.rules.places_counters else self._counter_slices:
             pool = self._pool_on_node(pool_id, [])
             if pool is not None and not pool.is_usable:
                 elsewhere[pool_id] = pool
@@ -367,20 +434,20 @@ class DevicePools:
 
     def _comes_last(self, pool: Pool) -> bool:
         """With binding conditions. Since 1.35 upstream sees no devices of an unusable pool."""
-        is_seen = pool.is_usable or not self._rules.skips_unusable_pools
+        is_seen = pool.is_usable or not self.rules.skips_unusable_pools
         return pool.has_binding_conditions and is_seen
 
     def _pool_on_node(self, pool_id: PoolID, slices: Sequence[ReachedSlice]) -> Pool | None:
         """Return the pool on a node; None: slices that are out of reach are newer."""
         reach = dict(slices)
-        if not self._rules.places_counters:
+        if not self.rules.places_counters:
             reach |= dict.fromkeys(self._counter_slices.get(pool_id, ()), b"")
         newest = self._newest_generation(reach)
         spec = self._slices[newest[0]].spec
         generation, expected = spec.pool.generation, spec.pool.resource_slice_count
         is_complete = len(newest) == expected
         # Upstream looks for slices out of reach only where not all slices are within reach.
-        if self._rules.skips_unusable_pools and not is_complete:
+        if self.rules.skips_unusable_pools and not is_complete:
             if max(self._generations[pool_id]) > generation:
                 return None
             is_complete = self._counted[pool_id][generation] == expected
@@ -393,7 +460,7 @@ class DevicePools:
 
     def _newest_generation(self, numbers: Iterable[int]) -> tuple[int, ...]:
         ordered = sorted(numbers)
-        if not self._rules.skips_unusable_pools:
+        if not self.rules.skips_unusable_pools:
             ordered.sort(key=lambda number: _has_conditions(self._slices[number].spec))
         generation = max(self._slices[number].spec.pool.generation for number in ordered)
         return tuple(n for n in ordered if self._slices[n].spec.pool.generation == generation)
@@ -408,7 +475,7 @@ class DevicePools:
         if len(set(ids)) < len(ids):
             duplicate = next(device for i, device in enumerate(ids) if device in ids[:i])
             invalid = f"duplicate device name {duplicate[2]}"
-        if self._features.partitionable_devices and is_complete and not invalid:
+        if self.features.partitionable_devices and is_complete and not invalid:
             try:
                 counters = self._counters(numbers)
             except CounterError as error:
@@ -434,7 +501,7 @@ class DevicePools:
                 continue
             is_reached = reach or bytes([1]) * len(spec.devices)
             for device, is_reachable in zip(spec.devices, is_reached, strict=True):
-                kind = kind_of(spec.driver, device, self._features, bool(is_reachable))
+                kind = kind_of(spec, device, self.features, bool(is_reachable))
                 kind_number = interned(kind, self.kinds, self._kind_numbers)
                 device_id = (spec.driver, spec.pool.name, device.name)
                 yield PoolDevice(device_id, kind_number, device, resource_slice, kind.traits)
@@ -442,7 +509,7 @@ class DevicePools:
     def _has_counters(self, number: int) -> bool:
         """Whether a slice has counters, and so no devices."""
         spec = self._slices[number].spec
-        return self._features.partitionable_devices and bool(spec.shared_counters)
+        return self.features.partitionable_devices and bool(spec.shared_counters)
 
     def _counters(self, numbers: Sequence[int]) -> PoolCounters | None:
         """Raises CounterError. Upstream: getAndValidateCounterSets,
@@ -458,16 +525,20 @@ class DevicePools:
         sets = [each for slice_spec in specs for each in slice_spec.shared_counters]
         total = total_counters(sets)
         check_consumption((device for each in specs for device in each.devices), sets)
-        consumers = tuple(
-            ((each.driver, each.pool.name, device.name), consumption_of(device))
+        consuming = [
+            ((each.driver, each.pool.name, device.name), device)
             for each in specs
             if not each.shared_counters
             for device in each.devices
             if device.consumes_counters
-        )
+        ]
         if not sets:
             return None
-        counters = self._counters_cache[key] = PoolCounters(total, consumers)
+        consumers = tuple((device_id, consumption_of(device)) for device_id, device in consuming)
+        groups: tuple[Groups, ...] = ()
+        if self.features.compatibility_groups:
+            groups = tuple(groups_of(device) for _, device in consuming)
+        counters = self._counters_cache[key] = PoolCounters(total, consumers, groups)
         return counters
 
 

@@ -29,6 +29,7 @@ from ksched_cli.cluster.objects import (
     ResourceClaim,
 )
 from ksched_cli.cluster.tolerations import tolerated
+from ksched_cli.framework.resource_claims import qualified
 from ksched_cli.kube.formatting import quote
 from ksched_cli.kube.int64 import MAX_INT64
 from ksched_cli.kube.quantity import BINARY_SI, Quantity, milli_quantity
@@ -67,16 +68,26 @@ class CapacityPolicyRules(Struct, frozen=True):
 
     aborts:     requests that are negative or cannot be rounded are errors (Rules)
     fractional: ranges count in thousandths (DRAFractionalCapacityRange)
+    refuses_negative, qualifies_names: see Rules
     """
 
     aborts: bool = False
     fractional: bool = False
+    refuses_negative: bool = False
+    qualifies_names: bool = False
 
-    def error(self, capacities: Capacities, requests: CapacityRequests) -> str:
-        """Return why a request breaks the allocation, or ""."""
+    def requested(self, requests: CapacityRequests, driver: str) -> dict[str, Quantity]:
+        """The requests by the names of a driver's capacities."""
         requested = dict(requests or ())
+        return qualified(requested, driver) if self.qualifies_names else requested
+
+    def error(self, capacities: Capacities, requests: CapacityRequests, driver: str) -> str:
+        """Return why a request breaks the allocation, or ""."""
+        requested = self.requested(requests, driver)
         if not self.aborts or not requested.keys() <= {name for name, _ in capacities}:
             return ""
+        if len(requested) < len(requests or ()):
+            return _named_twice([name for name, _ in requests or ()], driver)
         for name, capacity in capacities:
             try:
                 amount = consumed_capacity(requested.get(name), capacity, self)
@@ -87,9 +98,19 @@ class CapacityPolicyRules(Struct, frozen=True):
         return ""
 
 
+def _named_twice(names: Sequence[str], driver: str) -> str:
+    """The error of a request that names a capacity with and without the driver's domain. Which of
+    the two comes first, upstream takes from a map. Upstream: resolveCapacityRequests."""
+    name = next(name for name in names if f"{driver}/{name}" in names)
+    return (
+        f"capacity {quote(name)} requested both as {quote(name)} and as {quote(f'{driver}/{name}')}"
+    )
+
+
 def fits(
     capacities: Capacities,
     requests: CapacityRequests,
+    driver: str,
     policy: CapacityPolicyRules,
     consumed: Consumed = NOTHING,
     allocating: Consumed = NOTHING,
@@ -98,7 +119,7 @@ def fits(
 
     consumed:   by claims that are allocated; allocating: by those that are being allocated
     """
-    requested = dict(requests or ())
+    requested = policy.requested(requests, driver)
     if not requested.keys() <= {name for name, _ in capacities}:
         return False
     for name, capacity in capacities:
@@ -115,10 +136,10 @@ def fits(
 
 
 def consumed_capacities(
-    capacities: Capacities, requests: CapacityRequests, policy: CapacityPolicyRules
+    capacities: Capacities, requests: CapacityRequests, driver: str, policy: CapacityPolicyRules
 ) -> tuple[tuple[str, Quantity], ...]:
     """Return what a share of a device consumes. Upstream: GetConsumedCapacityFromRequest."""
-    requested = dict(requests or ())
+    requested = policy.requested(requests, driver)
     return tuple(
         (name, consumed_capacity(requested.get(name), capacity, policy))
         for name, capacity in capacities
@@ -134,6 +155,8 @@ def consumed_capacity(
     policy = capacity.request_policy
     if requested is None:
         return capacity.value if policy is None or policy.default is None else policy.default
+    if rules.refuses_negative and requested.sign() < 0:
+        raise CapacityError(f"capacity value is negative: request {requested}")
     if policy is None:
         return requested
     if policy.valid_range is not None and policy.valid_range.min is not None:
@@ -250,6 +273,7 @@ class RequestAlternative(Struct, frozen=True):
     selectors: their CEL expressions; None for a selector without one
     mode:      EXACT_COUNT or ALL, or a mode that upstream does not support
     capacity:  what it asks for of each device, by name; None where it does not ask
+    derived:   the attributes that it computes: name and CEL expression
     """
 
     name: str
@@ -261,6 +285,7 @@ class RequestAlternative(Struct, frozen=True):
     admin_access: bool
     capacity: CapacityRequests = None
     tolerations: tuple[DeviceToleration, ...] = ()
+    derived: tuple[tuple[str, str], ...] = ()
 
     @property
     def result_name(self) -> str:
@@ -354,6 +379,7 @@ def _alternative(name: str, parent: str, subrequest: DeviceSubRequest) -> Reques
         isinstance(subrequest, ExactDeviceRequest) and subrequest.admin_access,
         None if capacity is None else tuple(sorted(capacity.requests.items())),
         subrequest.tolerations,
+        tuple((each.name, each.expression) for each in subrequest.derived_attributes),
     )
 
 

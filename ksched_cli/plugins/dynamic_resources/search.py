@@ -51,19 +51,27 @@ from ksched_cli.framework.resource_claims import (
 )
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,
     DeviceAllocator,
     DeviceResult,
     InvalidPoolsError,
     NodePools,
+    NodeRejectedError,
+    Share,
     TimedOutError,
     candidates_on,
 )
-from ksched_cli.plugins.dynamic_resources.features import allocator_rules, features_of
+from ksched_cli.plugins.dynamic_resources.features import (
+    allocator_rules,
+    features_of,
+    skipping_nodes,
+)
 from ksched_cli.plugins.dynamic_resources.pools import (
     Counters,
     DevicePools,
+    GroupsBySet,
     PoolCounters,
     PoolDevice,
 )
@@ -142,7 +150,13 @@ class DevicesInUse:
             )
         if left is None and not consumed:
             return self.masks[number]
-        return self.masks[number], consumed, left and tuple(sorted(left.items()))
+        groups = tuple(sorted(self.groups(number).items(), key=lambda item: item[0]))
+        return self.masks[number], consumed, left and tuple(sorted(left.items())), groups
+
+    def groups(self, number: int) -> GroupsBySet:
+        """Return the groups that a pool's allocated devices share."""
+        counters = self._pools.pools[number].counters
+        return {} if counters is None else counters.shared_groups(self._is_allocated)
 
     def counters(self, number: int) -> Counters | None:
         """Return what is left of a pool's counters; None where it has no counters."""
@@ -190,7 +204,16 @@ class Devices:
         if taint_rules and handle.release.enabled(GATE):
             slices = with_taint_rules(slices, taint_rules, self.rules)
         self.pools = DevicePools(handle.snapshot, slices, self.rules, self.features)
-        self.selectors = DeviceSelectors(self.pools.kinds, self.classes, self.rules.reads_lists)
+        self.selectors = DeviceSelectors(
+            self.pools.kinds,
+            self.classes,
+            self.rules.reads_lists,
+            self.rules.reads_attributes_lazily,
+        )
+        # Per row, whether devices may do without operations on the node.
+        self.may_skip = np.zeros(len(handle.snapshot), dtype=np.bool_)
+        if self.features.optional_operations:
+            self.may_skip = skipping_nodes(handle.snapshot)
         store = handle.service(ClaimStore)
         self.in_use = DevicesInUse(self.pools, store, self.rules.counts_shared_devices)
         self.view: Callable[[Demand], DemandView] = cache(
@@ -264,8 +287,10 @@ class DeviceSearch:
     def _node_kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Per row an id, equal for nodes whose pools have equal signatures and devices in use."""
         in_use = self._in_use[rows]
-        # Both are below the number of nodes times attempts: 32 bits each will do.
-        return np.asarray(self._view.node_signatures(rows) << np.int64(32) | in_use, dtype=np.int64)
+        # Both are below the number of nodes times attempts: 31 and 32 bits will do.
+        signatures = self._view.node_signatures(rows) << np.int64(32)
+        may_skip = self._devices.may_skip[rows].astype(np.int64) << np.int64(62)
+        return np.asarray(signatures | in_use | may_skip, dtype=np.int64)
 
     def _node_kind(self, row: int) -> int:
         return int(self._node_kinds(np.array([row], dtype=np.intp))[0])
@@ -286,6 +311,8 @@ class DeviceSearch:
             return Status.error(f"node {self._node_names[row]}: {TIMED_OUT.message}")
         except InvalidPoolsError:
             return INVALID_POOLS
+        except NodeRejectedError as rejection:
+            return Status.unresolvable(str(rejection))
         except AllocationError as error:
             return Status.error(str(error))
         self._results[node_kind] = results
@@ -300,6 +327,8 @@ class DeviceSearch:
             [self._devices.in_use.masks[number] for number in numbers],
             self._devices.in_use.shared,
             [self._devices.in_use.counters(number) for number in numbers],
+            [self._devices.in_use.groups(number) for number in numbers],
+            bool(self._devices.may_skip[row]),
         )
 
     def _allocation(
@@ -322,7 +351,10 @@ class DeviceSearch:
                 binding_conditions=device.device.binding_conditions,
                 binding_failure_conditions=device.device.binding_failure_conditions,
                 share_id=None if result.consumed is None else f"{claim_uid(claim)}-{index}",
-                consumed_capacity=dict(result.consumed or ()),
+                consumed_capacity=_as_published(result.consumed, device),
+                skip_node_operations=(
+                    device.slice.spec.skip_node_operations if pools.features.needs_latest else ()
+                ),
             )
             for index, (result, device) in enumerate(zip(device_results, devices, strict=True))
         )
@@ -333,6 +365,17 @@ class DeviceSearch:
         return AllocationResult(
             devices=DeviceAllocationResult(results=results), node_selector=selector
         )
+
+
+def _as_published(consumed: Share, device: PoolDevice) -> dict[str, Quantity]:
+    """What a share consumes, by the names that the device's slice uses. Upstream:
+    capacityNameForStatus."""
+    published = device.device.capacity
+    prefix = f"{device.id[0]}/"
+    return {
+        name if name in published else name.removeprefix(prefix): amount
+        for name, amount in consumed or ()
+    }
 
 
 def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector | None:
@@ -646,7 +689,10 @@ class AllocationExplanation(Struct, frozen=True):
             value = f"={taint.value}" if taint.value else ""
             return f"the taint {taint.key}{value}:{taint.effect}"
         policy, consumed = self.view.capacity_policy, shared.consumed(device.id)
-        if traits.has_capacity and not fits(traits.capacities, request.capacity, policy, consumed):
+        driver = device.id[0]
+        if traits.has_capacity and not fits(
+            traits.capacities, request.capacity, driver, policy, consumed
+        ):
             return "not enough capacity left"
         counters = self.node_pools.counters[pool] if self.node_pools.counters else None
         if counters is None or (traits.is_shared and shared.has_consumed(device.id)):

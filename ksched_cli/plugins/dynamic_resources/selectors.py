@@ -13,11 +13,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ksched_cli.cel.environment import CelCompileError, CelUnavailableError, check
-from ksched_cli.cel.interpreter import DeviceInput, Program, check_literals
-from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
+from ksched_cli.cel.interpreter import DeviceInput, Program, check_literals, check_problems
+from ksched_cli.cel.values import (
+    UNREADABLE,
+    AttributeMap,
+    CelAbortError,
+    CelError,
+    DomainMap,
+    Semver,
+)
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
     Device,
@@ -30,12 +38,14 @@ from ksched_cli.cluster.snapshot import Column, Mask
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.resource_claims import ClaimStore, DeviceID
+from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.dynamic_resources.features import features_of
 from ksched_cli.plugins.dynamic_resources.pools import (
     PLAIN,
     Consumption,
     DeviceKind,
     DevicePools,
+    Groups,
     interned,
     kind_of,
 )
@@ -99,12 +109,13 @@ class DeviceSelectors:
         kinds: Sequence[DeviceKind],
         classes: Mapping[str, DeviceClass],
         reads_lists: bool = True,
+        reads_lazily: bool = False,
     ) -> None:
-        """reads_lists: of attributes, see Rules"""
+        """reads_lists, reads_lazily: attributes, see Rules"""
         self._reads_lists = reads_lists
         self._classes = classes
         self._device_input: Callable[[int], DeviceInput | SelectorFailure] = cache(
-            lambda kind: _device_input(kinds[kind], reads_lists)
+            lambda kind: _device_input(kinds[kind], reads_lists, reads_lazily)
         )
         # Whether an expression matches a kind of device.
         self.matches: Callable[[str, int], MatchResult] = cache(self._evaluate)
@@ -127,6 +138,27 @@ class DeviceSelectors:
                 return SelectorRejection(from_class, index, expression or "", failure)
         return None
 
+    def derived(self, expression: str, kind: int, rules: Rules) -> AttributeValue | str:
+        """The value that an expression gives for a kind of device, or why it has none. Upstream:
+        EvaluateDerivedAttribute."""
+        program, device = compile_derived(expression), self._device_input(kind)
+        if isinstance(program, SelectorFailure):
+            return program.text
+        if isinstance(device, SelectorFailure):
+            return device.text
+        try:
+            value = program.value(device)
+        except (CelError, CelAbortError, CelUnavailableError) as error:
+            return str(error)
+        if isinstance(value, list):
+            return "", None
+        if not isinstance(value, bool | int | str | Semver):
+            return f"unsupported CEL return type: {type(value).__name__}"
+        if rules.qualifies_names:
+            return type(value).__name__, value
+        names = {bool: "bool", int: "int", str: "string"}
+        return names.get(type(value), "version"), value
+
     def _evaluate(self, expression: str, kind: int) -> MatchResult:
         program = compile_selector(expression, self._reads_lists)
         if isinstance(program, SelectorFailure):
@@ -140,6 +172,24 @@ class DeviceSelectors:
             return SelectorFailure("runtime", str(error))
 
 
+# What an expression of a derived attribute may give, alone or in a list.
+_DERIVED_TYPES = frozenset({"bool", "int", "string", "any", "dyn", "kubernetes.Semver"})
+
+
+@lru_cache(maxsize=4096)
+def compile_derived(expression: str) -> Program | SelectorFailure:
+    """Upstream: GetOrCompileDerivedAttribute, validateOutputType."""
+    try:
+        checked = check(expression, True)
+        check_problems(checked)
+        result = checked.result_type
+        if result.removeprefix("list(").removesuffix(")") not in _DERIVED_TYPES:
+            raise CelCompileError(f"must evaluate to a primitive scalar or a list, not {result}")
+        return Program(checked)
+    except (CelCompileError, CelUnavailableError) as error:
+        return SelectorFailure("compile", str(error))
+
+
 @lru_cache(maxsize=4096)
 def compile_selector(expression: str, reads_lists: bool = True) -> Program | SelectorFailure:
     try:
@@ -150,15 +200,20 @@ def compile_selector(expression: str, reads_lists: bool = True) -> Program | Sel
         return SelectorFailure("compile", str(error))
 
 
-def _device_input(kind: DeviceKind, reads_lists: bool) -> DeviceInput | SelectorFailure:
+def _device_input(
+    kind: DeviceKind, reads_lists: bool, reads_lazily: bool
+) -> DeviceInput | SelectorFailure:
     attributes, capacity = DomainMap(), DomainMap()
     for name, attribute in kind.attributes:
+        value: object
         try:
-            value = attribute_value(attribute, reads_lists)
+            value = attribute_value(attribute, reads_lists, singles_first=reads_lazily)
         except CelError as error:
-            return SelectorFailure("runtime", f"attribute {name}: {error}")
+            if not reads_lazily:
+                return SelectorFailure("runtime", f"attribute {name}: {error}")
+            value = UNREADABLE
         domain, identifier = _domain_and_identifier(name, kind.driver)
-        attributes.setdefault(domain, {})[identifier] = value
+        attributes.setdefault(domain, AttributeMap())[identifier] = value
     for name, amount in kind.capacity:
         domain, identifier = _domain_and_identifier(name, kind.driver)
         capacity.setdefault(domain, {})[identifier] = amount
@@ -172,9 +227,16 @@ def _domain_and_identifier(name: str, driver: str) -> tuple[str, str]:
 
 
 def attribute_value(
-    attribute: DeviceAttribute, reads_lists: bool = True
+    attribute: DeviceAttribute, reads_lists: bool = True, *, singles_first: bool = False
 ) -> bool | int | str | Semver | list[Any]:
-    """Raises CelError. Upstream: getAttributeValue."""
+    """Raises CelError. Upstream: getAttributeValue, attrValue.
+
+    singles_first: of an attribute with several values, a list counts last
+    """
+    if singles_first and _value(attribute)[0]:
+        attribute = replace(
+            attribute, int_values=(), bool_values=(), string_values=(), version_values=()
+        )
     if reads_lists:
         for values in (attribute.int_values, attribute.bool_values, attribute.string_values):
             if values:
@@ -221,6 +283,13 @@ AttributeValue: TypeAlias = tuple[str, object]
 """The type and the value; the type is "" where the attribute has none."""
 
 
+class DerivedAttributes(dict[str, AttributeValue | str]):
+    """By name, a value, or as a text why there is none."""
+
+    def __hash__(self) -> int:  # type: ignore[override]  # it does not change
+        return hash(tuple(self.items()))
+
+
 class DeviceSignature(Struct, frozen=True):
     """A device as a demand sees it.
 
@@ -231,6 +300,8 @@ class DeviceSignature(Struct, frozen=True):
                 nobody used any of it
     sharing:    the capacities of a device that claims may share
     capacity_errors: per request, why it cannot be said what the device would give it, or ""
+    groups, skips: see DeviceTraits
+    derived:    per request, the attributes that it computes, or why one cannot be
     """
 
     rejections: tuple[SelectorRejection | None, ...]
@@ -241,17 +312,21 @@ class DeviceSignature(Struct, frozen=True):
     consumption: Consumption = ()
     sharing: Capacities | None = None
     capacity_errors: tuple[str, ...] = ()
+    groups: Groups = ()
+    skips: bool = False
+    derived: tuple[DerivedAttributes, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Whether a claim has all of it or nothing, and takes nothing from others by it."""
-        return not self.consumption and self.sharing is None
+        return not self.consumption and not self.groups and self.sharing is None
 
 
 class PoolSignature(Struct, frozen=True):
     """A pool as a demand sees it.
 
     signatures:   per device, an index into DemandView.signatures
+    unusable_key: of a pool that is incomplete or invalid, where texts about nodes name it; else ""
     is_plain:     all of its devices are
     counter_name: the pool's, where its counters may be taken for another driver's; else ""
     """
@@ -261,6 +336,7 @@ class PoolSignature(Struct, frozen=True):
     invalid: bool
     counter_name: str = ""
     is_plain: bool = True
+    unusable_key: str = ""
 
 
 class DemandView:
@@ -277,6 +353,7 @@ class DemandView:
         self.demand = demand
         self.interchangeable = _interchangeable(demand)
         self.capacity_policy = pools.capacity_policy
+        self.features = pools.features
         self.signatures: list[DeviceSignature] = []
         self.pool_signatures: list[PoolSignature] = []
         self._pools = pools
@@ -311,6 +388,7 @@ class DemandView:
             bool(pool.invalid),
             pool.name if pool.name in self._pools.ambiguous_names else "",
             all(self.signatures[device_id].is_plain for device_id in device_ids),
+            pool.key if self._pools.rules.rejects_unusable_pools and not pool.is_usable else "",
         )
         return interned(signature, self.pool_signatures, self._pool_ids)
 
@@ -318,7 +396,10 @@ class DemandView:
         device_kind = self._pools.kinds[kind]
         requests, traits = self.demand.requests, device_kind.traits
         attributes = tuple(
-            tuple(lookup_attribute(device_kind, each.attribute) for each in claim.constraints)
+            tuple(
+                lookup_attribute(device_kind, each.attribute, self._pools.rules)
+                for each in claim.constraints
+            )
             for claim in self.demand.claims
         )
         if device_kind.has_binding_conditions:
@@ -330,16 +411,36 @@ class DemandView:
             return DeviceSignature(rejections, attributes, device_kind.consumes_counters)
         policy = self.capacity_policy
         capacities, has_capacity = traits.capacities, traits.has_capacity
-        errors = [policy.error(capacities, r.capacity) if has_capacity else "" for r in requests]
+        driver = device_kind.driver
+        errors = [
+            policy.error(capacities, r.capacity, driver) if has_capacity else "" for r in requests
+        ]
         return DeviceSignature(
             rejections,
             attributes,
             device_kind.consumes_counters,
             tuple(bool(untolerated_taint(traits.taints, r.tolerations)) for r in requests),
-            tuple(has_capacity and not fits(capacities, r.capacity, policy) for r in requests),
+            tuple(
+                has_capacity and not fits(capacities, r.capacity, driver, policy) for r in requests
+            ),
             traits.consumption,
             traits.capacities if traits.is_shared else None,
             tuple(errors) if any(errors) else (),
+            traits.groups,
+            traits.skips,
+            self._derived(kind),
+        )
+
+    def _derived(self, kind: int) -> tuple[DerivedAttributes, ...]:
+        requests = self.demand.requests
+        if not any(request.derived for request in requests):
+            return ()
+        return tuple(
+            DerivedAttributes(
+                (name, self._selectors.derived(expression, kind, self._pools.rules))
+                for name, expression in request.derived
+            )
+            for request in requests
         )
 
 
@@ -356,14 +457,25 @@ def _interchangeable(demand: Demand) -> bool:
     )
 
 
-def lookup_attribute(kind: DeviceKind, name: str) -> AttributeValue | None:
-    """Upstream: lookupAttribute."""
+def lookup_attribute(kind: DeviceKind, name: str, rules: Rules) -> AttributeValue | None:
+    """Upstream: lookupAttribute; DeviceAttributes.Lookup."""
     attributes = dict(kind.attributes)
+    if rules.qualifies_names:
+        return _compared(attributes[name]) if name in attributes else None
     attribute = attributes.get(name)
     if attribute is None:
         domain, slash, identifier = name.partition("/")
         attribute = attributes.get(identifier) if slash and domain == kind.driver else None
     return None if attribute is None else _value(attribute)
+
+
+def _compared(attribute: DeviceAttribute) -> AttributeValue:
+    """The value, with a version as such. Upstream: attrValue."""
+    try:
+        value = attribute_value(attribute, reads_lists=False)
+    except CelError:
+        return "", None
+    return type(value).__name__, value
 
 
 def _value(attribute: DeviceAttribute) -> AttributeValue:
@@ -404,6 +516,7 @@ class DeviceCounts:
         self._slices = list(handle.cluster.resource_slices.values())
         self._classes = handle.cluster.device_classes
         self._features = features_of(handle.release)
+        self._rules = handle.release.rules
         self._store = handle.service(ClaimStore)
         self._kinds: list[DeviceKind] = []
         self._cache: dict[str, tuple[int, Column, Column]] = {}
@@ -414,7 +527,7 @@ class DeviceCounts:
 
     def _reach(self, device: Device, resource_slice: ResourceSlice) -> _Reach:
         spec = resource_slice.spec
-        kind = kind_of(spec.driver, device, self._features, True)
+        kind = kind_of(spec, device, self._features, True)
         # The selectors of classes do not see here whether a device may be shared.
         self._kinds.append(DeviceKind(kind.driver, kind.attributes, kind.capacity))
         place = device if spec.per_device_node_selection else spec
@@ -461,7 +574,10 @@ class DeviceCounts:
 
     @cached_property
     def _selectors(self) -> DeviceSelectors:
-        return DeviceSelectors(self._kinds, self._classes)
+        rules = self._rules
+        return DeviceSelectors(
+            self._kinds, self._classes, reads_lazily=rules.reads_attributes_lazily
+        )
 
     def _matches(self, class_name: str, kind: int) -> bool | SelectorFailure:
         for selector in self._classes[class_name].spec.selectors:

@@ -121,10 +121,15 @@ class NodeResourcesFit(
         self._resources = strategy.resources or ()
         self._weights = [spec.weight for spec in self._resources]
         self._strategy = LEAST if strategy.type == LEAST_ALLOCATED else MOST
+        rules = handle.release.rules
+        self._scores_pod_requests = rules.scores_pod_requests
+        self._score = self._strategy.exact if rules.saturates_sums else self._strategy.columns
         self._shape_score = None
         ratio = strategy.requested_to_capacity_ratio
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO and ratio is not None:
-            self._shape_score = requested_to_capacity_ratio(ratio.shape or ())
+            self._shape_score = requested_to_capacity_ratio(
+                ratio.shape or (), exact=rules.saturates_sums
+            )
 
     def events_to_register(self) -> Iterable[Registration]:
         pod_actions = Action.DELETE | Action.UPDATE_POD_SCALE_DOWN
@@ -210,8 +215,12 @@ class NodeResourcesFit(
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        state.write(self.state_key, calculate_pod_requests(self._resources, pod, nonzero=True))
+        state.write(self.state_key, calculate_pod_requests(self._resources, self._scored(pod)))
         return SUCCESS
+
+    def _scored(self, pod: PodInfo) -> Mapping[str, int]:
+        resources = pod.resources
+        return resources.whole_scoring if self._scores_pod_requests else resources.scoring
 
     def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
         pod_requests: ScoredRequests | None = state.data.get(self.state_key)
@@ -229,7 +238,7 @@ class NodeResourcesFit(
         if column is not None and self._shape_score is None:
             return self._plain_scores(column, nodes)
         usages = self._usages(pod_requests.by_resource, nodes)
-        score = self._shape_score or self._strategy.columns
+        score = self._shape_score or self._score
         return weighted_mean(usages, self._weights, score, skip_zero=self._shape_score is not None)
 
     def _plain_scores(self, column: Floats, nodes: Nodes) -> Scores:
@@ -251,7 +260,8 @@ class NodeResourcesFit(
         return cpu.astype(np.int64)
 
     def score_placement(self, key: GroupKey, placement: Placement, pods: Sequence[PodInfo]) -> int:
-        return placement_score(self._resources, self._snapshot, placement.rows, pods)
+        amounts = [self._scored(pod) for pod in pods]
+        return placement_score(self._resources, self._snapshot, placement.rows, amounts)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = []
@@ -311,10 +321,14 @@ def _verdicts(insufficient: list[InsufficientResource], count: int) -> Verdicts:
 
 
 def placement_score(
-    resources: Sequence[ResourceSpec], snapshot: Snapshot, rows: Rows, pods: Sequence[PodInfo]
+    resources: Sequence[ResourceSpec],
+    snapshot: Snapshot,
+    rows: Rows,
+    pods: Sequence[Mapping[str, int]],
 ) -> int:
-    """pods: of the group, that have a node among the rows, besides the existing pods."""
-    by_pod = [calculate_pod_requests(resources, pod, nonzero=True).by_resource for pod in pods]
+    """pods: the amounts of those of the group that have a node among the rows, besides the existing
+    pods."""
+    by_pod = [calculate_pod_requests(resources, amounts).by_resource for amounts in pods]
     points = weights = 0
     for index, spec in enumerate(resources):
         requested = sum(requests[index] for requests in by_pod)

@@ -7,7 +7,7 @@ requested_to_capacity_ratio.go, plugins/helper/shape_score.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,7 +31,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.kube.int64 import divide
+from ksched_cli.kube.int64 import MAX_INT64, divide
 from ksched_cli.plugins.args import (
     NodeResourcesBalancedAllocationArgs,
     ResourceSpec,
@@ -76,7 +76,10 @@ def resource_usages(
         # Allocatable 0: no node counts the resource, as where a node does not have it.
         if not is_counted(resource, pod_request):
             allocatable = np.zeros(len(nodes), dtype=np.int64)
-        usages.append(ResourceUsage(nodes.gather(used) + pod_request, allocatable))
+        requested = nodes.gather(used) + pod_request
+        if snapshot.saturates and pod_request > 0:
+            requested[(requested < 0) & (nodes.gather(used) > 0)] = MAX_INT64
+        usages.append(ResourceUsage(requested, allocatable))
     return usages
 
 
@@ -108,12 +111,12 @@ class ScoredRequests(Struct, frozen=True):
 
 
 def calculate_pod_requests(
-    resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool
+    resources: Sequence[ResourceSpec], amounts: Mapping[str, int]
 ) -> ScoredRequests:
-    """Upstream: calculatePodResourceRequestList."""
-    amounts = pod.resources.scoring if nonzero else pod.resources.requests
+    """amounts: those of the pod that count. Upstream: calculatePodResourceRequestList."""
     by_resource = [amounts.get(spec.name, 0) for spec in resources]
-    if [spec.name for spec in resources] != [*PRINCIPAL] or max(by_resource) >= HUGE:
+    names = [spec.name for spec in resources]
+    if names != [*PRINCIPAL] or max(by_resource) >= HUGE or min(by_resource) < 0:
         return ScoredRequests(by_resource, None)
     return ScoredRequests(by_resource, np.array(by_resource, dtype=np.float64)[:, None])
 
@@ -165,7 +168,7 @@ def principal_amounts(column: Floats, nodes: Nodes, nonzero: bool) -> tuple[Floa
 class Strategy(NamedTuple):
     """LeastAllocated or MostAllocated, in three forms. capacity is above 0 in all of them.
 
-    columns: amounts of any size, which overflow as in Go
+    columns: amounts of any size, which overflow as in Go; exact: not these (Rules.saturates_sums)
     floats:  amounts that cannot overflow, before the score is rounded down; writes to `requested`.
              Without it, and that of BalancedAllocation, `unique`, 5,000 nodes, adaptive, takes
              1.45 times the instructions
@@ -175,6 +178,25 @@ class Strategy(NamedTuple):
     columns: Callable[[Scores, Scores], Scores]
     floats: Callable[[Floats, Floats], Floats]
     number: Callable[[int, int], int]
+    exact: Callable[[Scores, Scores], Scores]
+
+
+def scaled_fraction(part: Scores, whole: Scores, most: int = MAX_NODE_SCORE) -> Scores:
+    """part · most / whole, 0 to `most`, whatever the amounts. Upstream: scaledFraction."""
+    part = np.clip(part, 0, whole)
+    if part.size and int(part.max()) > MAX_INT64 // most:
+        exact = part.astype(object) * most // whole.astype(object)
+        return exact.astype(np.int64)
+    return part * most // whole
+
+
+def least_allocated_exactly(requested: Scores, capacity: Scores) -> Scores:
+    fits = requested <= capacity
+    return scaled_fraction(capacity - np.clip(requested, 0, capacity), capacity) * fits
+
+
+def most_allocated_exactly(requested: Scores, capacity: Scores) -> Scores:
+    return scaled_fraction(requested, capacity)
 
 
 def least_allocated(requested: Scores, capacity: Scores) -> Scores:
@@ -211,8 +233,12 @@ def _percentage(amounts: Floats, capacity: Floats) -> Floats:
     return amounts
 
 
-LEAST = Strategy(least_allocated, least_allocated_floats, least_allocated_number)
-MOST = Strategy(most_allocated, most_allocated_floats, most_allocated_number)
+LEAST = Strategy(
+    least_allocated, least_allocated_floats, least_allocated_number, least_allocated_exactly
+)
+MOST = Strategy(
+    most_allocated, most_allocated_floats, most_allocated_number, most_allocated_exactly
+)
 
 
 def mean_by_row(strategy: Strategy, requested: Sequence[int], weights: Sequence[int]) -> RowScorer:
@@ -232,8 +258,12 @@ def mean_by_row(strategy: Strategy, requested: Sequence[int], weights: Sequence[
     return score
 
 
-def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
+def requested_to_capacity_ratio(
+    shape: Sequence[UtilizationShapePoint], *, exact: bool
+) -> ResourceScore:
     """The score at a utilization in percent, interpolated linearly between the shape's points.
+
+    exact: the utilization does not overflow (Rules.saturates_sums)
 
     Upstream: buildRequestedToCapacityRatioScorerFunction, helper.BuildBrokenLinearFunction.
     """
@@ -244,6 +274,8 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Resou
     )
 
     def score(requested: Scores, capacity: Scores) -> Scores:
+        if exact:
+            return table[scaled_fraction(requested, capacity, MAX_UTILIZATION)]
         percent = np.where(
             requested > capacity, MAX_UTILIZATION, divide(requested * MAX_UTILIZATION, capacity)
         )
@@ -311,13 +343,16 @@ class ScoresResources(PreScorePlugin, ScoresRows, SignPlugin, Explains):
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         """All that the two plugins read of a pod."""
-        resources = pod.resources
-        return tuple(resources.requests.items()), tuple(resources.scoring.items())
+        return tuple(pod.resources.requests.items()), tuple(self._scored(pod).items())
+
+    def _scored(self, pod: PodInfo) -> Mapping[str, int]:
+        """The amounts of the pod that count."""
+        return pod.resources.requests
 
     def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests:
         """The requests of PreScore, or computed where it did not run."""
         requests: ScoredRequests | None = state.data.get(self.state_key)
-        return requests or calculate_pod_requests(self._resources, pod, self.nonzero)
+        return requests or calculate_pod_requests(self._resources, self._scored(pod))
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
         return resource_usages(self._resources, pod_requests, nodes, self.nonzero)
@@ -353,7 +388,7 @@ class NodeResourcesBalancedAllocation(ScoresResources):
         self._resources = args.resources or ()
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
+        pod_requests = calculate_pod_requests(self._resources, self._scored(pod))
         if not any(pod_requests.by_resource):
             return SKIP
         state.write(self.state_key, pod_requests)

@@ -5,6 +5,7 @@ Upstream: plugins/volumebinding/binder.go (GetPodVolumeClaims, FindPodVolumes, A
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
@@ -81,30 +82,53 @@ class StorageCapacity:
     def __init__(self, handle: Handle) -> None:
         self._snapshot = handle.snapshot
         self._drivers = handle.cluster.csi_drivers
-        # By storage class; each with the bytes of the largest volume.
-        self._capacities: dict[str, list[tuple[CSIStorageCapacity, int]]] = {}
+        # Sizes are compared in whole bytes, rounded up, up to 1.37.
+        self._is_exact = handle.release.rules.compares_exact_capacity
+        # By storage class; each with the largest volume.
+        self._capacities: dict[str, list[tuple[CSIStorageCapacity, Quantity | int]]] = {}
         capacities = handle.cluster.csi_storage_capacities.values()
         for capacity in sorted(capacities, key=lambda capacity: capacity.key):
             limit = volume_limit(capacity)
             if limit is not None:
                 of_class = self._capacities.setdefault(capacity.storage_class_name, [])
-                of_class.append((capacity, limit.value()))
-        self._largest_of: Callable[[str], Column] = cache(self._largest)
+                of_class.append((capacity, self._size(limit)))
+        self._largest_of: Callable[[str], tuple[list[Quantity | int], Column]] = cache(
+            self._largest
+        )
         self._reachable: dict[str, Mask] = {}  # by key
 
-    def largest(self, storage_class: StorageClass) -> Column | None:
-        """Per node the bytes of the largest volume, or NO_CAPACITY; None if none are published."""
-        published = self._published(storage_class)
-        return None if published is None else self._largest_of(storage_class.name)
+    def _size(self, amount: Quantity) -> Quantity | int:
+        return amount if self._is_exact else amount.value()
 
-    def _largest(self, class_name: str) -> Column:
+    def suffices(self, storage_class: StorageClass, size: Quantity) -> Mask | None:
+        """Per node, whether a volume of the size may be there; None if no capacity is published."""
+        if self._published(storage_class) is None:
+            return None
+        limits, ranks = self._largest_of(storage_class.name)
+        return np.asarray((ranks != NO_CAPACITY) & (ranks >= bisect_left(limits, self._size(size))))
+
+    def largest(self, storage_class: StorageClass, row: int) -> Quantity | int | None:
+        """The size of the largest volume of a node; None if no capacity is published there."""
+        if self._published(storage_class) is None:
+            return None
+        limits, ranks = self._largest_of(storage_class.name)
+        rank = ranks.item(row)
+        return None if rank == NO_CAPACITY else limits[rank]
+
+    def _largest(self, class_name: str) -> tuple[list[Quantity | int], Column]:
+        """The distinct sizes of the largest volumes in order, and per node an index into them, or
+        NO_CAPACITY."""
+        capacities = self._capacities.get(class_name, ())
+        limits = sorted({limit for _, limit in capacities})
         column = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.int64)
-        for capacity, limit in self._capacities.get(class_name, ()):
+        for capacity, limit in capacities:
             rows = self._reach(capacity)
-            column[rows] = np.maximum(column[rows], limit)
-        return column
+            column[rows] = np.maximum(column[rows], bisect_left(limits, limit))
+        return limits, column
 
-    def first_fitting(self, storage_class: StorageClass, size: int) -> FittingCapacities | None:
+    def first_fitting(
+        self, storage_class: StorageClass, size: Quantity
+    ) -> FittingCapacities | None:
         """Per node the object that upstream may take, which is any: the first by name. None if none
         are published."""
         published = self._published(storage_class)
@@ -112,7 +136,7 @@ class StorageCapacity:
             return None
         index = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.intp)
         for number, (capacity, limit) in enumerate(published):
-            if limit >= size:
+            if bisect_left([limit], self._size(size)) == 0:
                 index[self._reach(capacity) & (index == NO_CAPACITY)] = number
         capacities = [capacity for capacity, _ in published]
         amounts = [0 if c.capacity is None else c.capacity.value() for c in capacities]
@@ -120,7 +144,7 @@ class StorageCapacity:
 
     def _published(
         self, storage_class: StorageClass
-    ) -> list[tuple[CSIStorageCapacity, int]] | None:
+    ) -> list[tuple[CSIStorageCapacity, Quantity | int]] | None:
         driver = self._drivers.get(storage_class.provisioner)
         if driver is None or not driver.spec.storage_capacity:
             return None
@@ -154,13 +178,6 @@ def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
 # Every profile has its own and does not see what another has assumed.
 #
 # Upstream: pkg/scheduler/util/assumecache and plugins/volumebinding/assume_cache.go.
-
-
-class VolumeMemory(Struct, frozen=True):
-    """The assumed data, see AssumedVolumes."""
-
-    claim_refs: dict[str, ObjectReference]
-    selected_nodes: dict[Key, str]
 
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -271,17 +288,6 @@ class AssumedVolumes:
             claim = after.persistent_volume_claims.get(key)
             if claim is not None and claim is before.persistent_volume_claims.get(key):
                 self.selected_nodes[key] = node
-
-    def assumed(self) -> VolumeMemory:
-        """All of it; see Checkpointed."""
-        return VolumeMemory(self.claim_refs, self.selected_nodes)
-
-    def assume(self, assumed: VolumeMemory, cluster: ClusterState) -> None:
-        """Takes it up, over the same objects. cluster: that has them"""
-        for name, ref in assumed.claim_refs.items():
-            claim = cluster.persistent_volume_claims[ref.namespace, ref.name]
-            self.assume_bound(cluster.persistent_volumes[name], claim)
-        self.selected_nodes.update(assumed.selected_nodes)
 
 
 def _key(claim: PersistentVolumeClaim) -> Key:
@@ -583,10 +589,10 @@ class VolumeBinder:
         """Whether capacity suffices, as far as the driver publishes it. Upstream:
         hasEnoughCapacity."""
         size = claim.spec.resources.requests.get(STORAGE)
-        largest = None if size is None else self.capacity.largest(storage_class)
-        if size is None or largest is None:
+        suffices = None if size is None else self.capacity.suffices(storage_class, size)
+        if suffices is None:
             return np.ones(len(self._snapshot), dtype=np.bool_)
-        return largest >= size.value()
+        return suffices
 
     def first_fitting_capacity(self, claim: PersistentVolumeClaim) -> FittingCapacities | None:
         """The capacity that lets a claim be provisioned, per node; None where none is looked at."""
@@ -594,7 +600,7 @@ class VolumeBinder:
         if size is None:
             return None
         storage_class = self._cluster.storage_classes[claim_class(claim)]
-        return self.capacity.first_fitting(storage_class, size.value())
+        return self.capacity.first_fitting(storage_class, size)
 
     # -- assuming ---------------------------------------------------------------------------------
 

@@ -64,7 +64,6 @@ from ksched_cli.plugins.volume_binding.binder import (
     PodClaims,
     PodVolumes,
     VolumeBinder,
-    VolumeMemory,
     claim_selector,
     provisions,
     volume_limit,
@@ -112,7 +111,6 @@ class VolumeBinding(
 ):
     name = "VolumeBinding"
     idle_after_skip = True
-    assumed_type = VolumeMemory
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         self.binder = VolumeBinder(handle)
@@ -122,13 +120,6 @@ class VolumeBinding(
         """See CarriesOver."""
         before, after = previous.binder.assumed, self.binder.assumed
         after.carry_over(before, previous._cluster, self._cluster)
-
-    def assumed(self) -> VolumeMemory:
-        """See Checkpointed."""
-        return self.binder.assumed.assumed()
-
-    def assume(self, assumed: VolumeMemory) -> None:
-        self.binder.assumed.assume(assumed, self._cluster)
 
     def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
@@ -308,7 +299,7 @@ class ScoringVolumeBinding(VolumeBinding):
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._version = handle.release.version
-        self._class_score = requested_to_capacity_ratio(args.shape or DEFAULT_SHAPE)
+        self._class_score = requested_to_capacity_ratio(args.shape or DEFAULT_SHAPE, exact=False)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         read_state(state)
@@ -536,10 +527,11 @@ class BindingExplanation:
             return f"the class provisions volumes only where {_topologies_text(terms, node)}"
         if self._binder.has_enough_capacity(claim, storage_class)[node.row]:
             return ""
-        largest = self._binder.capacity.largest(storage_class)
-        if largest is None or largest[node.row] == NO_CAPACITY:
+        largest = self._binder.capacity.largest(storage_class, node.row)
+        if largest is None:
             return "no CSIStorageCapacity covers the node"
-        return f"the node can get at most {amount_text('memory', int(largest[node.row]))}"
+        amount = largest if isinstance(largest, int) else largest.value()
+        return f"the node can get at most {amount_text('memory', amount)}"
 
     def _no_match_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
         """Return why the volumes of the class do not match, and how many of them."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ksched_cli.report import view as views
-from ksched_cli.report.cells import column_texts, folded
+from ksched_cli.report.cells import column_texts, excerpt_lines, folded
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, column, filled
 from ksched_cli.report.html.sections import (
@@ -47,6 +47,8 @@ def _section(section: views.Section) -> Section:
             return section
         case views.Text(lines=lines):
             return Prose(heading, views.shown_lines([*lines, note]))
+        case views.Excerpt():
+            return Prose(heading, ["\n".join(excerpt_lines(section))], "code")
         case views.Commands(commands=commands):
             return CommandList(heading, commands, note=note)
         case views.Table() if section.grid:

@@ -13,6 +13,8 @@ from heapq import merge
 from itertools import accumulate
 from math import ceil
 
+import msgspec
+
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, ignore
@@ -23,7 +25,7 @@ from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.stored_bytes import unpacked
 from ksched_cli.kube.time import SECOND, unix_seconds
 from ksched_cli.scenario.objects import load_objects
-from ksched_cli.scenario.timeline import Arrival, Timeline, read_timeline
+from ksched_cli.scenario.timeline import Arrival, Timeline, TimelineDocument, read_timeline
 from ksched_cli.scenario.timelines.dump import LINE_SUFFIXES, history_owner, timeline_of_dump
 from ksched_cli.scenario.timelines.event_lines import LONGEST, Plain, header, number
 
@@ -414,7 +416,8 @@ def read_week(path: str, warn: Callable[[str], None] = ignore) -> WeekLike:
     if isinstance(first, dict) and first.get("kind") == "Timeline":
         return WeekLike(read_timeline(path, ClusterState()))
     head, events = timeline_of_dump([path])
-    return WeekLike(Timeline(name, {**head, "events": events}, ClusterState(), _text=" "))
+    document = msgspec.convert({**head, "events": events}, TimelineDocument)
+    return WeekLike(Timeline(name, document, ClusterState(), _text=" "))
 
 
 def read_day(text: str) -> date:

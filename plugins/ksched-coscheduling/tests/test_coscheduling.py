@@ -9,8 +9,7 @@ from ksched_cli.analysis.replay_result import PodResult, ReplayResult
 from ksched_cli.api import Run, Status
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.framework.carry_over import packed_memory, restore_memory
-from ksched_cli.testing import Manifest, cluster, node, pod, simulate, simulation
+from ksched_cli.testing import Manifest, cluster, node, pod, simulate
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 
@@ -203,23 +202,6 @@ def test_a_group_that_cannot_be_read_is_named() -> None:
 
 def test_the_distribution_brings_it() -> None:
     assert ksched_plugins() == {"Coscheduling": Coscheduling}
-
-
-def test_a_pause_is_part_of_a_checkpoint() -> None:
-    objects = [node("n", cpu="2"), group("g", 3), *gang("g", 3)]
-    config = configured(podGroupBackoffSeconds=15)
-    first, again = (simulation(cluster(*objects), config, [Coscheduling]) for _ in "ab")
-    first.run()
-    before, after = (
-        each.frameworks["default-scheduler"].plugin("Coscheduling") for each in (first, again)
-    )
-    assert isinstance(before, Coscheduling)
-    assert isinstance(after, Coscheduling)
-    restore_memory(after, packed_memory(before, "Coscheduling"))
-    attempts = again.run(only=again.pending()[0]).attempts
-    assert [attempt.pre_filter.reasons for attempt in attempts if attempt.pre_filter] == [
-        ("podGroup default/g failed recently",)
-    ]
 
 
 # -- over time -------------------------------------------------------------------------------------

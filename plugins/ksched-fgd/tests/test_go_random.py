@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
-from ksched_fgd.go_random import GoRandom, GoState
+from ksched_fgd.go_random import GoRandom
 
 WORD = (1 << 64) - 1
 
@@ -74,15 +73,3 @@ def test_the_whole_register_is_gos() -> None:
     for _ in range(5000):
         total = (total * 31 + go.uint64()) & WORD
     assert total == 16675364600537305116
-
-
-def test_the_same_numbers_follow_from_a_state() -> None:
-    go, other = GoRandom(1), GoRandom(2)
-    go.intn(1000)
-    other.state = msgspec.msgpack.decode(msgspec.msgpack.encode(go.state), type=GoState)
-    assert [other.uint64() for _ in range(700)] == [go.uint64() for _ in range(700)]
-
-
-def test_what_is_no_state_is_refused() -> None:
-    with pytest.raises(ValueError, match="no state of Go's generator"):
-        GoState([1], 0, 334)

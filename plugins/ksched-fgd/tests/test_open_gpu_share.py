@@ -9,15 +9,12 @@ from gpu_objects import gpu_node, gpu_pod
 from ksched_fgd.gpu_choice import best, choose, worst
 from ksched_fgd.gpu_requests import GpuRequest
 from ksched_fgd.open_gpu_share import OpenGpuShare
-from msgspec import structs
 
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.framework.carry_over import packed_memory, restore_memory
 from ksched_cli.testing import (
     Manifest,
     cluster,
     explanation,
-    find,
     node,
     pod,
     run_cycle,
@@ -185,31 +182,3 @@ def test_explain_tells_what_is_left_of_each_gpu() -> None:
 def test_an_unknown_way_to_choose_is_refused() -> None:
     with pytest.raises(InputError, match="gpuSelMethod"):
         share(gpu_node("n"), gpuSelMethod="middle")
-
-
-@pytest.mark.parametrize("method", ["best", "random"])
-def test_which_gpus_pods_have_is_part_of_a_checkpoint(method: str) -> None:
-    objects = [gpu_node("n", 3), *(gpu_pod(name, 400) for name in "pqr")]
-    args = {"gpuSelMethod": method}
-    profile: Any = {"plugins": {"multiPoint": {"enabled": [{"name": "Open-Gpu-Share"}]}}}
-    profile["pluginConfig"] = [{"name": "Open-Gpu-Share", "args": args}]
-    runs = [
-        simulation(cluster(*objects), {"profiles": [profile]}, [OpenGpuShare]) for _ in range(3)
-    ]
-    first, again, fresh = runs
-    for name in "pq":
-        first.run(only=find(first, name))
-        for other in (again, fresh):
-            placed = find(other, name)
-            placed.pod = structs.replace(placed.pod, node_name="n")
-            other.snapshot.add(placed, 0)
-    before, after, _ = (
-        each.frameworks["default-scheduler"].plugin("Open-Gpu-Share") for each in runs
-    )
-    assert isinstance(before, OpenGpuShare)
-    assert isinstance(after, OpenGpuShare)
-    memory = packed_memory(before, "Open-Gpu-Share")
-    restore_memory(after, memory)
-    assert packed_memory(after, "Open-Gpu-Share") == memory
-    gpus = [gpus_of(each.run(only=find(each, "r")))["r"] for each in runs]
-    assert gpus[0] == gpus[1] != gpus[2]

@@ -14,7 +14,6 @@ from ksched_cli.testing import (
     pod,
     scores,
     simulate,
-    simulation,
 )
 
 
@@ -109,18 +108,3 @@ def test_a_real_configuration_runs_as_it_stands() -> None:
 
 def test_the_distribution_brings_it() -> None:
     assert ksched_plugins() == {"TargetLoadPacking": TargetLoadPacking}
-
-
-def test_what_was_placed_since_the_measurement_is_part_of_a_checkpoint() -> None:
-    state = cluster(node("n", cpu="10"), busy("n", "1"), limited("2"))
-    first, again = (simulation(state, plugins=[TargetLoadPacking]) for _ in "ab")
-    first.run()
-    before, after = (
-        each.frameworks["default-scheduler"].plugin(TargetLoadPacking.name)
-        for each in (first, again)
-    )
-    assert isinstance(before, TargetLoadPacking)
-    assert isinstance(after, TargetLoadPacking)
-    assert before.assumed() == [2000.0]
-    after.assume(before.assumed())
-    assert after.assumed() == [2000.0]

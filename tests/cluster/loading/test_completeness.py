@@ -92,7 +92,10 @@ def test_nodes_alone_are_part_of_a_cluster() -> None:
 def test_a_snapshot_is_whole(tmp_path: Path) -> None:
     """It tells which kinds were listed; one of a namespace has a warning of its own."""
     objects = messy.in_namespaces("shop")
-    lists = [{"kind": "Node", "namespace": ""}, {"kind": "PodDisruptionBudget", "namespace": ""}]
+    lists = [
+        {"kind": kind, "namespace": "", "resourceVersion": "7"}
+        for kind in ("Node", "PodDisruptionBudget")
+    ]
     path = messy.write(tmp_path / "snapshot.json", objects)
     written = json.loads(path.read_text()) | {"snapshot": {"lists": lists}}
     path.write_text(json.dumps(written))

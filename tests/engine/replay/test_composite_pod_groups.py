@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksched_cli.engine.replay.replay import Replay
-from tests.engine.replay.interruptions import Bench, interrupted_anywhere
 from tests.engine.replay.test_pod_groups import entity, member
-from tests.replays import Plain, node, pod, replay, tries
+from tests.replays import Plain, node, replay, tries
 
 GATES = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true"
 
@@ -68,20 +67,3 @@ def test_a_part_that_goes_leaves_the_others_to_the_tree(tmp_path: Path) -> None:
     run = replayed(tmp_path, objects, events)
     assert {at for at, _, _ in tries(run)} == {0}
     assert run.places()["gated"] == ["default/p", "default/q"]
-
-
-def test_trees_are_interrupted_anywhere_and_go_on(tmp_path: Path) -> None:
-    objects = [
-        node("a", "2"), node("b", "1"), composite(2, priority=3), composite(1, "wing"),
-        part(2), part(1, "blue"), part(1, "green", "wing"), pod("old", nodeName="a", priority=-1),
-    ]  # fmt: skip
-    events: list[Plain] = [
-        *[{"at": at, "pod": member(f"r{at}", priority=3), "runsFor": 40} for at in range(2)],
-        {"at": 2.5, "pod": member("b", group="blue", priority=3)},
-        {"at": 4, "pod": member("g", group="green")},
-        {"at": 6, "delete": deleted("CompositePodGroup", "wing")},
-        {"at": 8, "put": composite(1, "wing")},
-        {"at": 20, "put": node("c", "1")},
-    ]
-    result = interrupted_anywhere(Bench(tmp_path, objects, events, gates=GATES, minor="1.37"))
-    assert {each["pod"] for each in result["pods"] if each["node"]} > {"default/r0", "default/b"}

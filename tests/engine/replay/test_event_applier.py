@@ -9,7 +9,16 @@ import pytest
 
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.errors import UsageError
-from tests.engine.replay.claims import DEVICE_CLASS, claiming, device_claim, devices
+from tests.engine.replay.claims import (
+    DEVICE_CLASS,
+    STORAGE_CLASS,
+    claiming,
+    device_claim,
+    devices,
+    mounting,
+    volume,
+    volume_claim,
+)
 from tests.replays import Plain, node, pod, replay, tries
 
 
@@ -250,3 +259,29 @@ def test_a_pod_that_comes_nominated_wakes_those_that_follow_it_up_to_1_36(
     gates = "GenericWorkload=true" + (",GangScheduling=true" if minor == "1.36" else "")
     run = replay(tmp_path, [node("a")], events, gates=gates, minor=minor, until=20)
     assert {at for at, name, _ in tries(run) if name == "small"} == times
+
+
+def test_volumes_and_devices_stay_taken_when_nodes_change(tmp_path: Path) -> None:
+    """The third pod of each kind fits nowhere, whatever changes, until there is another volume."""
+    hosts = [node(name, "4", labels={"kubernetes.io/hostname": name}) for name in "ab"]
+    objects = [
+        *hosts, STORAGE_CLASS, volume("pv-a", "a"), volume("pv-b", "b"),
+        *map(volume_claim, ("c1", "c2", "c3")),
+        DEVICE_CLASS, devices("a"), devices("b"), *map(device_claim, ("d1", "d2", "d3")),
+    ]  # fmt: skip
+    events: list[Plain] = [
+        *({"at": i, "pod": mounting(f"v{i}", f"c{i}"), "runsFor": 30} for i in (1, 2)),
+        *({"at": i, "pod": claiming(f"d{i}", f"d{i}")} for i in (1, 2)),
+        {"at": 5, "pod": mounting("v3", "c3")},
+        {"at": 6, "pod": claiming("d3", "d3")},
+        {"at": 20, "put": node("other", "4")},
+        {"at": 40, "change": "label nodes a x=y"},
+        {"at": 50, "pod": mounting("again", "c1")},
+        {"at": 60, "put": volume("pv-more", "b")},
+    ]
+    run = replay(tmp_path, objects, events, until=700)
+    placed = {name: (at, where) for at, name, where in tries(run) if where in "ab"}
+    nodes = {name: where for name, (_, where) in placed.items()}
+    assert nodes == {"v1": "a", "v2": "b", "d1": "b", "d2": "a", "again": "a", "v3": "b"}
+    assert placed["v3"][0] >= 60
+    assert run.pending() == ["default/d3"]

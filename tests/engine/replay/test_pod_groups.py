@@ -9,7 +9,6 @@ import pytest
 
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import UsageError
-from tests.engine.replay.interruptions import Bench, interrupted_anywhere
 from tests.replays import Plain, node, pod, replay, tries
 
 GATES = "GenericWorkload=true,GangScheduling=true"
@@ -82,18 +81,6 @@ def test_pods_of_a_group_go_by_priority_then_in_the_order_of_coming(tmp_path: Pa
     pods = [member("low"), member("high", priority=5), member("low-too"), pod("alone", priority=3)]
     run = replayed(tmp_path, [node("a", "9"), gang(1)], [{"at": 0, "pod": each} for each in pods])
     assert [name for _, name, _ in tries(run)] == ["high", "low", "low-too", "alone"]
-
-
-def test_a_gang_is_interrupted_anywhere_and_goes_on(tmp_path: Path) -> None:
-    objects = [node("a", "2"), node("b", "1"), gang(3), gang(2, "blue"), pod("old", nodeName="a")]
-    events: list[Plain] = [
-        *[{"at": at, "pod": member(f"r{at}"), "runsFor": 40} for at in range(3)],
-        *[{"at": at, "pod": member(f"b{at}", group="blue"), "runsFor": 9} for at in range(3, 6)],
-        {"at": 20, "put": node("c", "1")},
-        {"at": 30, "pod": member("r30", priority=4)},
-    ]
-    result = interrupted_anywhere(Bench(tmp_path, objects, events, gates=GATES, minor="1.36"))
-    assert {each["pod"] for each in result["pods"] if each["node"]} > {"default/r0", "default/b3"}
 
 
 def entity(min_count: int, name: str = "red", **spec: Any) -> Plain:
@@ -173,30 +160,6 @@ def test_a_group_of_another_shape_is_an_error_of_its_event(tmp_path: Path) -> No
     broken = entity(1) | {"spec": {"schedulingPolicy": {"gang": {"minCount": "many"}}}}
     with pytest.raises(UsageError, match=r"event 0 of the timeline: PodGroup default/red: spec"):
         replayed_as_entities(tmp_path, [node("a", "9")], [{"at": 1, "put": broken}])
-
-
-def test_groups_of_the_queue_are_interrupted_anywhere_and_go_on(tmp_path: Path) -> None:
-    """While they wait for pods, back off, wait for an object, and for victims that leave."""
-    objects = [
-        node("a", "2"), node("b", "1"), entity(3), entity(2, "blue", priority=3),
-        pod("old", nodeName="a", priority=-1),
-    ]  # fmt: skip
-    events: list[Plain] = [
-        *[{"at": at, "pod": member(f"r{at}"), "runsFor": 40} for at in range(3)],
-        {"at": 2.5, "pod": member("g", group="green")},
-        {"at": 3, "pod": member("b3", group="blue", priority=3), "runsFor": 9},
-        {"at": 4, "pod": member("b4", group="blue", priority=3), "runsFor": 9},
-        {"at": 5, "delete": GONE},
-        {"at": 7, "put": entity(2)},
-        {"at": 8, "put": entity(1, "green")},
-        {"at": 20, "put": node("c", "1")},
-        {"at": 30, "pod": member("r30")},
-    ]
-    gates = "GenericWorkload=true"
-    result = interrupted_anywhere(Bench(tmp_path, objects, events, gates=gates, minor="1.37"))
-    placed = {each["pod"] for each in result["pods"] if each["node"]}
-    assert placed > {"default/r0", "default/b3", "default/g"}
-    assert any(each["nominatedNode"] for each in result["attempts"])
 
 
 @pytest.mark.parametrize("gated", ["p", "q"])

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.replay.interruptions import Bench, interrupted_anywhere
 from tests.replays import Plain, node, pod, replay_of, tries
 
 EVENTS: list[Plain] = [
@@ -37,9 +36,3 @@ def test_a_victim_is_gone_restarts_or_resumes(
     # From its first creation to its end.
     expected = [40_000_000] + [end * 1_000_000] * bool(again)
     assert sorted(run.log.completions) == expected
-
-
-def test_victims_that_come_again_are_remembered(tmp_path: Path) -> None:
-    late = [{"at": 200 + 20 * n, "pod": pod(f"p{n}"), "runsFor": 15} for n in range(4)]
-    bench = Bench(tmp_path, [node("a")], [*EVENTS, *late], evicted="resumes")
-    assert interrupted_anywhere(bench)["summary"]["ended"] == 6

@@ -25,7 +25,10 @@ class Bench:
         self.places = SubQueues(framework, Backoff(SECOND, 10 * SECOND, True), ReplayClock())
         self.pods = {}
         for sequence, info in enumerate(cluster.engine.pending(), start=1):
-            queued = QueuedPodInfo(0, sequence, 1, 1, 0, FIT, pod=info, repeats=True)
+            queued = QueuedPodInfo(
+                0, sequence, info, attempts=1, unschedulable_count=1,
+                unschedulable_plugins=FIT, repeats=True,
+            )  # fmt: skip
             self.pods[info.name] = queued
             self.places.put(queued, Place.UNSCHEDULABLE)
 

@@ -9,6 +9,7 @@ from generate import (
     claims,
     composites,
     configs,
+    corners,
     declared_features,
     device_pools,
     devices,
@@ -52,6 +53,8 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "everything": everything.generate,
     "configs": configs.generate,
     "batching": batching.generate,
+    "corners": corners.generate,
+    "device_gates": corners.generate_devices,
     "declared_features": declared_features.generate,
     "devices": devices.generate,
     "device_pools": device_pools.generate,
@@ -76,6 +79,7 @@ DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXT
 # Those that earlier minors than this one refuse.
 _OF_QUEUED_GROUPS = ("workloads", "composites", "workload_claims")
 SINCE = {
+    "device_gates": "1.37",
     **dict.fromkeys(_OF_QUEUED_GROUPS, "1.37"),
     **dict.fromkeys([f"replay_{family}" for family in _OF_QUEUED_GROUPS], "1.37"),
 }

@@ -65,25 +65,27 @@ def test_a_request_fits_up_to_the_capacity_and_the_policys_limit(
     requested: str, policy: dict[str, Any] | None, expected: bool
 ) -> None:
     requests = (("memory", quantity(requested)),)
-    assert fits((("memory", capacity("10", policy)),), requests, RULES) is expected
+    assert fits((("memory", capacity("10", policy)),), requests, "", RULES) is expected
 
 
 def test_a_capacity_that_the_device_does_not_have_cannot_be_requested() -> None:
-    assert not fits((), (("memory", quantity("1")),), RULES)
-    assert fits((), None, RULES)
+    assert not fits((), (("memory", quantity("1")),), "", RULES)
+    assert fits((), None, "", RULES)
 
 
 def test_what_claims_consume_is_taken_off() -> None:
     capacities = (("memory", capacity("10")),)
     requests = (("memory", quantity("4")),)
     consumed = {"memory": quantity("3").nano_value()}
-    assert fits(capacities, requests, RULES, consumed, consumed)
-    assert not fits(capacities, requests, RULES, consumed, {"memory": quantity("4").nano_value()})
+    assert fits(capacities, requests, "", RULES, consumed, consumed)
+    assert not fits(
+        capacities, requests, "", RULES, consumed, {"memory": quantity("4").nano_value()}
+    )
 
 
 def test_a_share_consumes_every_capacity() -> None:
     capacities = (("cores", capacity("8", VALUES)), ("memory", capacity("10")))
-    shares = consumed_capacities(capacities, (("memory", quantity("4")),), RULES)
+    shares = consumed_capacities(capacities, (("memory", quantity("4")),), "", RULES)
     assert shares == (("cores", quantity("1")), ("memory", quantity("4")))
 
 
@@ -120,6 +122,6 @@ def test_what_cannot_be_said_of_a_request_is_an_error(
 ) -> None:
     rules = CapacityPolicyRules(aborts=True, fractional=fractional)
     capacities = (("memory", capacity("10", policy)),)
-    error = rules.error(capacities, (("memory", quantity(requested)),))
+    error = rules.error(capacities, (("memory", quantity(requested)),), "")
     assert (problem in error) if problem else not error
-    assert not CapacityPolicyRules().error(capacities, (("memory", quantity("-1")),))
+    assert not CapacityPolicyRules().error(capacities, (("memory", quantity("-1")),), "")

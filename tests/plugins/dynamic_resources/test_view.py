@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ksched_cli.cluster.objects import DeviceAttribute
+from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.dynamic_resources.pools import DeviceKind
 from ksched_cli.plugins.dynamic_resources.requests import demand_of
 from ksched_cli.plugins.dynamic_resources.search import Devices
@@ -75,6 +76,6 @@ def test_devices_are_interchangeable_or_not(
 def test_an_attribute_is_found_by_its_name_with_or_without_the_drivers_domain() -> None:
     attributes = (("model", DeviceAttribute(string_value="big")),)
     kind = DeviceKind(GPU, attributes, (), False, False)
-    assert lookup_attribute(kind, f"{GPU}/model") == ("string", "big")
-    assert lookup_attribute(kind, "model") == ("string", "big")
-    assert lookup_attribute(kind, "other.com/model") is None
+    assert lookup_attribute(kind, f"{GPU}/model", Rules()) == ("string", "big")
+    assert lookup_attribute(kind, "model", Rules()) == ("string", "big")
+    assert lookup_attribute(kind, "other.com/model", Rules()) is None

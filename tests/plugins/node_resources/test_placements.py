@@ -32,5 +32,10 @@ def test_what_is_requested_of_what_there_is(
     running = pod("b", cpu="1", memory="512Mi", node="a")
     state = cluster(*nodes, running, pod("p", cpu="1", memory="512Mi", requests=gpu))
     run = simulation(state)
-    score = placement_score(resources, run.snapshot, run.snapshot.order[rows], run.pending())
+    score = placement_score(
+        resources,
+        run.snapshot,
+        run.snapshot.order[rows],
+        [pod.resources.scoring for pod in run.pending()],
+    )
     assert score == expected

@@ -135,7 +135,7 @@ def test_a_ratio_follows_its_shape(
                 expected = before[1] + quotient(rise, utilization - before[0])
             break
     strategy: Callable[..., Any] = requested_to_capacity_ratio(
-        [UtilizationShapePoint(utilization=u, score=s) for u, s in shape]
+        [UtilizationShapePoint(utilization=u, score=s) for u, s in shape], exact=False
     )
     assert strategy(column(requested), column(capacity))[0] == expected
 

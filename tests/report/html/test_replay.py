@@ -24,7 +24,10 @@ def test_waiting_times_and_curves_are_those_of_the_record(page_of: PageOf, tmp_p
     # b evicts a at 1.5 s, is placed 30 s later, and runs 30 s: 61.5 / 3,600 hours of one node.
     assert document["end"] == 61.5
     assert "node-hours 0.017" in text
-    assert "Waiting times by priority" in text
+    # c waits until the end, from 2 s on.
+    assert "Waited for a node Pods Still wait Mean P50 P90 P99 Max all pods 3 1" in text
+    assert "priority 5 1 0 30s" in text
+    assert "Pods that stay pending" in text
     assert "Over time" in text
     charts = page.data["curves"]["replay"]["charts"]
     assert [chart["title"] for chart in charts] == ["Pods", "Nodes", "Utilisation", "Stranded"]

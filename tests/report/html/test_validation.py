@@ -19,7 +19,8 @@ def test_findings_have_their_lines_and_kube_schedulers_words(
     assert code == 1
     text = " ".join(check_stands_alone(out).text)
     assert f"{path}: not valid" in text
-    assert "line 3, column" in text
+    assert f"{path}:3:1: error: parallelism" in text
+    assert "3 | parallelism: -1" in text
     assert "kube-scheduler v1." in text
     assert "refuses it at" in text
 
@@ -44,4 +45,4 @@ def test_many_files_are_rows_and_their_findings_one_list(
     assert (files["File"], files["Verdict"]) == ([wrong, right], ["not valid", "valid"])
     assert "1 of 2 configurations is not valid" in page.text
     links = [attributes for tag, attributes in page.tags if tag == "a"]
-    assert len(links) == 3  # the sections and the skip link, not one for each file
+    assert len(links) == 4  # the sections and the skip link, not one for each file

@@ -35,7 +35,7 @@ from ksched_cli.engine.replay.autoscaler.scale_up import (
 from ksched_cli.engine.replay.event_applier import EventApplier
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
-from ksched_cli.engine.replay.records import Moment, NodeCounts
+from ksched_cli.engine.replay.records import NodeCounts
 from ksched_cli.scenario.drain import (
     NO_CONTROLLER,
     SAFE_TO_EVICT,
@@ -75,7 +75,7 @@ class ScaleEvent(Struct, frozen=True):
     pods:  of a scale-up the pending pods that the nodes are for, of a scale-down the evicted ones
     """
 
-    at: Moment
+    at: int
     action: ScaleAction
     group: str
     reason: Reason
@@ -94,7 +94,7 @@ class Situation(Struct, frozen=True):
 class UpcomingNode(Struct, frozen=True):
     """A node that was asked for. at: when it joins, in microseconds"""
 
-    at: Moment
+    at: int
     group: str
     name: str
 
@@ -285,16 +285,8 @@ class Autoscaler:
             cluster, self.settings, self.applier.makes_pods, self._next_names, self.prices
         )
         self._unneeded = UnneededNodes(cluster, self.settings)
-        self.restore(self.state)
+        self.applier.removed_nodes = self.state.removed
         self._list_members()
-
-    def restore(self, state: AutoscalerState) -> None:
-        """Resumes from there. Raises LookupError where it names an unknown group."""
-        named = {*state.added.values(), *(node.group for node in state.upcoming)}
-        if not named <= self.groups.keys():
-            raise LookupError("unknown node group")
-        self.state = state
-        self.applier.removed_nodes = state.removed
 
     @property
     def _now(self) -> int:

@@ -31,7 +31,7 @@ from ksched_cli.api import (
     Snapshot,
     Status,
 )
-from ksched_coscheduling.groups import KIND, Groups, GroupTimes, PodGroup, group_of
+from ksched_coscheduling.groups import KIND, Groups, PodGroup, group_of
 
 # Upstream: util.DefaultWaitTime, for a permitWaitingTimeSeconds of 0.
 DEFAULT_WAIT = 60.0
@@ -64,19 +64,11 @@ class Coscheduling(
     name = "Coscheduling"
     args = CoschedulingArgs
     reads = (KIND,)
-    assumed_type = GroupTimes
 
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
         self._groups = handle.service(Groups.of)
-
-    def assumed(self) -> GroupTimes:
-        """For a checkpoint of a replay."""
-        return self._groups.times
-
-    def assume(self, assumed: GroupTimes) -> None:
-        self._groups.times = assumed
 
     def carry_over(self, previous: Coscheduling) -> None:
         """The times stay when nodes or other objects change."""

@@ -125,14 +125,9 @@ class Groups:
     def of(cls, handle: Handle) -> Groups:
         """As the state has them; `handle.service(Groups.of)` is one for the whole run."""
         groups = cls(read_groups(handle.cluster), Assigned(handle.snapshot))
-        groups.list_pods(handle.cluster.pods)
+        for pod in handle.cluster.pods:
+            groups.pod_came(pod)
         return groups
-
-    def list_pods(self, pods: Iterable[Pod]) -> None:
-        """These are all pods."""
-        self.members = {}
-        for pod in pods:
-            self.pod_came(pod)
 
     def pod_came(self, pod: Pod) -> None:
         """The pod is there, or has changed."""

@@ -92,9 +92,9 @@ def schedule(workload: Workload, policy: Policy, seed: int) -> dict[str, Any]:
         state, config = Path(folder, "state.json"), Path(folder, "config.json")
         state.write_text(json.dumps(manifests(workload, "trace")))
         config.write_text(json.dumps(configuration(policy, seed)))
-        command = [sys.executable, "-m", "ksched_cli", "schedule", "--no-retries", "-o", "json"]
+        command = [sys.executable, "-P", "-m", "ksched_cli", "schedule", "--no-retries"]
         done = subprocess.run(  # nosec B603  # constants, and names of own files
-            [*command, "--state", str(state), "--config", str(config)],
+            [*command, "-o", "json", "--state", str(state), "--config", str(config)],
             capture_output=True,
             check=False,
             text=True,

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import MutableSequence
 from functools import cache
-from typing import Annotated, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,18 +29,6 @@ _INT63 = (1 << 63) - 1
 _INT31 = (1 << 31) - 1
 
 
-class GoState(msgspec.Struct, frozen=True):
-    """From which on the same numbers follow. Raises ValueError where there are none."""
-
-    register: list[Annotated[int, msgspec.Meta(ge=0)]]
-    tap: int
-    feed: int
-
-    def __post_init__(self) -> None:
-        if len(self.register) != LENGTH or not {self.tap, self.feed} <= {*range(LENGTH)}:
-            raise ValueError("this is no state of Go's generator")
-
-
 class GoRandom:
     """A `rand.Rand` of a seed."""
 
@@ -50,14 +37,6 @@ class GoRandom:
         self._register: list[int] = (raw ^ _cooked()).tolist()
         self._tap = 0
         self._feed = LENGTH - TAP
-
-    @property
-    def state(self) -> GoState:
-        return GoState(self._register.copy(), self._tap, self._feed)
-
-    @state.setter
-    def state(self, state: GoState) -> None:
-        self._register, self._tap, self._feed = state.register, state.tap, state.feed
 
     def uint64(self) -> int:
         register = self._register

@@ -45,7 +45,7 @@ class GpuColumns:
     """
 
     def __init__(self, handle: Handle) -> None:
-        snapshot = self._snapshot = handle.snapshot
+        snapshot = handle.snapshot
         self.counts: Amounts = np.zeros(len(snapshot), dtype=np.int64)
         names: dict[str, int] = {}
         self.model_ids: Amounts = np.zeros(len(snapshot), dtype=np.int64)
@@ -82,18 +82,6 @@ class GpuColumns:
         """The GPUs that the pod has on the node, or had when it was there last."""
         assigned_row, devices = self._devices.get(pod.uid, (row, ()))
         return devices if assigned_row == row else ()
-
-    def assumed(self) -> Devices:
-        """The GPUs of all pods, for a checkpoint of a replay."""
-        return self._devices
-
-    def assume(self, devices: Devices) -> None:
-        """The pods that are on nodes have these GPUs. Raises IndexError where there are none."""
-        for sign, changed in ((-1, self._devices), (1, devices)):
-            self._devices = changed
-            for row, pods in enumerate(self._snapshot.pods):
-                for pod in pods:
-                    self._take(pod, row, sign * self.demand(pod).gpus.milli)
 
     def _check(self, pod: PodInfo, row: int) -> None:
         """Raises PluginError where a pod on a node says what cannot be."""

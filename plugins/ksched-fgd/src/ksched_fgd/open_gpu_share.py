@@ -30,9 +30,9 @@ from ksched_cli.api import (
 )
 from ksched_fgd.fgd_score import FgdChoice
 from ksched_fgd.fragmentation import READS
-from ksched_fgd.go_random import GoRandom, GoState
+from ksched_fgd.go_random import GoRandom
 from ksched_fgd.gpu_choice import CHOICES, Choice, best, choose, drawn, fits
-from ksched_fgd.gpu_columns import Amounts, Devices, GpuColumns, cpu_left
+from ksched_fgd.gpu_columns import Amounts, GpuColumns, cpu_left
 from ksched_fgd.gpu_requests import gpu_request
 from ksched_fgd.random_numbers import RandomNumbers
 
@@ -50,13 +50,6 @@ class OpenGpuShareArgs(msgspec.Struct, rename="camel", frozen=True, forbid_unkno
     seed: int = 42
 
 
-class GpuMemory(msgspec.Struct, frozen=True):
-    """The GPUs of pods, and where the random numbers have got to."""
-
-    devices: Devices
-    numbers: GoState | None
-
-
 class DryRunGpus:
     """What is left of the GPUs of those rows where a dry run added pods or took some away."""
 
@@ -72,7 +65,6 @@ class OpenGpuShare(PreFilterPlugin, PreFilterExtensions, FilterPlugin, ReservePl
     scope = Scope.ROW
     args = OpenGpuShareArgs
     reads = (READS,)
-    assumed_type = GpuMemory
 
     def __init__(self, args: OpenGpuShareArgs, handle: Handle) -> None:
         self._columns = handle.service(GpuColumns)
@@ -82,16 +74,6 @@ class OpenGpuShare(PreFilterPlugin, PreFilterExtensions, FilterPlugin, ReservePl
             self._numbers = handle.service(RandomNumbers).of(args.seed)
             self._choice = drawn(self._numbers)
         self._fgd = FgdChoice(handle) if args.gpu_sel_method == "FGDScore" else None
-
-    def assumed(self) -> GpuMemory:
-        """For a checkpoint of a replay."""
-        numbers = None if self._numbers is None else self._numbers.state
-        return GpuMemory(self._columns.assumed(), numbers)
-
-    def assume(self, assumed: GpuMemory) -> None:
-        self._columns.assume(assumed.devices)
-        if self._numbers is not None and assumed.numbers is not None:
-            self._numbers.state = assumed.numbers
 
     # -- which nodes ----------------------------------------------------------------------------
 

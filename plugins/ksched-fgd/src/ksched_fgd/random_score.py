@@ -22,7 +22,6 @@ from ksched_cli.api import (
     ScorePlugin,
     Status,
 )
-from ksched_fgd.go_random import GoState
 from ksched_fgd.random_numbers import RandomNumbers
 
 KEY = "PreScore-RandomScorePlugin"
@@ -41,17 +40,9 @@ class RandomScore(PreScorePlugin, ScorePlugin):
 
     name = "RandomScore"
     args = RandomScoreArgs
-    assumed_type = GoState
 
     def __init__(self, args: RandomScoreArgs, handle: Handle) -> None:
         self._numbers = handle.service(RandomNumbers).of(args.seed)
-
-    def assumed(self) -> GoState:
-        """For a checkpoint of a replay."""
-        return self._numbers.state
-
-    def assume(self, assumed: GoState) -> None:
-        self._numbers.state = assumed
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         state.write(KEY, int(nodes.indices()[self._numbers.intn(len(nodes))]))

@@ -61,7 +61,6 @@ class TargetLoadPacking(ScorePlugin, Explains):
     scope = Scope.ROW
     args = TargetLoadPackingArgs
     reads = (KIND,)
-    assumed_type = list[float]
 
     def __init__(self, args: TargetLoadPackingArgs, handle: Handle) -> None:
         self._target = float(args.target_utilization)
@@ -70,14 +69,6 @@ class TargetLoadPacking(ScorePlugin, Explains):
         self._capacity = capacity(handle.snapshot)
         self._measured = measured(handle.cluster, handle.snapshot)
         self._placed = PredictedUsage(handle.snapshot, self._predict)
-
-    def assumed(self) -> list[float]:
-        """Per row, for a checkpoint of a replay."""
-        amounts: list[float] = self._placed.amounts.tolist()
-        return amounts
-
-    def assume(self, assumed: list[float]) -> None:
-        self._placed.amounts[:] = assumed
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         """0 for a node without metrics, and for one that would be overcommitted."""

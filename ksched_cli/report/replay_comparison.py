@@ -1,0 +1,414 @@
+"""Answers about several replays: sides compared over time, and draws of one replay or of sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ksched_cli.analysis.compare import (
+    DifferenceInterval,
+    DrawnComparison,
+    DrawnSide,
+    Interval,
+    ReplayComparison,
+    ReplayDifference,
+    ReplayDraws,
+    ReplaySideResult,
+)
+from ksched_cli.analysis.replay_result import GroupResult, NodeRange, ReplayCurves
+from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.kube.time import SECOND
+from ksched_cli.report.compare import because_of, judgement
+from ksched_cli.report.replay import cost_text, hours_text, range_text
+from ksched_cli.report.times import duration, time_text
+from ksched_cli.report.view import (
+    Column,
+    Kind,
+    Later,
+    Medium,
+    Rows,
+    Section,
+    Table,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, verb
+
+if TYPE_CHECKING:
+    from ksched_cli.report.html.sections import Ranges
+
+# -- compare --timeline ----------------------------------------------------------------------------
+
+_COUNTS = ("placed", "ended", "evicted", "pending", "gated", "attempts")
+_TIMES = (("mean", "mean"), ("half at most", "p50"), ("99 of 100", "p99"), ("longest", "max"))
+_SHOWN_PODS = 20
+
+
+def view(answer: ReplayComparison) -> View:
+    """Whether it is better or worse on the other sides, the totals with a column per side, and the
+    pods that fared differently."""
+    count = len(answer.pods)
+    title, *lines = _verdict(answer)
+    # Those whose waits differ most come first.
+    pods = sorted(answer.pods, key=lambda pod: (-abs(pod.delay(-1)), pod.pod))
+    names = [side.name for side in answer.sides]
+    return View(
+        title=title,
+        tone=Tone.WARN if count else Tone.GOOD,
+        lines=lines,
+        tiles=[Tile("pods that differ", f"{count:,}", "warn" if count else "good")],
+        sections=[
+            Later(make=lambda: _charts(names, answer.curves)),
+            _totals(answer.sides),
+            _fates(names, pods),
+            Later(make=lambda: [_waits(names, pods)]),
+        ],
+        nodes=[node for pod in pods for node in pod.nodes if node],
+    )
+
+
+def _verdict(answer: ReplayComparison) -> list[str]:
+    if not answer.pods:
+        return [f"no difference: {counted(answer.pod_count, 'pod')} placed alike on every side"]
+    return [
+        line for index in range(1, len(answer.sides)) for line in _of_replayed_side(answer, index)
+    ]
+
+
+def _of_replayed_side(answer: ReplayComparison, index: int) -> Iterator[str]:
+    """What the difference between a side and the first one did."""
+    side = answer.sides[index]
+    prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
+    count = side.differing
+    total = counted(answer.pod_count, "pod")
+    if not count:
+        yield f"{prefix}no difference: {total} placed alike"
+        return
+    delays = [difference.delay(index) for difference in answer.pods]
+    longer, shorter = sum(delay > 0 for delay in delays), sum(delay < 0 for delay in delays)
+    yield f"{prefix}{_judgement(answer.sides[0], side)}"
+    yield (
+        f"{prefix}{count:,} of {total} {verb(count, 'differs', 'differ')}: "
+        f"{shorter:,} waited less long, {longer:,} longer"
+    )
+
+
+def _judgement(first: ReplaySideResult, side: ReplaySideResult) -> str:
+    """Better, worse or a trade-off, and in which figures."""
+    lower, higher = list[str](), list[str]()
+    for (name, before, text_before), (_, now, text) in zip(
+        _judged(first), _judged(side), strict=True
+    ):
+        if text != text_before:
+            (lower if now < before else higher).append(f"{name} {text} instead of {text_before}")
+    return judgement(lower, higher, because_of(side.differs_in))
+
+
+def _judged(side: ReplaySideResult) -> Iterator[tuple[str, float, str]]:
+    """The figures of which less is better: name, amount and text."""
+    waited = side.waiting.mean
+    yield "mean wait", waited, time_text(waited)
+    yield "pending at the end", side.summary.pending, f"{side.summary.pending:,}"
+    yield "evictions", side.summary.evicted, f"{side.summary.evicted:,}"
+    if side.cost:
+        yield "cost", side.cost.total, cost_text(side.cost.total)
+    else:
+        yield "node-hours", side.nodes.hours, hours_text(side.nodes.hours)
+
+
+def _charts(sides: Sequence[str], curves: Sequence[ReplayCurves]) -> Iterator[Section]:
+    from ksched_cli.report.html.curves import curves_of_sides
+    from ksched_cli.report.html.sections import TimeCharts
+
+    if curves:
+        own = list(zip(sides, curves, strict=True))
+        yield TimeCharts("Over time", "sides", curves_of_sides(own))
+
+
+def _totals(sides: Sequence[ReplaySideResult]) -> Table:
+    """A row per figure; those that are equal on all sides are counted, unless all are."""
+    rows = [*_total_rows(sides)]
+    differ = any(len(set(row[1:])) > 1 for row in rows)
+    return Table(
+        heading="Totals",
+        columns=[Column(""), *(Column(side.name, Kind.NUMBER) for side in sides)],
+        rows=rows,
+        shown=Rows.NOT_EQUAL if differ else Rows.ALL,
+    )
+
+
+def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
+    for key in _COUNTS:
+        yield key, *(getattr(side.summary, key) for side in sides)
+    for name, key in _TIMES:
+        yield f"waited, {name}", *(time_text(getattr(side.waiting, key)) for side in sides)
+    yield "most pending at once", *(side.most_pending for side in sides)
+    yield "pending-hours", *(hours_text(side.pending_hours) for side in sides)
+    yield "it took", *(time_text(side.end) for side in sides)
+    yield from _node_rows(sides)
+    if any(side.cost for side in sides):
+        yield "cost", *(cost_text(side.cost.total) if side.cost else "" for side in sides)
+
+
+def _node_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[str, ...]]:
+    """The number of nodes, and for how long: of all, and of each node group."""
+    ranges: list[dict[str, NodeRange | GroupResult]] = []
+    for side in sides:
+        groups = side.autoscaler.groups if side.autoscaler else ()
+        ranges.append({"": side.nodes, **{group.name: group for group in groups}})
+    for name in dict.fromkeys(name for each in ranges for name in each):
+        suffix = name and f", {name}"
+        own = [each.get(name) for each in ranges]
+        yield f"nodes{suffix}", *("" if each is None else range_text(each) for each in own)
+        hours = ("" if each is None else hours_text(each.hours) for each in own)
+        yield f"node-hours{suffix}", *hours
+
+
+def _fates(names: Sequence[str], pods: Sequence[ReplayDifference]) -> Table:
+    return table(
+        "Pods that differ",
+        pods,
+        (Column("Pod", Kind.POD), lambda pod: pod.pod),
+        *((Column(name), _fate_on(index)) for index, name in enumerate(names)),
+        brief=_SHOWN_PODS,
+        noun="pods",
+        on=Medium.TEXT,
+    )
+
+
+def _fate_on(side: int) -> Callable[[ReplayDifference], str]:
+    return lambda pod: _fate(pod, side)
+
+
+def _fate(pod: ReplayDifference, side: int) -> str:
+    """Where it went and after how long, or what became of it."""
+    outcome, waited = pod.outcomes[side], pod.waits[side]
+    if outcome is None:
+        return "not there"
+    if waited is None:
+        return outcome.value
+    if pod.placed[side] is None:
+        return f"still waits after {duration(waited)}"
+    suffix = ", evicted" if pod.evicted[side] else ""
+    return f"{pod.nodes[side]} after {duration(waited)}{suffix}"
+
+
+def _waits(names: Sequence[str], pods: Sequence[ReplayDifference]) -> Table:
+    """A pod's node and wait on each side, to sort and filter."""
+    columns: list[tuple[Column, Callable[[ReplayDifference], Any]]] = [
+        (Column("Pod", Kind.POD), lambda pod: pod.pod)
+    ]
+    for index, name in enumerate(names):
+        columns.append((Column(f"Node, {name}", Kind.NODE), _place_on(index)))
+        columns.append((Column("waited", Kind.DURATION), _waited_on(index)))
+    for index, name in enumerate(names[1:], 1):
+        title = f"Waits longer, {name}" if len(names) > 2 else "Waits longer"
+        columns.append((Column(title, Kind.DURATION), _delay_on(index)))
+    return table("Pods that differ", pods, *columns, grid="pods")
+
+
+def _place_on(side: int) -> Callable[[ReplayDifference], str]:
+    return lambda pod: _place(pod, side)
+
+
+def _waited_on(side: int) -> Callable[[ReplayDifference], float | None]:
+    return lambda pod: pod.waited[side]
+
+
+def _delay_on(side: int) -> Callable[[ReplayDifference], float]:
+    return lambda pod: pod.delay(side) / SECOND
+
+
+def _place(pod: ReplayDifference, side: int) -> str:
+    """The node, or what became of it without one."""
+    outcome = pod.outcomes[side]
+    if outcome is None:
+        return "not there"
+    node = pod.nodes[side] or ""
+    if outcome is PodOutcome.EVICTED:
+        return f"{node} (evicted)" if node else "evicted"
+    return node or outcome.value
+
+
+# -- --seeds ---------------------------------------------------------------------------------------
+
+SEEDS = "Each seed breaks ties between equally good nodes in another way."
+_NOTE = f"Means over the seeds, with 95 % intervals (Student's t). {SEEDS}"
+
+# Figures of which less is better.
+_JUDGED = ("wait.mean", "pending", "evicted", "cost", "nodeHours")
+
+
+def draws(answer: ReplayDraws) -> View:
+    """What the seeds agree about, and a row per figure that is not 0 in every draw."""
+    wait, pending = answer.figures.get("wait.mean"), answer.figures["pending"]
+    tiles = [Tile("seeds", f"{len(answer.seeds):,}")]
+    if wait is not None:
+        tiles.append(Tile("waited, mean", time_text(wait.mean)))
+    tiles.append(Tile("pending at the end", interval_text(pending), "bad" * bool(pending.mean)))
+    figures = [(name, each) for name, each in answer.figures.items() if each.low or each.high]
+    return View(
+        title=_title(answer),
+        tone=Tone.WARN if pending.mean else Tone.NONE,
+        tiles=tiles,
+        sections=[
+            Later(make=lambda: _charts_of_draws(answer)),
+            table(
+                "Figures",
+                figures,
+                (Column("Figure"), lambda each: label(each[0])),
+                (Column("Mean", Kind.NUMBER), lambda each: _number(each[1].mean)),
+                (Column("95 % from", Kind.NUMBER), lambda each: _number(each[1].low)),
+                (Column("to", Kind.NUMBER), lambda each: _number(each[1].high)),
+                brief=len(figures),
+                note=f"Intervals are Student's t. {SEEDS}",
+            ),
+        ],
+    )
+
+
+def _charts_of_draws(answer: ReplayDraws) -> Iterator[Section]:
+    from ksched_cli.report.html.curves import curves_of_run
+    from ksched_cli.report.html.sections import TimeCharts
+
+    if answer.curves is not None:
+        yield TimeCharts("Over time", "replay", curves_of_run(answer.curves))
+
+
+def _title(answer: ReplayDraws) -> str:
+    """What the seeds agree about, and what they do not."""
+    seeds = counted(len(answer.seeds), "seed")
+    varying = [name for name, each in answer.figures.items() if each.low != each.high]
+    if not varying:
+        return f"The figures are the same with all of {seeds}"
+    wait = answer.figures.get("wait.mean")
+    if wait is None or wait.low == wait.high:
+        varies = verb(len(varying), "varies", "vary")
+        return f"{len(varying):,} of {len(answer.figures):,} figures {varies} over {seeds}"
+    return (
+        f"Pods wait {time_text(wait.mean)} on average over {seeds}, "
+        f"between {time_text(max(wait.low, 0))} and {time_text(wait.high)} with 95 % confidence"
+    )
+
+
+def drawn(answer: DrawnComparison) -> View:
+    """Which figures differ by more than the noise; a row per figure that is not 0 everywhere."""
+    title, *lines = (line for side in answer.sides[1:] for line in _of_drawn_side(answer, side))
+    names = [side.name for side in answer.sides]
+    return View(
+        title=title,
+        tone=Tone.WARN if answer.differs else Tone.GOOD,
+        lines=lines,
+        tiles=[Tile("seeds", f"{len(answer.seeds):,}")],
+        sections=[
+            Later(make=lambda: _charts(names, answer.curves)),
+            Later(make=lambda: _intervals(names, [side.figures for side in answer.sides])),
+            _drawn_figures(answer),
+        ],
+    )
+
+
+def _of_drawn_side(answer: DrawnComparison, side: DrawnSide) -> Iterator[str]:
+    """Better or worse in which figures, then how many differ."""
+    prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
+    seeds = counted(len(answer.seeds), "seed")
+    differing = [each for each in side.differences.values() if not each.within_noise]
+    if not differing:
+        yield f"{prefix}within the noise of {seeds}: no figure differs"
+        return
+    differ = verb(len(differing), "differs", "differ")
+    of = f"{len(differing)} of {len(side.differences)} figures {differ}"
+    lower, higher = list[str](), list[str]()
+    for name in _JUDGED:
+        each = side.differences.get(name)
+        if each is not None and not each.within_noise:
+            (lower if each.mean < 0 else higher).append(
+                f"{label(name)} {'+' * (each.mean > 0)}{_number(each.mean)}"
+            )
+    because = because_of(side.differs_in)
+    noise = f"{prefix}{of} by more than the noise of {seeds}"
+    if not lower and not higher:
+        yield f"{noise}{because}"
+        return
+    yield f"{prefix}{judgement(lower, higher, because)}"
+    yield noise
+
+
+def _drawn_figures(answer: DrawnComparison) -> Table:
+    """Mean and 95 % interval of each side, and the difference to the first."""
+    sides = answer.sides
+    names = dict.fromkeys(
+        name
+        for side in sides
+        for name, each in side.figures.items()
+        if each.low or each.high  # 0 in every draw says nothing, unless another side has some
+    )
+    others = [f"difference of {side.name}" for side in sides[1:]]
+    titles = [side.name for side in sides] + (["difference"] if len(sides) == 2 else others)
+    rows = [
+        (
+            label(name),
+            *(interval_text(side.figures.get(name)) for side in sides),
+            *(_difference_text(side.differences.get(name)) for side in sides[1:]),
+        )
+        for name in names
+    ]
+    return Table(
+        heading=f"Means of {counted(len(answer.seeds), 'seed')}, with 95 % intervals",
+        columns=[Column("Figure"), *map(Column, titles)],
+        rows=rows,
+        brief=len(rows),
+    )
+
+
+def _intervals(sides: Sequence[str], figures: Sequence[Mapping[str, Interval]]) -> Iterator[Ranges]:
+    """A row per figure that differs, with the interval of each side on one scale."""
+    from ksched_cli.report.html.charts import Range, ranges
+    from ksched_cli.report.html.sections import Ranges
+
+    rows = []
+    for name in dict.fromkeys(name for own in figures for name in own):
+        own = [side.get(name) for side in figures]
+        if len({None if each is None else (each.low, each.high) for each in own}) < 2:
+            continue
+        marks = [
+            None if each is None else Range(each.low, each.low, each.mean, each.high, each.high)
+            for each in own
+        ]
+        scale = [end for each in own if each is not None for end in (each.low, each.high)]
+        ends = f"{_number(min(scale))} to {_number(max(scale))}"
+        cells = (label(name), *map(interval_text, own), ends)
+        rows.append(ranges([(cells, marks)])[0])
+    if rows:
+        headers = ("Figure", *sides, "Scale of this row", "")
+        yield Ranges("Figures that differ", headers, rows, sides, _NOTE)
+
+
+def label(name: str) -> str:
+    """With the unit of times."""
+    is_time = name.startswith(("wait.", "jobCompletionTime."))
+    return name.removeprefix("utilization.") + " (s)" * is_time
+
+
+def interval_text(interval: Interval | None) -> str:
+    """Return the mean, and the interval where it is one."""
+    if interval is None:
+        return ""
+    if interval.low == interval.high:
+        return _number(interval.mean)
+    return f"{_number(interval.mean)} [{_number(interval.low)}, {_number(interval.high)}]"
+
+
+def _difference_text(interval: DifferenceInterval | None) -> str:
+    if interval is None:
+        return ""
+    if interval.low == interval.high == 0:
+        return "none"
+    sign = "+" * (interval.mean > 0)
+    return "within the noise" if interval.within_noise else f"{sign}{interval_text(interval)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.3g}" if abs(value) < 1_000 else f"{value:,.0f}"

@@ -1,0 +1,28 @@
+//go:build !from138
+
+package main
+
+import (
+	_ "unsafe" // for go:linkname
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+)
+
+type preemptionCandidate = preemption.Candidate
+
+// numFeasibleNodesToFind is the scheduler's own count of nodes that are enough, see early.go.
+//
+//go:linkname numFeasibleNodesToFind k8s.io/kubernetes/pkg/scheduler.(*Scheduler).numFeasibleNodesToFind
+func numFeasibleNodesToFind(sched *scheduler.Scheduler, percentage *int32, nodes int32) int32
+
+// bindByExtender is the scheduler's own, which has an extender bind a pod: it says whether one did, or could not.
+func bindByExtender(c *cluster, _ framework.Framework, pod *v1.Pod, node string) (bool, error) {
+	return extendersBinding(c.sched, klog.FromContext(c.ctx), pod, node)
+}
+
+//go:linkname extendersBinding k8s.io/kubernetes/pkg/scheduler.(*Scheduler).extendersBinding
+func extendersBinding(sched *scheduler.Scheduler, logger klog.Logger, pod *v1.Pod, node string) (bool, error)
