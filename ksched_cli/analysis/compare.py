@@ -75,6 +75,11 @@ class Standing(Enum):
     IGNORED = "ignored"
     ABSENT = "absent"
 
+    @property
+    def text(self) -> str:
+        """Return what a table says."""
+        return "not there" if self is Standing.ABSENT else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -160,6 +165,10 @@ class PodDifference(Part, frozen=True):
     @property
     def places(self) -> tuple[Place, ...]:
         return tuple(map(Place, self.nodes, self.states))
+
+    def place_text(self, side: int) -> str:
+        """Return the node of a side, or what the pod is instead."""
+        return self.nodes[side] or self.states[side].text
 
 
 class Comparison(StateAnswer, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ from ksched_cli.analysis.proposals import (
     subjects_of,
     with_scaling,
 )
-from ksched_cli.analysis.question import PodOrManifest, Opened, Question
+from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo

@@ -64,7 +64,6 @@ def compare(
         ksched compare --timeline day.yaml --seeds 20 --vs --config new.yaml
     """
     from ksched_cli.analysis.compare import Compare
-    from ksched_cli.report import compare as renderer
 
     described = _runs(options, configs or ())
     if options.seeds:
@@ -72,8 +71,7 @@ def compare(
 
         drawn = answered(CompareDraws(seeds=options.seeds), *described)
         return show(drawn, options)
-    answer = answered(Compare(), *described)
-    return show(answer, options, table=None if described[0].timeline else renderer.table)
+    return show(answered(Compare(), *described), options)
 
 
 # -- options → Runs -------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ksched_cli.kube.file_paths import check_standard_input
 from ksched_cli.kube.versions import inferred_release, release_of
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.question import PodOrManifest, Observer, Question
+    from ksched_cli.analysis.question import Observer, PodOrManifest, Question
     from ksched_cli.answers import Answer
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.framework.registry import Registry

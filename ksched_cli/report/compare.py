@@ -1,9 +1,10 @@
-"""An answer of `compare`: the sides' totals, and the pods that do not end up in the same place."""
+"""An answer of `compare`: the pods that do not end up in the same place, and the sides' totals."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ksched_cli.analysis.compare import (
     NOT_LOOKED_FOR,
@@ -15,63 +16,94 @@ from ksched_cli.analysis.compare import (
     differs,
 )
 from ksched_cli.analysis.usage import Utilization
-from ksched_cli.report.table import ALL_HINT, GREEN, YELLOW, Limit, apart, counted, grouped
-from ksched_cli.report.usage import percent
+from ksched_cli.report.view import (
+    Bars,
+    Column,
+    Kind,
+    Later,
+    Line,
+    Medium,
+    Rows,
+    Section,
+    Table,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, grouped, percent, verb
 
 SHOWN_GROUPS = 20
-SHOWN_BLOCKS = 10
-CAUSE_WIDTH = 30
-# What becomes of one pod, by what becomes of several.
-_SINGULAR = {
-    "move": "moves",
-    "get a node": "gets a node",
-    "become pending": "becomes pending",
-    "are evicted": "is evicted",
-    "become gated": "becomes gated",
-    "are not there": "is not there",
-    "are left out": "is left out",
+MAX_CAUSES = 20
+OTHER_CAUSES = "other causes; the table of pods has them"
+# What becomes of one pod, and of several, from the first side to another.
+KINDS = {
+    Standing.PLACED: ("gets a node", "get a node"),
+    Standing.RUNNING: ("gets a node", "get a node"),
+    Standing.PENDING: ("becomes pending", "become pending"),
+    Standing.EVICTED: ("is evicted", "are evicted"),
+    Standing.GATED: ("becomes gated", "become gated"),
+    Standing.ABSENT: ("is not there", "are not there"),
+    Standing.IGNORED: ("is left out", "are left out"),
 }
+MOVES = ("moves", "move")
 
 
-def table(answer: Comparison, limit: Limit) -> str:
-    """The verdict, the totals with a column per side, and the pods that differ, by owner."""
-    headers = ("", *(side.name for side in answer.sides))
-    rows = [
-        [f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
-        for row in totals(answer.sides)
-    ]
-    return apart(headline(answer, limit), limit.columns(headers, rows), _groups(answer, limit))
+def view(answer: Comparison) -> View:
+    """How many pods differ, the pods by owner, and the totals with a column per side."""
+    title, *lines = _verdict(answer)
+    pods = answer.pods
+    return View(
+        title=title.text,
+        tone=title.tone,
+        lines=lines,
+        tiles=[
+            Tile("differ", f"{len(pods):,}", "warn" if pods else "good"),
+            Tile("pods", f"{answer.pod_count:,}"),
+        ],
+        sections=[*_sections(answer)],
+        nodes=[
+            *(node for pod in pods for node in pod.nodes if node),
+            *(usage.name for side in answer.sides for usage in side.usages),
+        ],
+    )
 
 
-def headline(answer: Comparison, limit: Limit) -> str:
-    """How many pods differ."""
+# -- the verdict ----------------------------------------------------------------------------------
+
+
+def _verdict(answer: Comparison) -> Iterator[Line]:
+    """How many pods differ and why; of several sides, a line for each."""
+    total = counted(answer.pod_count, "pod")
+    tone = Tone.BAD if answer.undecided else Tone.WARN
     if not answer.pods:
-        text = f"no difference: {counted(answer.pod_count, 'pod')} in the same place on every side"
-        return limit.verdict(text, GREEN)
-    lines = [_of_side(answer, index) for index in range(1, len(answer.sides))]
-    return limit.verdict("\n".join(lines), YELLOW)
+        yield Line(f"No difference: {total} in the same place on every side", Tone.GOOD)
+        return
+    count = len(answer.pods)
+    if len(answer.sides) == 2:
+        yield Line(_of_side(answer, 1), tone)
+        return
+    yield Line(f"{count:,} of {total} {verb(count, 'differs', 'differ')} between the sides", tone)
+    for index, side in enumerate(answer.sides[1:], 1):
+        yield Line(f"{side.name}: {_of_side(answer, index)}")
 
 
 def _of_side(answer: Comparison, index: int) -> str:
     """What the difference between a side and the first one did."""
-    side = answer.sides[index]
-    prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
     kinds = Counter(
         _kind(pod.places[0], pod.places[index])
         for pod in answer.pods
         if differs(pod.places[0], pod.places[index])
     )
-    because = because_of(side.differs_in)
+    because = because_of(answer.sides[index].differs_in)
     total = counted(answer.pod_count, "pod")
-    if not kinds:
-        return f"{prefix}no difference: {total} in the same place"
     count = kinds.total()
+    if not kinds:
+        return f"no difference: {total} in the same place"
     if len(kinds) == 1:
-        (kind,) = kinds
-        kind = _SINGULAR.get(kind, kind) if count == 1 else kind
-        return f"{prefix}{count:,} of {total} {kind}{because}"
-    counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
-    return f"{prefix}{count:,} of {total} differ{because}: {counts}"
+        return f"{count:,} of {total} {verb(count, *next(iter(kinds)))}{because}"
+    counts = ", ".join(f"{each:,} {verb(each, *kind)}" for kind, each in kinds.most_common())
+    return f"{count:,} of {total} differ{because}: {counts}"
 
 
 def because_of(axes: Sequence[str]) -> str:
@@ -91,89 +123,108 @@ def judgement(lower: Sequence[str], higher: Sequence[str], because: str) -> str:
     return f"{word}{because}: {', but '.join(', '.join(each) for each in (lower, higher) if each)}"
 
 
-def _kind(first: Place, other: Place) -> str:
-    """What becomes of a pod from the first side to another."""
-    if first.node and other.node:
-        return "move"
-    if other.node:
-        return "get a node"
-    endings = {
-        Standing.PENDING: "become pending",
-        Standing.EVICTED: "are evicted",
-        Standing.GATED: "become gated",
-        Standing.ABSENT: "are not there",
-        Standing.IGNORED: "are left out",
-    }
-    return endings.get(other.standing, "otherwise")
+def _kind(first: Place, other: Place) -> tuple[str, str]:
+    """What becomes of a pod, and of several, from the first side to another."""
+    return MOVES if first.node and other.node else KINDS[other.standing]
 
 
-def totals(sides: Sequence[SideResult]) -> list[tuple[int | str, ...]]:
+# -- sections -------------------------------------------------------------------------------------
+
+
+def _sections(answer: Comparison) -> Iterator[Section]:
+    yield Later(make=lambda: _flows(answer))
+    yield from _differences(answer)
+    yield _totals(answer.sides, Rows.NOT_EQUAL, Medium.BRIEF | Medium.PAGE)
+    yield _totals(answer.sides, Rows.ALL, Medium.WHOLE | Medium.WIDE)
+    yield _cause_bars(answer.pods)
+    yield Later(make=lambda: _maps(answer))
+
+
+def _totals(sides: Sequence[SideResult], shown: Rows, on: Medium) -> Table:
     """A row per figure."""
-    counts = {
-        "placed": [side.summary.placed for side in sides],
-        "pending": [side.summary.pending for side in sides],
-        "gated": [side.summary.gated for side in sides],
-        "evicted": [side.summary.evicted for side in sides],
-        "nodes used": [side.summary.nodes_used for side in sides],
-    }
-    rows: list[tuple[int | str, ...]] = [(name, *values) for name, values in counts.items()]
-    rows += [
-        (f"{resource} used", *(_share(side.summary.utilization.get(resource)) for side in sides))
-        for resource in dict.fromkeys(key for side in sides for key in side.summary.utilization)
+    summaries = [side.summary for side in sides]
+    rows: list[tuple[Any, ...]] = [
+        ("pods placed", *(each.placed for each in summaries)),
+        ("pods pending", *(each.pending for each in summaries)),
+        ("pods gated", *(each.gated for each in summaries)),
+        ("pods evicted", *(each.evicted for each in summaries)),
+        ("nodes used", *(each.nodes_used for each in summaries)),
     ]
-    return rows
+    for resource in dict.fromkeys(key for each in summaries for key in each.utilization):
+        shares = [each.utilization.get(resource) for each in summaries]
+        rows.append((f"{resource} used", *(percent(s.total) if s else "none" for s in shares)))
+        rows.append((f"{resource} used per node", *map(_per_node, shares)))
+    columns = [Column(side.name, Kind.NUMBER, named=True) for side in sides]
+    return Table(heading="Totals", columns=[Column(""), *columns], rows=rows, shown=shown, on=on)
 
 
-def _share(share: Utilization | None) -> str:
+def _per_node(share: Utilization | None) -> str:
     if share is None:
         return "none"
-    per_node = f"{share.mean:.0%} ± {share.stddev:.0%}, max {share.max:.0%}"
-    return f"{percent(share.total)} (per node {per_node})"
+    return f"{share.mean:.0%} ± {share.stddev:.0%}, max {share.max:.0%}"
 
 
-def _groups(answer: Comparison, limit: Limit) -> str:
-    """The most pods first; without a limit, each pod for itself. A row per group, or a block where
-    the names leave the causes no room."""
-    groups = grouped((_group_key(pod, limit), pod) for pod in answer.pods)
-    if not groups:
-        return ""
+def _differences(answer: Comparison) -> Iterator[Table]:
+    """A row per owner and what becomes of its pods, those of the most pods first; where nothing is
+    cut, and on a page, a row per pod."""
+    heading = "Pods that differ"
     names = [side.name for side in answer.sides]
-    headers = ("POD OR OWNER", "PODS", *names, "BECAUSE OF")
-    rows = [
-        _row(pods, len(names), limit)
-        for pods in sorted(groups.values(), key=lambda pods: -len(pods))
+    by_owner = grouped((_group_key(pod), pod) for pod in answer.pods)
+    groups = sorted(by_owner.values(), key=lambda pods: -len(pods))
+    yield Table(
+        heading=heading,
+        columns=[
+            Column("Pod or owner", Kind.OWNER),
+            Column("Pods", Kind.NUMBER),
+            *(Column(name, named=True) for name in names),
+            Column("Because of"),
+        ],
+        rows=[
+            (
+                pods[0].pod if len(pods) == 1 else _group_name(pods[0]),
+                len(pods),
+                *(_places([pod.places[side] for pod in pods]) for side in range(len(names))),
+                _causes(pods),
+            )
+            for pods in groups
+        ],
+        marks=[_mark(pods[0]) for pods in groups],
+        brief=SHOWN_GROUPS,
+        noun="groups",
+        on=Medium.BRIEF,
+    )
+    every = [
+        (Column("Pod", Kind.POD), lambda pod: pod.pod),
+        *(
+            (Column(name, named=True), lambda pod, side=side: pod.place_text(side))
+            for side, name in enumerate(names)
+        ),
+        (Column("Because of"), lambda pod: pod.because),
     ]
-    left = Limit(None if limit.width is None else limit.width - CAUSE_WIDTH)
-    if left.fits_width(headers[:-1], [row[:-1] for row in rows[: limit.rows]]):
-        return limit.first(SHOWN_GROUPS).cut_columns(headers, rows, "groups")
-    shown = rows if limit.rows is None else rows[:SHOWN_BLOCKS]
-    blocks = [_block(names, row, limit) for row in shown]
-    if len(shown) < len(rows):
-        blocks.append(f"… and {counted(len(rows) - len(shown), 'more group')} ({ALL_HINT})")
-    return "\n".join(blocks)
-
-
-def _group_key(pod: PodDifference, limit: Limit) -> object:
-    kind = tuple("on a node" if place.node else place.standing for place in pod.places)
-    return pod.pod if limit.rows is None else (_group_name(pod), kind)
-
-
-def _row(pods: Sequence[PodDifference], sides: int, limit: Limit) -> tuple[str, ...]:
-    """Name, number of pods, where they are on each side, cause."""
-    return (
-        pods[0].pod if len(pods) == 1 else _group_name(pods[0]),
-        f"{len(pods):,}",
-        *(_places([pod.places[side] for pod in pods], limit) for side in range(sides)),
-        _causes(pods),
+    yield table(
+        heading,
+        answer.pods,
+        *every,
+        marks=[*map(_mark, answer.pods)],
+        on=Medium.WHOLE | Medium.WIDE,
     )
 
 
-def _block(names: Sequence[str], row: Sequence[str], limit: Limit) -> str:
-    name, count, *places, cause = row
-    heading = name if count == "1" else f"{name}: {count} pods"
-    lines = [f"  {side}: {place}" for side, place in zip(names, places, strict=True)]
-    lines.append(f"  because: {cause}")
-    return "\n".join(limit.paragraph(line, "    ") for line in (heading, *lines))
+def _mark(pod: PodDifference) -> str:
+    """Return `+` for a pod that is added or gets a node on the first side that differs, `-` for one
+    that is not there or loses its node, `~` for all else."""
+    first, *others = pod.places
+    other = next((each for each in others if differs(first, each)), first)
+    if Standing.ABSENT in (first.standing, other.standing):
+        return "+" if first.standing is Standing.ABSENT else "-"
+    if bool(first.node) == bool(other.node):
+        return "~"
+    return "+" if other.node else "-"
+
+
+def _group_key(pod: PodDifference) -> object:
+    kind = tuple("on a node" if place.node else place.standing for place in pod.places)
+    return (_group_name(pod), kind)
 
 
 def _group_name(pod: PodDifference) -> str:
@@ -182,16 +233,12 @@ def _group_name(pod: PodDifference) -> str:
     return f"{namespace}, no controller" if pod.owner == f"{namespace}/Pod/{name}" else pod.owner
 
 
-def _places(places: Sequence[Place], limit: Limit) -> str:
+def _places(places: Sequence[Place]) -> str | tuple[str, ...]:
     """The nodes, those of most of the pods first, or what the pods are instead."""
     if not places[0].node:
-        return standing_text(places[0].standing)
+        return places[0].standing.text
     nodes = Counter(place.node or "" for place in places).most_common()
-    return limit.listed([node if count == 1 else f"{node} ({count:,})" for node, count in nodes], 2)
-
-
-def standing_text(standing: Standing) -> str:
-    return "not there" if standing is Standing.ABSENT else standing.value
+    return tuple(node if count == 1 else f"{node} ({count:,})" for node, count in nodes)
 
 
 def _causes(pods: Sequence[PodDifference]) -> str:
@@ -212,3 +259,55 @@ def _causes(pods: Sequence[PodDifference]) -> str:
         reason = f"up to {counted(points, 'point')}"
     text = f"{plugin}: {reason}" if plugin else reason
     return text if len(kinds) == 1 else f"{text}; {len(causes) - count:,} for other reasons"
+
+
+# -- sections of the page -------------------------------------------------------------------------
+
+
+def _flows(answer: Comparison) -> Iterator[Section]:
+    from ksched_cli.report.html.clusters import flows
+
+    if answer.pods:
+        for index in range(1, len(answer.sides)):
+            yield flows(answer, index)
+
+
+def _cause_bars(pods: Sequence[PodDifference]) -> Bars:
+    """Pods by the plugin that turned them, or another cause that several have."""
+    causes = Counter(pod.plugin or pod.because for pod in pods)
+    named = {pod.plugin for pod in pods} | {cause for cause in causes if causes[cause] > 1}
+    if len(causes) > MAX_CAUSES:
+        causes = Counter(
+            cause if (cause := pod.plugin or pod.because) in named else OTHER_CAUSES for pod in pods
+        )
+    rows = causes.most_common(MAX_CAUSES)
+    return Bars(
+        heading="Because of",
+        columns=(Column(""), Column("Pods", Kind.NUMBER)),
+        rows=rows,
+        values=[(count,) for _, count in rows],
+        legend=("pods",),
+    )
+
+
+def _maps(answer: Comparison) -> Iterator[Section]:
+    """The map of the nodes, how full they are, and every pod: the map counts the columns of that
+    table."""
+    from ksched_cli.report.html.cluster_map import utilisation
+    from ksched_cli.report.html.clusters import node_map
+
+    if answer.sides[0].usages:
+        yield node_map(answer)
+        yield utilisation([(side.name, side.usages) for side in answer.sides])
+    yield table(
+        "Table of pods",
+        answer.pods,
+        (Column("Pod", Kind.POD), lambda pod: pod.pod),
+        (Column("Owner", Kind.OWNER), lambda pod: pod.owner),
+        *(
+            (Column(side.name), lambda pod, at=at: pod.place_text(at))
+            for at, side in enumerate(answer.sides)
+        ),
+        (Column("Because of"), lambda pod: pod.because),
+        grid="pods",
+    )

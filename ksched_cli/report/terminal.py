@@ -229,8 +229,11 @@ class _Terminal:
 
     def _paragraphs(self, table: Table, texts: Sequence[Sequence[str]]) -> str:
         """Each row as its first cell, and below it the others, each after its header."""
-        headers = [column[0].lower() for column in texts]
         first = 1 if table.marks else 0
+        headers = [column[0].lower() for column in texts]
+        for at, column in enumerate(table.columns, first):
+            if column.named:
+                headers[at] = f"{printable(column.title)}:"
         lines = []
         for row in zip(*(column[1:] for column in texts), strict=True):
             mark = f"{row[0]} " if first else ""

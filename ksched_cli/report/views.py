@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 VIEWS: Mapping[str, str] = {
     "DrawnComparison": "replay_comparison:drawn",
     "CapacityResult": "capacity:view",
+    "Comparison": "compare:view",
     "DriftResult": "drift:view",
     "Explanation": "explanation:view",
     "ForwardLook": "replay:forecast",

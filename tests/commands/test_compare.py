@@ -293,8 +293,7 @@ def test_a_warning_is_printed_once(ksched: Ksched, tmp_path: Path, packing: Path
 
 def test_the_table_names_what_the_changes_did(ksched: Ksched, state: Path) -> None:
     _, out, _ = ksched("compare", "--state", state, "--vs", "--change", "drain a")
-    assert out.splitlines()[0].split() == ["CHANGE", "#", "DID"]
-    assert "1 of 2 pods moves because of the changes" in out
+    assert out.startswith("1 of 2 pods moves because of the changes\n\nChanges to the state\n")
 
 
 def test_several_draws_are_compared_by_means_and_intervals(

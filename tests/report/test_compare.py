@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ksched_cli.analysis.causes import Cause
 from ksched_cli.analysis.compare import (
@@ -15,10 +16,9 @@ from ksched_cli.analysis.compare import (
 )
 from ksched_cli.analysis.usage import Utilization
 from ksched_cli.answers import document_of
-from ksched_cli.report import compare
 from ksched_cli.report.table import TERMINAL, Limit
 from ksched_cli.run.run import Run
-from tests.report.schemas import conforms, squeezed
+from tests.report.schemas import conforms, shown
 
 SHARES = {"cpu": Utilization(0.123456, 1.0, 0.25, 0.2)}
 SIDES = (
@@ -71,31 +71,67 @@ def test_shares_are_rounded() -> None:
     assert SHARES["cpu"].rounded(4) == Utilization(0.1235, 1.0, 0.25, 0.2)
 
 
-def test_the_table_groups_by_owner_and_kind_of_difference() -> None:
-    assert squeezed(compare.table(ANSWER, Limit(200, 40))) == [
-        "5 of 9 pods differ because of the configuration: 3 move, 1 become pending, 1 are not "
+def test_the_verdict_comes_first_then_the_pods_by_owner_then_the_totals_that_differ() -> None:
+    assert shown(ANSWER, Limit(200, 40)) == [
+        "5 of 9 pods differ because of the configuration: 3 move, 1 becomes pending, 1 is not "
         "there",
         "",
-        "default configuration packing.yaml",
-        "placed 3 1,200",
-        "pending 1 0",
-        "gated 0 1",
-        "evicted 0 1",
-        "nodes used 2 3",
-        "cpu used 20% (per node 12% ± 25%, max 100%) 20% (per node 12% ± 25%, max 100%)",
-        "gpu used none 50% (per node 50% ± 0%, max 50%)",
-        "",
+        "Pods that differ",
         "POD OR OWNER PODS default configuration packing.yaml BECAUSE OF",
-        "shop/Deployment/web 3 a (2), b b (2), a NodeResourcesFit: up to 40 points",
-        "default/one 1 a pending NodeResourcesFit: Insufficient cpu (b, packing.yaml)",
-        "shop/gone 1 b not there there is no such pod (x)",
+        "~ shop/Deployment/web 3 a (2), b b (2), a NodeResourcesFit: up to 40 points",
+        "- default/one 1 a pending NodeResourcesFit: Insufficient cpu (b, packing.yaml)",
+        "- shop/gone 1 b not there there is no such pod (x)",
+        "",
+        "Totals",
+        "default configuration packing.yaml",
+        "pods placed 3 1,200",
+        "pods pending 1 0",
+        "pods gated 0 1",
+        "pods evicted 0 1",
+        "nodes used 2 3",
+        "gpu used none 50%",
+        "gpu used per node none 50% ± 0%, max 50%",
+        "… and 2 rows equal on all sides",
     ]
+
+
+def test_a_pod_that_gets_a_node_is_marked_as_added() -> None:
+    pods = (PodDifference.of("d/p", "d/Job/j", (WAITS, A), FULL),)
+    lines = shown(Comparison(sides=SIDES, pods=pods, pod_count=1), Limit(200, 40))
+    assert lines[0] == "1 of 1 pod gets a node because of the configuration"
+    assert any(line.startswith("+ d/p 1 pending a ") for line in lines)
+
+
+def test_of_several_sides_each_has_a_line() -> None:
+    third = replace(SIDES[1], name="spreading.yaml")
+    pods = (
+        PodDifference.of("d/p", "d/Job/j", (A, B, A), FIT),
+        PodDifference.of("d/q", "d/Job/j", (A, WAITS, A), FULL),
+    )
+    lines = shown(Comparison(sides=(*SIDES, third), pods=pods, pod_count=4), TERMINAL)
+    assert lines[:3] == [
+        "2 of 4 pods differ between the sides",
+        "packing.yaml: 2 of 4 pods differ because of the configuration: 1 moves, 1 becomes pending",
+        "spreading.yaml: no difference: 4 pods in the same place",
+    ]
+
+
+def test_names_of_nodes_are_short_beside_what_pods_are_instead() -> None:
+    end = ".eu-central-1.compute.internal"
+    long, other = (Place(f"ip-{i}{end}", Standing.PLACED) for i in (1, 2))
+    pods = (
+        PodDifference.of("d/p", "d/Job/j", (long, WAITS), FULL),
+        PodDifference.of("d/q", "d/Job/j", (other, long), FIT),
+    )
+    lines = shown(Comparison(sides=SIDES, pods=pods, pod_count=2), TERMINAL)
+    assert lines[1] == f"node names end in {end}"
+    assert not any(end in line for line in lines[2:])
 
 
 def test_pods_without_a_controller_are_one_group() -> None:
     pods = tuple(PodDifference.of(f"d/p{i}", f"d/Pod/p{i}", (A, B), FIT) for i in range(3))
-    lines = squeezed(compare.table(Comparison(sides=SIDES, pods=pods, pod_count=3), TERMINAL))
-    assert "d, no controller 3 a (3) b (3) NodeResourcesFit: up to 12 points" in lines
+    lines = shown(Comparison(sides=SIDES, pods=pods, pod_count=3), TERMINAL)
+    assert "~ d, no controller 3 a (3) b (3) NodeResourcesFit: up to 12 points" in lines
 
 
 def test_other_causes_in_a_group_are_counted() -> None:
@@ -103,18 +139,18 @@ def test_other_causes_in_a_group_are_counted() -> None:
         PodDifference.of(f"d/p{i}", "d/Job/j", (A, B), cause)
         for i, cause in enumerate((FULL, FULL, FIT))
     )
-    assert "Insufficient cpu; 1 for other reasons" in compare.table(
-        Comparison(sides=SIDES, pods=pods, pod_count=3), Limit(200, 40)
-    )
+    lines = shown(Comparison(sides=SIDES, pods=pods, pod_count=3), Limit(200, 40))
+    assert any("Insufficient cpu; 1 for other reasons" in line for line in lines)
 
 
-def test_all_shows_every_pod() -> None:
-    lines = squeezed(compare.table(ANSWER, Limit(200)))
-    assert "shop/web-2 1 b a NodeResourcesFit: a gains 40 points on b" in lines
-    assert "shop/web-3 1 a b not looked for: too many pods differ" in lines
+def test_all_shows_every_pod_and_every_figure() -> None:
+    lines = shown(ANSWER, Limit(200))
+    assert "~ shop/web-2 b a NodeResourcesFit: a gains 40 points on b" in lines
+    assert "~ shop/web-3 a b not looked for: too many pods differ" in lines
+    assert "cpu used 20% 20%" in lines
 
 
 def test_no_difference_is_a_line() -> None:
-    lines = squeezed(compare.table(Comparison(sides=SIDES, pods=(), pod_count=1), TERMINAL))
-    assert lines[0] == "no difference: 1 pod in the same place on every side"
-    assert not any(line.startswith("POD OR OWNER") for line in lines)
+    lines = shown(Comparison(sides=SIDES, pods=(), pod_count=1), TERMINAL)
+    assert lines[0] == "No difference: 1 pod in the same place on every side"
+    assert "Pods that differ" not in lines

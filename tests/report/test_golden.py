@@ -31,7 +31,6 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.report import audit as audits
-from ksched_cli.report import compare as comparison
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.table import Limit
 from ksched_cli.run.differences import NamedRun
@@ -128,7 +127,7 @@ def compared(state: ClusterState) -> TextAt:
         for name, variant in states.items()
     ]
     answer = compare(sides)
-    return lambda limit: comparison.table(answer, limit)
+    return partial(render, answer, Form.TABLE)
 
 
 def audited(state: ClusterState) -> TextAt:

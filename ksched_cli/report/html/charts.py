@@ -337,13 +337,15 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """names: of the two sides; height: of the drawing"""
+    """names: of the two sides; height: of the drawing; legend: the places that the bands leave, in
+    the order of their colours"""
 
     names: tuple[str, str]
     left: list[Block]
     right: list[Block]
     bands: list[Band]
     height: float
+    legend: list[str]
 
 
 def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
@@ -368,7 +370,7 @@ def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
         bands.append(Band(_path(start, end, max(height, LEAST)), colours[source], title))
     height = max((block.y + block.height for side in sides for block in side.values()), default=0)
     left, right = (list(blocks.values()) for blocks in sides)
-    return Flow(names, left, right, bands, round(height, 1))
+    return Flow(names, left, right, bands, round(height, 1), [*sides[0]])
 
 
 def _merged(counts: Counter[tuple[str, str]], side: int) -> Counter[tuple[str, str]]:

@@ -20,7 +20,8 @@ def test_sides_and_moves_are_those_of_the_record(page_of: PageOf) -> None:
     ]
     text = " ".join(page.text)
     placed = [side["summary"]["placed"] for side in document["sides"]]
-    assert f"placed {placed[0]} {placed[1]}" in text
+    assert f"pods placed {placed[0]} {placed[1]}" in text
+    assert any("legend" in attributes.get("class", "") for _, attributes in page.tags)
     moved = sum(pod["nodes"] == ["b", None] for pod in document["pods"])
     titles = [text for text in page.text if text.startswith("b to pending")]
     assert titles == [f"b to pending: {moved} pods"]
@@ -30,7 +31,7 @@ def test_sides_and_moves_are_those_of_the_record(page_of: PageOf) -> None:
 
 def test_where_nothing_differs_there_are_no_moves(page_of: PageOf) -> None:
     _, page = page_of("compare", "--vs", "--change", "label nodes a x=y", objects=OBJECTS)
-    assert "no difference: 6 pods in the same place on every side" in page.text
+    assert "No difference: 6 pods in the same place on every side" in page.text
     assert "Because of" not in page.text
 
 
