@@ -74,11 +74,17 @@ def masked_data(data: Any, field: str = "") -> Any:
     return [masked_data(item) for item in data] if isinstance(data, list | tuple) else data
 
 
+def _masked_prefix(match: re.Match[str]) -> str:
+    """A URL that may lack its scheme, after its key."""
+    return match[1] + masked_url(match[2])
+
+
 # -- lines of a file ------------------------------------------------------------------------------
 
 _KEY = re.compile(r"""["']?([\w.$/-]+)["']?[ \t]*[:=](?=[ \t"'\[{|>]|$)""")
 _NAMED = re.compile(r"""\bname["']?[ \t]*:[ \t]*["']?([\w.$/-]+)""")
 _VALUE = re.compile(r"""\bvalue["']?[ \t]*:""")
+_URL_VALUE = re.compile(rf"""(\b{_URL_FIELD}["']?[ \t]*:[ \t]*["']?)([^\s"']+)""")
 
 
 def without_secrets(lines: Sequence[str]) -> list[str]:
@@ -112,7 +118,7 @@ def without_secrets(lines: Sequence[str]) -> list[str]:
             ends += [(match.end(), match.start()) for match in _VALUE.finditer(line)]
         if not ends:
             column, is_open = -1, False
-            shown.append(masked(line))
+            shown.append(_URL_VALUE.sub(_masked_prefix, masked(line)))
             continue
         end, column = min(ends)
         is_open = not line[end:].strip()

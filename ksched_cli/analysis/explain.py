@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
 from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes, find_group
-from ksched_cli.analysis.question import Asked, Opened, Question
+from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import (
     FITTING,
     Distance,
@@ -835,7 +835,7 @@ class Explain(Question[Explanation | GroupExplanation], frozen=True, kw_only=Tru
 
     USES: ClassVar = NEEDS_NO_TIMELINE
 
-    pod: Asked
+    pod: PodOrManifest
     nodes: tuple[str, ...] = ()
     top: int = 0
     alone: bool = False

@@ -40,7 +40,7 @@ from ksched_cli.analysis.proposals import (
     subjects_of,
     with_scaling,
 )
-from ksched_cli.analysis.question import Asked, Opened, Question
+from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
@@ -760,7 +760,7 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
     max_runs, max_seconds: when the search ends
     """
 
-    pod: Asked | None = None
+    pod: PodOrManifest | None = None
     prefer: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     top: int = MAX_REMEDIES

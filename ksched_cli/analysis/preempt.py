@@ -21,7 +21,7 @@ from ksched_cli.analysis.attempts import (
     status_of,
     take_turn,
 )
-from ksched_cli.analysis.question import Asked, Opened, Question
+from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import shortfalls
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
@@ -346,7 +346,7 @@ class Preempt(Question[PreemptionResult], frozen=True, kw_only=True):
     alone: leave the other pending pods out
     """
 
-    pod: Asked
+    pod: PodOrManifest
     all_candidates: bool = False
     alone: bool = False
 

@@ -38,7 +38,7 @@ OnProgress: TypeAlias = Callable[[int, int], None]
 # What is asked about: a pod's name or KIND/NAME, in the Run's namespace if it names none; a pod's
 # key after a slash, whatever that namespace is; or a manifest, a mapping, that is applied first; or
 # the ChangeSource that applies one.
-Asked: TypeAlias = Any
+PodOrManifest: TypeAlias = Any
 
 
 class Observer:
@@ -156,16 +156,16 @@ class Opened:
         self.introduce(simulation)
         return simulation
 
-    def subject(self, asked: Asked = "", watch: Watch | None = None) -> Subject:
+    def subject(self, about: PodOrManifest = "", watch: Watch | None = None) -> Subject:
         """Open the first Run and what it is asked about; a manifest becomes the last change, and
         so does a ChangeSource. Raises KschedError."""
         manifest, key = None, ""
-        if isinstance(asked, str) and asked.startswith("/"):
-            asked, key = "", asked[1:]
-        if not isinstance(asked, str):
-            manifest = asked if isinstance(asked, ChangeSource) else ChangeSource(apply=dict(asked))
-            asked = ""
-        subject = Subject.open(self.opener, self.run, asked, manifest, watch)
+        if isinstance(about, str) and about.startswith("/"):
+            about, key = "", about[1:]
+        if not isinstance(about, str):
+            manifest = about if isinstance(about, ChangeSource) else ChangeSource(apply=dict(about))
+            about = ""
+        subject = Subject.open(self.opener, self.run, about, manifest, watch)
         self.introduce(subject.simulation)
         return subject._replace(name=key, namespace="") if key else subject
 

@@ -14,7 +14,7 @@ from ksched_cli.commands.options import (
     ShownOptions,
 )
 from ksched_cli.commands.output import show
-from ksched_cli.commands.runs import answered, asked, run_of
+from ksched_cli.commands.runs import answered, pod_or_manifest, run_of
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.report.forms import Form
 
@@ -81,7 +81,7 @@ def explain(
     nodes, top = tuple(options.node or ()), options.top or 0
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)
     question = Explain(
-        pod=asked(pod, options.manifest, run),
+        pod=pod_or_manifest(pod, options.manifest, run),
         nodes=nodes,
         top=top,
         alone=options.alone,

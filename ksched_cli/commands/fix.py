@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from ksched_cli.commands.command_line import option, positive_number, whole_number
 from ksched_cli.commands.options import Manifest, PodName, StateOptions
 from ksched_cli.commands.output import show
-from ksched_cli.commands.runs import answered, asked, run_of
+from ksched_cli.commands.runs import answered, pod_or_manifest, run_of
 from ksched_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def fix(
         raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")
     run = run_of(options)
     question = Fix(
-        pod=None if options.pending else asked(pod, options.manifest, run),
+        pod=None if options.pending else pod_or_manifest(pod, options.manifest, run),
         prefer=tuple(filter(None, options.prefer.split(","))),
         never=tuple(filter(None, options.never.split(","))),
         top=options.top,

@@ -112,9 +112,9 @@ def _application_for(arguments: Sequence[str]) -> typer.Typer:
     for completion; their names alone for help and for a misspelt one."""
     if any(name.endswith("_COMPLETE") for name in os.environ if "KSCHED" in name):
         return application()
-    words = arguments[1:] if arguments[:1] == ["help"] else arguments
-    if words and words[0] in (*COMMANDS, *GROUPS):
-        return application(words[:1])
+    line = arguments[1:] if arguments[:1] == ["help"] else arguments
+    if line and line[0] in (*COMMANDS, *GROUPS):
+        return application(line[:1])
     return listing()
 
 

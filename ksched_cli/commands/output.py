@@ -126,12 +126,12 @@ def _report(
 ) -> Report:
     from ksched_cli.report import changes
 
-    made = table or (renderer.table if renderer is not None else None)
-    assert made is not None
+    own_table = table or (renderer.table if renderer is not None else None)
+    assert own_table is not None
     applied = getattr(answer, "changes", ())
     return Report(
         lambda: answer,
-        table=lambda: apart(changes.table(applied, limit()), made(answer, limit())),
+        table=lambda: apart(changes.table(applied, limit()), own_table(answer, limit())),
         names=(lambda: renderer.names(answer)) if renderer is not None else tuple,
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ksched_cli.commands.options import Alone, Manifest, PodName, StateOptions
 from ksched_cli.commands.output import show
-from ksched_cli.commands.runs import answered, asked, run_of
+from ksched_cli.commands.runs import answered, pod_or_manifest, run_of
 from ksched_cli.errors import ExitCode, UsageError
 
 
@@ -45,7 +45,7 @@ def preempt(
         raise UsageError("preempt takes one of POD and -f FILE")
     run = run_of(options)
     question = Preempt(
-        pod=asked(pod, options.manifest, run),
+        pod=pod_or_manifest(pod, options.manifest, run),
         all_candidates=options.all_candidates,
         alone=options.alone,
     )

@@ -18,7 +18,7 @@ from ksched_cli.kube.file_paths import check_standard_input
 from ksched_cli.kube.versions import inferred_release, release_of
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.question import Asked, Observer, Question
+    from ksched_cli.analysis.question import Observer, PodOrManifest, Question
     from ksched_cli.answers import Answer
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.framework.registry import Registry
@@ -83,7 +83,7 @@ def _is_given(field: Field, given: Mapping[str, Any]) -> bool:
 
 
 def _check_source(run: Run, given: Mapping[str, Any]) -> None:
-    """Raises UsageError where the options that name the state exclude each other."""
+    """Raises UsageError where the options that name the state contradict each other."""
     if run.live and run.states:
         raise UsageError("--live cannot be combined with --state")
     for name in ("context", "kubeconfig"):
@@ -154,7 +154,7 @@ def answered(question: Question[A], *runs: Run, observer: Observer | None = None
     return ask(question, *runs, observer=observer or Terminal())
 
 
-def asked(pod: str, manifest: str | None, run: Run) -> Asked:
+def pod_or_manifest(pod: str, manifest: str | None, run: Run) -> PodOrManifest:
     """What POD or -f FILE asks about. Raises UsageError where two things are standard input."""
     from ksched_cli.run.run import ChangeSource
 

@@ -34,7 +34,7 @@ from ksched_cli.kube.versions import (
 )
 from ksched_cli.masking import without_secrets
 
-_LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # as YAML has them
+_LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # in their YAML form
 _LONGEST_LINE = 1_000  # characters of a line that is shown
 
 

@@ -184,7 +184,7 @@ class ArgumentsError(UsageError):
 
 
 class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question to be asked, as it is sent to the process that answers it.
+    """A question as it is sent to the process that answers it.
 
     runs:          that it is about
     arguments:     fields of the question
@@ -210,12 +210,12 @@ def call_of(tool: QuestionTool, arguments: Mapping[str, Any], base: Run) -> tupl
         axes |= {"configuration": GIVEN_CONFIGURATION, "patches": ()}
     if tool.compares and not axes:
         raise ArgumentsError("compare requires changes, configuration or kubernetes_version")
-    asked = structs.replace(base, **axes)
+    run = structs.replace(base, **axes)
     if not tool.reads_state:
-        asked = structs.replace(asked, states=(), live=None)
+        run = structs.replace(run, states=(), live=None)
     asks = {name: arguments[name] for name in tool.asks if name in arguments}
     page = Page(arguments.get("part", ""), arguments.get("offset", 0))
-    runs = (base, asked) if tool.compares else (asked,)
+    runs = (base, run) if tool.compares else (run,)
     return Call(tool.name, runs, {**tool.fields, **asks}, text), page
 
 

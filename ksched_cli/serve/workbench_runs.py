@@ -382,18 +382,18 @@ class Workbench:
             case "schedule":
                 return self._schedule(run)
             case "explain":
-                return self._asked(Explain(pod=f"/{about}"), run)
+                return self._answer_to(Explain(pod=f"/{about}"), run)
             case "fix":
-                return self._asked(Fix(pod=f"/{about}", max_seconds=FIX_SECONDS), run)
+                return self._answer_to(Fix(pod=f"/{about}", max_seconds=FIX_SECONDS), run)
             case "compare":
                 # Their changes, which would name the sides, are many and begin alike.
-                return self._asked(Compare(names=SIDES), self._stored(about).run, run)
+                return self._answer_to(Compare(names=SIDES), self._stored(about).run, run)
         raise UsageError(f"there is no question {question}")
 
     def _schedule(self, run: Run) -> ScheduleResult:
-        return self._asked(Schedule(is_mapped=True), run)
+        return self._answer_to(Schedule(is_mapped=True), run)
 
-    def _asked(self, question: Question[A], *runs: Run) -> A:
+    def _answer_to(self, question: Question[A], *runs: Run) -> A:
         observer = Waiting(self.is_abandoned)
         observer.check()
         return ask(question, *runs, observer=observer, opener=self.opener, warnings=self._lasting)

@@ -144,8 +144,8 @@ def ask_tool(call: tuple[str, Any]) -> None:
     name, arguments = call
     if not isinstance(arguments, dict):
         raise ValueError("no object")
-    asked, _ = call_of(BY_NAME[name], arguments, BASE)
-    sent = msgspec.json.decode(msgspec.json.encode(asked), type=Call)
+    sending, _ = call_of(BY_NAME[name], arguments, BASE)
+    sent = msgspec.json.decode(msgspec.json.encode(sending), type=Call)
     with suppress(KschedError):
         assert answered(sent)
 

@@ -216,7 +216,7 @@ class Collector:
         self._of_snapshots += about.warnings
         self._taken = max(self._taken, about.taken)
         self._server_version = about.server_version or self._server_version
-        # Of a snapshot of files, nobody knows whether they had all of a kind: its lists have no
+        # A snapshot of files does not know whether they had all of a kind: its lists have no
         # version.
         self._whole_kinds |= {
             entry.kind for entry in about.lists if entry.resource_version and not entry.namespace
