@@ -79,11 +79,6 @@ class Limit:
         rest = f"{count - self.rows:,} more{noun and ' ' + noun}"
         return f"{text}\n… and {rest} ({ALL_HINT})"
 
-    def fits_width(self, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> bool:
-        """Whether no cell need wrap."""
-        lengths = _natural(_cells(headers, rows))
-        return self.width is None or sum(lengths) + GAP * (len(headers) - 1) <= self.width
-
     def paragraph(self, text: str, indent: str = "") -> str:
         """Prose wrapped to the width; lines after the first of each begin with the indent."""
         text, width = printable(text), self.width

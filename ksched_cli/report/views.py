@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 # Answer → its function, below ksched_cli/report.
 VIEWS: Mapping[str, str] = {
-    "DrawnComparison": "replay_comparison:drawn",
     "CapacityResult": "capacity:view",
     "Comparison": "compare:view",
+    "DrawnComparison": "replay_comparison:drawn",
     "DriftResult": "drift:view",
     "Explanation": "explanation:view",
     "ForwardLook": "replay:forecast",
@@ -44,10 +44,10 @@ VIEWS: Mapping[str, str] = {
     "ReplayDraws": "replay_comparison:draws",
     "ReplayResult": "replay:view",
     "ScheduleResult": "schedule:view",
-    "ValidationResult": "validation:view",
-    "ValidationResults": "validation:view",
     "ShrinkResult": "shrink:view",
     "UpgradePlan": "shrink:upgrade_view",
+    "ValidationResult": "validation:view",
+    "ValidationResults": "validation:view",
 }
 
 _EFFECTS = 8  # of a change, shown first
