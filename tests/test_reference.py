@@ -11,7 +11,7 @@ from ksched_cli.commands.main import COMMANDS, GROUPS
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("script", ["write_reference.py", "draw_terminal.py"])
+@pytest.mark.parametrize("script", ["write_reference.py", "write_gates.py", "draw_terminal.py"])
 def test_docs_are_what_the_script_writes(script: str) -> None:
     command = [sys.executable, f"docs/{script}", "--check"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -136,6 +136,8 @@ class Rules:
         containers; else the sum of each container's most
     scores_pod_requests: NodeResourcesFit scores what a pod requests as a whole; else it sums what
         the containers request there
+    leaves_nominated_nodes: pods are tried again when their nominated node shrinks below them
+    knows_labels_of_namespaces: changes of pods are matched with the labels of their namespace
     saturates_sums: sums of requests end at the largest int64, and scores are exact; else they wrap
     empty_selector_spreads: a spread constraint with an empty selector counts all pods of the
         namespace; else none
@@ -174,15 +176,15 @@ class Rules:
         self.absent_fields = _later(_CONFIGURATION_FIELDS, minor)
         self.absent_plugins = _later(_PLUGINS, minor)
         self.absent_points = _later(_POINTS, minor)
-        self.checks_gate_dependencies = minor >= 35
-        self.has_compatibility_version = minor >= 35
+        self.checks_gate_dependencies = minor >= 35  # goes with 1.34
+        self.has_compatibility_version = minor >= 35  # goes with 1.34
         self.names_taint = release < (34, 2)
-        self.names_label_keys = minor >= 35
+        self.names_label_keys = minor >= 35  # goes with 1.34
         self.names_owner_kind = minor >= 36
         self.filter_timeout_is_error = minor >= 36
-        self.scores_devices = minor >= 35
+        self.scores_devices = minor >= 35  # goes with 1.34
         self.scores_allocated_claims = _since(release, (35, 6), (36, 2), (37, 0))
-        self.skips_unusable_pools = minor >= 35
+        self.skips_unusable_pools = minor >= 35  # goes with 1.34
         self.picks_allocator = minor >= 36
         self.shows_sharing = minor != 35
         self.refuses_capacity_requests = minor != 35
@@ -190,13 +192,13 @@ class Rules:
         self.compares_distinct_values = minor >= 36
         self.tells_subrequests_apart = minor >= 36
         self.ends_at_terminating_victims = release < (34, 2) or minor > 34
-        self.clears_nomination = minor >= 35
+        self.clears_nomination = minor >= 35  # goes with 1.34
         self.reserves_gangs = minor < 36
         self.tells_why_pods_wait = minor >= 36
         self.names_score_plugins = minor >= 36
         self.checks_strategy_type = minor >= 36
         self.follows_nominated_pods = minor >= 36
-        self.binding_frees_nomination = minor < 35
+        self.binding_frees_nomination = minor < 35  # goes with 1.34
         self.adds_taint_events = minor < 37
         self.flushes_gated_pods = _since(release, (35, 8), (36, 4), (37, 0))
         self.remembers_flushes = release < (35, 8) or minor > 35
@@ -234,6 +236,8 @@ class Rules:
         self.sums_whole_pods = minor >= 37
         self.scores_pod_requests = minor >= 38
         self.saturates_sums = minor >= 38
+        self.leaves_nominated_nodes = minor >= 38
+        self.knows_labels_of_namespaces = minor >= 38
         self.empty_selector_spreads = minor >= 38
         self.empty_selector_protects = minor >= 38
         self.ranks_victims_by_uid = minor >= 38
@@ -506,6 +510,11 @@ def _gates(minor: str, patch: int, is_own_compatibility: bool = False) -> Mappin
     return gates
 
 
+def gates_of(minor: str) -> Mapping[str, Gate]:
+    """The gates of the newest patch release of a minor that ksched knows."""
+    return _gates(minor, _LAST_PATCH[minor])
+
+
 @cache
 def _defaults(minor: str, patch: int, is_own_compatibility: bool = False) -> Mapping[str, bool]:
     gates = _gates(minor, patch, is_own_compatibility)
@@ -576,19 +585,23 @@ def _unmet(gates: Mapping[str, Gate], enabled: Mapping[str, bool]) -> Iterator[s
 
 def _check_followed(minor: str, patch: int, enabled: Mapping[str, bool]) -> None:
     """Gates that change what the scheduler decides, and that ksched has only one side of."""
-    gates, followed = _gates(minor, patch), FOLLOWED | FOLLOWED_IN.get(minor, frozenset())
     names = [
         name
-        for name, gate in sorted(gates.items())
-        if gate.schedules
-        and enabled[name] != gate.default
-        and name not in followed
-        and not (gate.default and name in FOLLOWED_FROM_BETA)
-        and name not in INVISIBLE
+        for name, gate in sorted(_gates(minor, patch).items())
+        if gate.schedules and enabled[name] != gate.default and not is_followed(minor, name, gate)
     ]
     if names:
         settings = ", ".join(f"{name}={str(enabled[name]).lower()}" for name in names)
         raise UsageError(f"--feature-gates: ksched does not implement {settings}")
+
+
+def is_followed(minor: str, name: str, gate: Gate) -> bool:
+    """Whether both values of the gate are implemented, or decide the same."""
+    return (
+        name in FOLLOWED | INVISIBLE
+        or name in FOLLOWED_IN.get(minor, ())
+        or (gate.default and name in FOLLOWED_FROM_BETA)
+    )
 
 
 def _refused(message: str, hint: str = "") -> UsageError:

@@ -320,7 +320,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         return {} if self._ignores_preferred else {"labels": tuple(sorted(pod.labels.items()))}
 
     def events_to_register(self) -> Iterable[Registration]:
-        return registrations(self._rules)
+        return registrations(self._rules, self._namespaces)
 
     # -- filter -----------------------------------------------------------------------------------
 
@@ -592,15 +592,20 @@ def _pre_score_state(state: CycleState) -> Mapping[str, Scores]:
 
 
 # Whether a pod matches the terms of an affinity.
-Matches = Callable[[tuple[AffinityTerm, ...], PodInfo], bool]
+Matches = Callable[[tuple[AffinityTerm, ...], PodInfo, Mapping[str, str]], bool]
 
 
-def registrations(rules: Rules) -> Iterable[Registration]:
+def registrations(rules: Rules, namespaces: Mapping[str, Namespace]) -> Iterable[Registration]:
     """The events that may let a pod be where its affinities want it."""
     follows, avoids = rules.follows_nominated_pods, _all_match
     if rules.avoids_any_term:
         avoids = _any_matches
-    after_change = partial(after_pod_change, follows_nominated=follows, avoids=avoids)
+    after_change = partial(
+        after_pod_change,
+        follows_nominated=follows,
+        avoids=avoids,
+        namespaces=namespaces if rules.knows_labels_of_namespaces else None,
+    )
     pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
     yield from pod_registrations(pod_actions, after_change, rules)
     yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), after_node_change
@@ -613,8 +618,12 @@ def after_pod_change(
     *,
     follows_nominated: bool,
     avoids: Matches,
+    namespaces: Mapping[str, Namespace] | None = None,
 ) -> bool:
-    """A pod with a node begins to match the affinity, or no longer matches the anti-affinity."""
+    """A pod with a node begins to match the affinity, or no longer matches the anti-affinity.
+
+    namespaces: their labels count, and an unknown one may have any; None: they have no labels
+    """
     if follows_nominated and old is not None and new is not None and new.key == pod.key:
         return True
     for other in (old, new):
@@ -624,16 +633,50 @@ def after_pod_change(
     terms = affinity_terms(pod)
     if terms.error:
         return True
-    matched = old is not None and _all_match(terms.required, old)
-    if new is not None and not matched and _all_match(terms.required, new):
+    labels = _namespace_labels(terms, old, new, namespaces)
+    if labels is None:
+        return True
+    matched = old is not None and _all_match(terms.required, old, labels)
+    if new is not None and not matched and _all_match(terms.required, new, labels):
         return True
     if old is None:
         return False
     if new is not None:
-        return avoids(terms.required_anti, old) and not avoids(terms.required_anti, new)
-    if avoids(terms.required_anti, old):
+        anti = terms.required_anti
+        return avoids(anti, old, labels) and not avoids(anti, new, labels)
+    if avoids(terms.required_anti, old, labels):
         return True
-    return follows_nominated and avoids(affinity_terms(old).required_anti, pod)
+    return follows_nominated and avoids(affinity_terms(old).required_anti, pod, {})
+
+
+def _namespace_labels(
+    terms: AffinityTerms,
+    old: PodInfo | None,
+    new: PodInfo | None,
+    namespaces: Mapping[str, Namespace] | None,
+) -> Mapping[str, str] | None:
+    """Those of the changed pod's namespace, where they decide; None: the namespace is unknown."""
+    pods = [other for other in (old, new) if other is not None]
+    if namespaces is None or not pods:
+        return {}
+    affected = (terms.required if new is not None else ()) + (
+        terms.required_anti if old is not None else ()
+    )
+    if not any(_needs_namespace(term, other) for term in affected for other in pods):
+        return {}
+    namespace = namespaces.get(pods[0].namespace)
+    return None if namespace is None else namespace.metadata.labels
+
+
+def _needs_namespace(term: AffinityTerm, pod: PodInfo) -> bool:
+    """Whether the labels of the pod's namespace decide. Upstream: termsNeedNamespaceLabels."""
+    selector = term.namespace_selector
+    return (
+        selector.selectable
+        and bool(selector.requirements)
+        and pod.namespace not in term.namespaces
+        and term.selector.matches(pod.labels)
+    )
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
@@ -654,19 +697,21 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
     )
 
 
-def _all_match(terms: tuple[AffinityTerm, ...], pod: PodInfo) -> bool:
+def _all_match(terms: tuple[AffinityTerm, ...], pod: PodInfo, namespace: Mapping[str, str]) -> bool:
     """Whether there are terms, and all of them select the pod."""
-    return bool(terms) and all(_matches(term, pod) for term in terms)
+    return bool(terms) and all(_matches(term, pod, namespace) for term in terms)
 
 
-def _any_matches(terms: tuple[AffinityTerm, ...], pod: PodInfo) -> bool:
-    return any(_matches(term, pod) for term in terms)
+def _any_matches(
+    terms: tuple[AffinityTerm, ...], pod: PodInfo, namespace: Mapping[str, str]
+) -> bool:
+    return any(_matches(term, pod, namespace) for term in terms)
 
 
-def _matches(term: AffinityTerm, pod: PodInfo) -> bool:
-    """Match as upstream does: namespace selectors are matched against no labels."""
+def _matches(term: AffinityTerm, pod: PodInfo, namespace: Mapping[str, str]) -> bool:
+    """namespace: its labels; up to 1.37 upstream matches against none."""
     return (
-        pod.namespace in term.namespaces or term.namespace_selector.matches({})
+        pod.namespace in term.namespaces or term.namespace_selector.matches(namespace)
     ) and term.selector.matches(pod.labels)
 
 

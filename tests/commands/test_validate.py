@@ -49,9 +49,10 @@ def test_yaml_says_the_same_as_json(ksched: Ksched, write_config: WriteConfig) -
 
 
 def test_the_table_names_file_line_problem_and_hint(
-    ksched: Ksched, write_config: WriteConfig
+    ksched: Ksched, write_config: WriteConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_config(HEAD + "paralelism: 3\n")
+    monkeypatch.setenv("COLUMNS", "300")  # for the path of the file
     code, out, err = ksched("validate", path)
     assert code == 1
     assert f"{path}:3:1: error: paralelism" in out
@@ -136,8 +137,9 @@ WEIGHTLESS = HEAD + (
 
 
 def test_a_second_schedulers_file_has_nothing_to_remark(
-    ksched: Ksched, write_config: WriteConfig
+    ksched: Ksched, write_config: WriteConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "300")  # for the path of the file
     path = write_config(HEAD + "profiles: [{schedulerName: second}]\n")
     assert ksched("validate", path)[1] == f"{path}: valid, no findings\n"
     _, out, _ = ksched("validate", "--extend-select", "no-default-profile", path)

@@ -15,7 +15,13 @@ import numpy as np
 
 from ksched_cli.cluster.objects import Container, DeviceClass, Node
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.resources import CPU, PODS, node_allocatable
+from ksched_cli.cluster.resources import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    node_allocatable,
+)
 from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, RowAmounts, Rows, Snapshot
 from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
@@ -123,6 +129,8 @@ class NodeResourcesFit(
         self._strategy = LEAST if strategy.type == LEAST_ALLOCATED else MOST
         rules = handle.release.rules
         self._scores_pod_requests = rules.scores_pod_requests
+        self._leaves_nominated = rules.leaves_nominated_nodes
+        self._node_of = handle.nominator.node_of
         self._score = self._strategy.exact if rules.saturates_sums else self._strategy.columns
         self._shape_score = None
         ratio = strategy.requested_to_capacity_ratio
@@ -135,7 +143,11 @@ class NodeResourcesFit(
         pod_actions = Action.DELETE | Action.UPDATE_POD_SCALE_DOWN
         yield ClusterEvent(events.POD, pod_actions), after_pod_change
         node_actions = Action.ADD | Action.UPDATE_NODE_ALLOCATABLE
-        yield ClusterEvent(events.NODE, node_actions), partial(after_node_change, self.delegated)
+        after_change: Callable[[PodInfo, Node | None, Node], bool]
+        after_change = partial(after_node_change, self.delegated)
+        if self._leaves_nominated:
+            after_change = partial(after_nominated_change, self.delegated, self._node_of)
+        yield ClusterEvent(events.NODE, node_actions), after_change
         if self._delegates:
             yield ClusterEvent(events.DEVICE_CLASS, Action.ADD | Action.UPDATE), after_class_change
 
@@ -352,6 +364,40 @@ def after_pod_change(pod: PodInfo, old: PodInfo, new: PodInfo | None) -> bool:
     return bool(new.pod.node_name) and _has_more(
         pod, new.resources.requests, old.resources.requests
     )
+
+
+def after_nominated_change(
+    delegated_of: Callable[[PodInfo], Collection[str]],
+    node_of: Callable[[PodInfo], str],
+    pod: PodInfo,
+    old: Node | None,
+    new: Node,
+) -> bool:
+    """As after_node_change; or it is the pod's nominated node, and no longer has the cpu, memory or
+    ephemeral storage for the pod, if it were empty."""
+    if after_node_change(delegated_of, pod, old, new):
+        return True
+    if old is None or pod.spec.scheduling_group is not None or node_of(pod) != new.name:
+        return False
+    before, allocatable = node_allocatable(old), node_allocatable(new)
+    requests = pod.resources.requests
+    native = (CPU, MEMORY, EPHEMERAL_STORAGE)
+    if all(requests.get(name, 0) <= allocatable.get(name, 0) for name in native):
+        return False
+    return before.get(PODS, 0) >= 1 and not _lacking(delegated_of, pod, before)
+
+
+def _lacking(
+    delegated_of: Callable[[PodInfo], Collection[str]], pod: PodInfo, allocatable: Mapping[str, int]
+) -> set[str]:
+    """What an empty node has too little of for the pod; devices may have what is delegated."""
+    delegated = delegated_of(pod)
+    return {
+        name
+        for name, amount in pod.resources.requests.items()
+        if amount > allocatable.get(name, 0)
+        and not (name in delegated and not allocatable.get(name))
+    }
 
 
 def after_node_change(

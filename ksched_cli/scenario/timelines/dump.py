@@ -65,7 +65,7 @@ def _arrival(pod: Plain, at: float) -> Plain:
     spec = {key: value for key, value in _object(read, "spec").items() if key != "nodeName"}
     if "volumes" in spec:
         # Only the names are left of configuration and tokens, and these differ from pod to pod.
-        spec["volumes"] = [each for each in _objects(spec, "volumes") if set(each) - {"name"}]
+        spec["volumes"] = [each for each in _objects(spec, "volumes") if _has_source(each)]
         if not spec["volumes"]:
             del spec["volumes"]
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
@@ -77,6 +77,14 @@ def _arrival(pod: Plain, at: float) -> Plain:
 
 
 # -- parts, which nobody has checked ---------------------------------------------------------------
+
+
+def _has_source(volume: Plain) -> bool:
+    """Whether a plugin may read something of the volume: of a projected one, certificates alone."""
+    sources = {key: value for key, value in volume.items() if key != "name"}
+    if sources.keys() == {"projected"}:
+        return any(_objects(volume["projected"], "sources"))
+    return bool(sources)
 
 
 def _object(value: Plain, *path: str) -> Plain:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ksched_cli.cluster.objects import Namespace, ObjectMeta
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cluster_events import QueueingHint
 from ksched_cli.kube.versions import release_of
@@ -14,9 +15,10 @@ AFFINE = pod_info(affinity=affinity(affine=[TERM]))
 AVOIDING = pod_info(affinity=affinity(anti_affine=[TERM]))
 
 
-def hint_of(minor: str) -> QueueingHint:
+def hint_of(minor: str, **namespaces: Namespace) -> QueueingHint:
     """What the plugin of a minor says of events of pods."""
-    hint = next(hint for event, hint in plugin.registrations(release_of(minor).rules))
+    rules = release_of(minor).rules
+    hint = next(hint for event, hint in plugin.registrations(rules, namespaces))
     assert hint is not None
     return hint
 
@@ -30,7 +32,7 @@ def other(app: str, **fields: Any) -> PodInfo:
 
 
 def test_only_changes_that_may_matter_are_listened_to() -> None:
-    pods, nodes = (event for event, _ in plugin.registrations(release_of("1.36").rules))
+    pods, nodes = (event for event, _ in plugin.registrations(release_of("1.36").rules, {}))
     assert {action.name for action in pods.action} == {"ADD", "DELETE", "UPDATE_POD_LABEL"}
     assert {action.name for action in nodes.action} == {"ADD", "UPDATE_NODE_LABEL"}
 
@@ -91,3 +93,16 @@ def test_nodes_count_by_the_domain_they_come_into_or_leave() -> None:
     assert plugin.after_node_change(AVOIDING, in_a, bare)
     assert not plugin.after_node_change(AVOIDING, bare, in_a)
     assert not plugin.after_node_change(AVOIDING, in_a, in_a)
+
+
+def test_from_1_38_on_the_labels_of_namespaces_count() -> None:
+    selector = {"namespaceSelector": {"matchLabels": {"team": "a"}}}
+    affine, avoiding = affinity(affine=[TERM | selector]), affinity(anti_affine=[TERM | selector])
+    default = Namespace(metadata=ObjectMeta(name="default", labels={"team": "a"}))
+    with_labels, without = hint_of("1.38", default=default), hint_of("1.38")
+    assert not hint_of("1.37", default=default)(pod_info(affinity=affine), None, other("x"))
+    assert with_labels(pod_info(affinity=affine), None, other("x"))
+    assert with_labels(pod_info(affinity=avoiding), other("x"), None)
+    assert not with_labels(pod_info(affinity=affine), None, other("y"))
+    assert without(pod_info(affinity=affine), None, other("x"))
+    assert not without(pod_info(affinity=affine), None, other("y"))

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+import pytest
+
 from ksched_cli.cluster.objects import DeviceClass
 from ksched_cli.plugins.node_resources import fit
 from ksched_cli.plugins.node_resources.fit import after_class_change, after_pod_change
@@ -71,3 +73,21 @@ def test_a_device_class_matters_when_it_begins_to_back_a_requested_resource() ->
     assert not after_class_change(requests_gpu, None, plain)
     assert after_class_change(requests_class, None, plain)
     assert not after_class_change(requests_class, plain, backing)
+
+
+@pytest.mark.parametrize(
+    ("nominated", "before", "after", "expected"),
+    [
+        ("n", "4", "1", True),
+        ("other", "4", "1", False),
+        ("n", "1", "1500m", False),
+    ],
+)
+def test_from_1_38_on_a_pod_is_tried_again_when_its_nominated_node_shrinks(
+    nominated: str, before: str, after: str, *, expected: bool
+) -> None:
+    old, new = decoded_node(cpu=before), decoded_node(cpu=after)
+    node = new.name if nominated == "n" else nominated
+    hint = partial(fit.after_nominated_change, lambda pod: (), lambda pod: node)
+    assert hint(POD, old, new) is expected
+    assert not after_node_change(POD, old, new)

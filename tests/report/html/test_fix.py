@@ -18,7 +18,7 @@ def test_remedies_are_those_of_the_record_with_what_they_cost(page_of: PageOf) -
 
 
 def test_where_nothing_helps_the_reasons_are_shown(page_of: PageOf) -> None:
-    document, page = page_of("fix", "p", objects=(pod("p", cpu=3),))
+    document, page = page_of("fix", "p", "--allow-empty-state", objects=(pod("p", cpu=3),))
     assert not document["remedies"]
     assert f"remedies {len(document['remedies'])}" in " ".join(page.text)
 
