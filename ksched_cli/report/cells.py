@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ksched_cli.report.view import Excerpt, Kind, Medium, Rows, Table
-from ksched_cli.report.words import counted, percent, printable
+from ksched_cli.report.words import counted, more, percent, printable
 
 LISTED_NAMES = 3
 _BINARY = ("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10), ("", 1)
@@ -178,7 +178,7 @@ def cut(table: Table, rows: int | None) -> tuple[Table, str]:
     most = min(rows, rows if table.brief is None else table.brief)
     if count <= most:
         return table, ""
-    rest = f"{count - most:,} more" + (f" {table.noun}" if table.noun else "")
+    rest = more(count - most, table.noun)
     hint = f" ({table.hint})" if table.hint else ""
     marks = table.marks[:most]
     return replace(table, rows=table.rows[:most], marks=marks), f"… and {rest}{hint}"

@@ -33,7 +33,7 @@ from ksched_cli.report.view import (
     View,
     shown_lines,
 )
-from ksched_cli.report.words import printable
+from ksched_cli.report.words import more, printable
 
 _TICKS = re.compile("`+")
 # Cells that are no code: amounts, and words, in which nothing is markup, a mention or a link.
@@ -140,7 +140,7 @@ def _groups(groups: Groups, limit: Limit) -> Iterator[str]:
             yield from _section(section, limit, "#####")
     rest = len(groups.blocks) - len(shown)
     if rest:
-        yield code(f"… and {rest:,} more {groups.noun}".rstrip())
+        yield code(f"… and {more(rest, groups.noun)}")
 
 
 def _view_table(table: Table, limit: Limit) -> Iterator[str]:

@@ -10,7 +10,8 @@ from msgspec import UNSET
 
 from ksched_cli.analysis.drained_cluster import Hold
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
-from ksched_cli.kube.quantity import amount_text
+from ksched_cli.kube.quantity import Quantity
+from ksched_cli.report.cells import amount
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
 from ksched_cli.report.view import (
     Bars,
@@ -139,13 +140,14 @@ def _notes(answer: ShrinkResult | UpgradePlan) -> Iterator[Line]:
 def _freed(answer: ShrinkResult) -> Iterator[Line]:
     if answer.removable:
         amounts = [
-            f"{name} {_amount(name, answer.freed)} of {_amount(name, answer.total)}"
+            f"{name} {amount(name, _number(name, answer.freed), _number(name, answer.total))}"
             for name in _in_order(answer.freed)
         ]
         yield Line(f"freed: {', '.join(amounts)}")
     if answer.overhead:
         overhead = ", ".join(
-            f"{name} {_amount(name, answer.overhead)}" for name in _in_order(answer.overhead)
+            f"{name} {amount(name, _number(name, answer.overhead))}"
+            for name in _in_order(answer.overhead)
         )
         yield Line(
             f"of that, pods that go with their nodes (DaemonSets, static) request {overhead}"
@@ -167,8 +169,10 @@ def _in_order(amounts: Mapping[str, str]) -> list[str]:
     return names + [name for name in amounts if name not in (*names, "pods")]
 
 
-def _amount(name: str, amounts: Mapping[str, str]) -> str:
-    return amounts[name] if name == "cpu" else amount_text(name, int(amounts[name]))
+def _number(name: str, amounts: Mapping[str, str]) -> int:
+    """The amount in the scheduler's unit of the resource."""
+    quantity = Quantity.parse(amounts[name])
+    return quantity.milli_value() if name == "cpu" else quantity.value()
 
 
 # -- the nodes that go ----------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from ksched_cli.report.view import (
     View,
     shown_lines,
 )
-from ksched_cli.report.words import printable
+from ksched_cli.report.words import more, printable
 
 GAP = 2  # between columns
 INDENT = "  "
@@ -124,7 +124,7 @@ class _Terminal:
         yield from map(self._block, shown)
         rest = len(groups.blocks) - len(shown)
         if rest:
-            (line,) = self._soft(f"… and {rest:,} more {groups.noun}".rstrip() + f" ({ALL_HINT})")
+            (line,) = self._soft(f"… and {more(rest, groups.noun)} ({ALL_HINT})")
             yield line
 
     def _block(self, block: Block) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
@@ -12,6 +13,13 @@ V = TypeVar("V")
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return `1 node`, `4,451 nodes`. plural: where it is not the noun and an s"""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def more(count: int, noun: str) -> str:
+    """Return `1 more group of pods`, `3 more groups of pods`. noun: in the plural, or empty"""
+    if count == 1:
+        noun = re.sub(r"s\b", "", noun, count=1)
+    return f"{count:,} more {noun}".rstrip()
 
 
 def verb(count: int, singular: str, plural: str) -> str:

@@ -80,8 +80,6 @@ def test_a_kubelet_of_a_minor_that_it_does_not_know_is_warned_of(
     assert result["warnings"] == [warning]
     assert f"warning: {warning}\n" in err
     origin = f"nearest to {kubelet}, the newest kubelet of the nodes"
-    if "beta" in release_of(minor).version:
-        origin += "; a beta, and the release may decide otherwise"
     if minor == PREVIEW:
         origin += "; a beta, and the release may decide otherwise"
     assert (result["kubernetesVersion"], result["kubernetesVersionFrom"]) == (
