@@ -380,9 +380,9 @@ def after_nominated_change(
     if old is None or pod.spec.scheduling_group is not None or node_of(pod) != new.name:
         return False
     before, allocatable = node_allocatable(old), node_allocatable(new)
-    requests = pod.resources.requests
+    requested = pod.resources.requests
     native = (CPU, MEMORY, EPHEMERAL_STORAGE)
-    if all(requests.get(name, 0) <= allocatable.get(name, 0) for name in native):
+    if all(requested.get(name, 0) <= allocatable.get(name, 0) for name in native):
         return False
     return before.get(PODS, 0) >= 1 and not _lacking(delegated_of, pod, before)
 
