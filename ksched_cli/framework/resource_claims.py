@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -164,25 +164,30 @@ class BackingClasses:
 
     It hears of classes one after the other, as kube-scheduler does: of those that are there by
     name, then of each that comes, changes or goes. Where several classes name one resource, the
-    newest counts, then the first by name; but a class that does not count when it is heard of does
-    not back the resource of its own name either, and takes over from no class that goes.
+    newest counts, then the first by name; but up to 1.37, a class that does not count when it is
+    heard of does not back the resource of its own name either, and takes over from no class that
+    goes.
 
     Upstream: dynamic-resource-allocation/deviceclass/extendedresourcecache
     (extendedresourcecache.go).
     """
-
-    assumed_type: Any = dict[str, DeviceClass]
 
     def __init__(self, handle: Handle) -> None:
         self._by_resource: dict[str, DeviceClass] = {}
         self._classes: Mapping[str, DeviceClass] = {}
         if handle.release.enabled("DRAExtendedResource"):
             self._classes = handle.cluster.device_classes
-        for name in sorted(self._classes):
-            self._hear(None, self._classes[name])
+        self._recomputes = handle.release.rules.recomputes_backing_classes
+        if self._recomputes:
+            self._by_resource = _best_classes(self._classes.values())
+        else:
+            for name in sorted(self._classes):
+                self._hear(None, self._classes[name])
 
     def carry_over(self, previous: BackingClasses) -> None:
         """Hear only of what has changed since."""
+        if self._recomputes:
+            return
         old, new = previous._classes, self._classes
         self._by_resource = dict(previous._by_resource)
         for name in sorted({*old, *new}):
@@ -218,6 +223,16 @@ class BackingClasses:
             for name, amount in pod.resources.others.items()
             if amount and name in self._by_resource and is_dra_resource_name(name)
         }
+
+
+def _best_classes(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
+    """The class that backs each resource."""
+    best: dict[str, DeviceClass] = {}
+    for device_class in classes:
+        for resource in _resources_of(device_class):
+            if resource not in best or _counts_more(device_class, best[resource]):
+                best[resource] = device_class
+    return best
 
 
 def _resources_of(device_class: DeviceClass) -> Iterator[str]:

@@ -164,6 +164,8 @@ class Rules:
     knows_derived_attributes: claims with derived attributes are errors where the gate is off;
         else that is not looked at. Claims with devices that skip operations on the node need a node
         that declares DRAOptionalNodeOperations
+    recomputes_backing_classes: every class backs the resource of its own name, and the best of the
+        classes that are there the one that several name; else that depends on what was heard first
     reads_attributes_lazily: an attribute without a value that can be read fails the selectors and
         constraints that read it; else every selector. Constraints compare versions, not their texts
     """
@@ -252,6 +254,7 @@ class Rules:
         self.keeps_shares_of_former = minor >= 38
         self.rejects_unusable_pools = minor >= 38
         self.reads_attributes_lazily = minor >= 38
+        self.recomputes_backing_classes = minor >= 38
         self.knows_derived_attributes = minor >= 37
 
     def __eq__(self, other: object) -> bool:

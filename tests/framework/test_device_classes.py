@@ -39,9 +39,11 @@ def named(name: str, created: str, resource: str = GPU) -> dict[str, Any]:
 OLD_OWN, NEW_OWN = (f"deviceclass.resource.kubernetes.io/{name}" for name in ("old", "new"))
 
 
-def backs(*classes: dict[str, Any], before: BackingClasses | None = None) -> dict[str, str]:
+def backs(
+    *classes: dict[str, Any], before: BackingClasses | None = None, minor: str = "1.36"
+) -> dict[str, str]:
     """The classes by resource, after others were heard of."""
-    backing = backing_of(*classes)
+    backing = backing_of(*classes, minor=minor)
     if before is not None:
         backing.carry_over(before)
     names = (GPU, "example.com/other", OLD_OWN, NEW_OWN)
@@ -96,3 +98,11 @@ def test_names_that_devices_can_back() -> None:
     assert is_dra_resource_name("deviceclass.resource.kubernetes.io/a")
     assert not is_dra_resource_name("cpu")
     assert not is_dra_resource_name("kubernetes.io/other")
+
+
+def test_from_1_38_on_every_class_backs_its_own_name_and_the_next_best_takes_over() -> None:
+    new, old = named("new", "02-01"), named("old", "01-01")
+    both = {GPU: "new", NEW_OWN: "new", OLD_OWN: "old"}
+    assert backs(new, old, minor="1.38") == both
+    before = backing_of(new, old, minor="1.38")
+    assert backs(old, before=before, minor="1.38") == {GPU: "old", OLD_OWN: "old"}
