@@ -7,6 +7,7 @@ description is in the class's docstring, on the line that begins with the field'
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -200,10 +201,12 @@ def _bounds(info: inspect.Type, names: Mapping[str, str]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _union(shapes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """A list of types where that says it all."""
-    if len(shapes) == 1:
-        return shapes[0]
+def _union(members: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A list of types where that says it all. It is sorted, since Python keeps one union of the
+    same types, and so the order of the first module that wrote them."""
+    if len(members) == 1:
+        return members[0]
+    shapes = sorted(members, key=lambda shape: (shape.get("type") == "null", json.dumps(shape)))
     if any("$ref" in shape or "type" not in shape for shape in shapes):
         return {"anyOf": list(shapes)}
     merged: dict[str, Any] = {}
