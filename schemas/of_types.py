@@ -26,6 +26,8 @@ _SCALARS: Mapping[type[inspect.Type], str] = {
     inspect.FloatType: "number",
     inspect.NoneType: "null",
 }
+# A union's members in the order in which an error names them.
+_KINDS = ("boolean", "integer", "number", "string", "object", "array", None, "null")
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum",
            "min_length": "minLength", "max_length": "maxLength", "pattern": "pattern"}  # fmt: skip
 _LENGTHS = {"min_length": "minItems", "max_length": "maxItems"}
@@ -206,7 +208,7 @@ def _union(members: Sequence[dict[str, Any]]) -> dict[str, Any]:
     same types, and so the order of the first module that wrote them."""
     if len(members) == 1:
         return members[0]
-    shapes = sorted(members, key=lambda shape: (shape.get("type") == "null", json.dumps(shape)))
+    shapes = sorted(members, key=lambda each: (_KINDS.index(each.get("type")), json.dumps(each)))
     if any("$ref" in shape or "type" not in shape for shape in shapes):
         return {"anyOf": list(shapes)}
     merged: dict[str, Any] = {}
