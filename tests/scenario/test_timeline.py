@@ -182,7 +182,7 @@ def test_a_line_may_have_null_for_a_key_that_it_leaves_out(tmp_path: Path) -> No
             lines({"at": 2, "decision": {"namespace": "a", "name": "b", "uid": None}}),
             "t.jsonl",
         )
-    with pytest.raises(InputError, match=r"events\[0\]\.pod: expected a mapping or a string"):
+    with pytest.raises(InputError, match=r"events\[0\]\.pod: expected a string or a mapping"):
         events(tmp_path, HEAD + "events:\n- {at: 2, pod: null, change: cordon n}\n")
 
 
