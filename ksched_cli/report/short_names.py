@@ -73,12 +73,12 @@ def _nodes_of(sections: Sequence[Section]) -> Iterable[str]:
 
 
 def _mapped(value: T, short: Callable[[str], str]) -> T:
-    """Return data with every text in it shortened, but for commands."""
+    """Return data with its texts shortened, but for commands and sections that keep names."""
     result: Any = value
     if isinstance(value, str):
         # A word of a fixed set, as a Tone, stays what it is.
         result = short(value) if type(value) is str else value
-    elif isinstance(value, Commands | Command):
+    elif isinstance(value, Commands | Command) or getattr(value, "keeps_names", False):
         result = value
     elif isinstance(value, Mapping):
         result = {key: _mapped(item, short) for key, item in value.items()}

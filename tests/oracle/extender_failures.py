@@ -25,6 +25,7 @@ import subject
 from cases import OLDEST, differs
 from releases import MODULES
 
+from ksched_cli.masking import masked
 from oracle import Oracle, UnavailableError
 from tests.extenders.failures import FAILURES, PATIENT, SLOW
 from tests.extenders.servers import Answer, Code, Server, everything, unused_port
@@ -167,7 +168,8 @@ INCIDENTAL = re.compile(
 
 
 def without_incidentals(decision: dict[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(INCIDENTAL.sub("", json.dumps(decision)))
+    """A decision as both can make it: kube-scheduler shows passwords, which ksched masks."""
+    plain: dict[str, Any] = json.loads(masked(INCIDENTAL.sub("", json.dumps(decision))))
     return plain
 
 

@@ -151,7 +151,9 @@ class NodeMap(Section):
 
 @dataclass(frozen=True, slots=True)
 class Pair(Section):
-    """Any two nodes side by side. data: as explanation.pair_data makes it."""
+    """Any two nodes side by side, found by their names. data: as explanation.pair_data makes it."""
+
+    keeps_names: ClassVar[bool] = True
 
     data: Mapping[str, Any]
 

@@ -75,7 +75,11 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
 }
 # Families whose cases call tests/conformance/extender.py.
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
-DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
+# Known to differ in some seeds, asked for by name only: where a claim is allocated
+# elsewhere while a binding cycle is under way, the attempts that follow are in another order (seed
+# 1 of 1.37).
+OPEN = frozenset(("replay_workload_claims",))
+DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS | OPEN)
 # Those that earlier minors than this one refuse.
 _OF_QUEUED_GROUPS = ("workloads", "composites", "workload_claims")
 SINCE = {
@@ -83,6 +87,9 @@ SINCE = {
     **dict.fromkeys(_OF_QUEUED_GROUPS, "1.37"),
     **dict.fromkeys([f"replay_{family}" for family in _OF_QUEUED_GROUPS], "1.37"),
 }
+
+# Those whose timelines make what ksched does not decide as a later minor does.
+UNTIL = dict.fromkeys(("replay_workloads", "replay_composites", "replay_workload_claims"), "1.37")
 
 
 @dataclass(frozen=True)

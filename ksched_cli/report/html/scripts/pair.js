@@ -28,8 +28,15 @@ class Pair {
     this.render();
   }
 
+  // Its name may be without the ending that other tables leave out.
+  rowOf(text) {
+    if (this.row.has(text)) return this.row.get(text);
+    const whole = this.pair.names.filter((name) => name.startsWith(text + "."));
+    return whole.length === 1 ? this.row.get(whole[0]) : undefined;
+  }
+
   render() {
-    const rows = this.inputs.map((input) => this.row.get(input.value.trim()));
+    const rows = this.inputs.map((input) => this.rowOf(input.value.trim()));
     const missing = this.inputs.find((input, i) => rows[i] === undefined);
     if (missing) {
       replaceChildren(this.output, element("p", { class: "note" }, "No node is named \u201c" + missing.value + "\u201d."));
