@@ -1,8 +1,8 @@
 """Passwords, tokens and keys as ***: the one rule for whatever ksched prints.
 
-In a text, these are the password of a URL, or its user where there is no password, and parameters
-of a URL whose names say so; in plain data, also the values of fields whose names say so. Go's
-URL.Redacted hides the password alone, and kube-scheduler prints some URLs whole.
+In a text, these are a URL's password, or its user where there is no password, and its parameters
+that are named as secrets are. In plain data, these are also the values of fields that are named so.
+Go's URL.Redacted hides the password alone, and kube-scheduler prints some URLs whole.
 """
 
 from __future__ import annotations

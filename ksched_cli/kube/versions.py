@@ -178,15 +178,15 @@ class Rules:
         self.absent_fields = _later(_CONFIGURATION_FIELDS, minor)
         self.absent_plugins = _later(_PLUGINS, minor)
         self.absent_points = _later(_POINTS, minor)
-        self.checks_gate_dependencies = minor >= 35  # goes with 1.34
-        self.has_compatibility_version = minor >= 35  # goes with 1.34
+        self.checks_gate_dependencies = minor >= 35  # removed with 1.34
+        self.has_compatibility_version = minor >= 35  # removed with 1.34
         self.names_taint = release < (34, 2)
-        self.names_label_keys = minor >= 35  # goes with 1.34
+        self.names_label_keys = minor >= 35  # removed with 1.34
         self.names_owner_kind = minor >= 36
         self.filter_timeout_is_error = minor >= 36
-        self.scores_devices = minor >= 35  # goes with 1.34
+        self.scores_devices = minor >= 35  # removed with 1.34
         self.scores_allocated_claims = _since(release, (35, 6), (36, 2), (37, 0))
-        self.skips_unusable_pools = minor >= 35  # goes with 1.34
+        self.skips_unusable_pools = minor >= 35  # removed with 1.34
         self.picks_allocator = minor >= 36
         self.shows_sharing = minor != 35
         self.refuses_capacity_requests = minor != 35
@@ -194,13 +194,13 @@ class Rules:
         self.compares_distinct_values = minor >= 36
         self.tells_subrequests_apart = minor >= 36
         self.ends_at_terminating_victims = release < (34, 2) or minor > 34
-        self.clears_nomination = minor >= 35  # goes with 1.34
+        self.clears_nomination = minor >= 35  # removed with 1.34
         self.reserves_gangs = minor < 36
         self.tells_why_pods_wait = minor >= 36
         self.names_score_plugins = minor >= 36
         self.checks_strategy_type = minor >= 36
         self.follows_nominated_pods = minor >= 36
-        self.binding_frees_nomination = minor < 35  # goes with 1.34
+        self.binding_frees_nomination = minor < 35  # removed with 1.34
         self.adds_taint_events = minor < 37
         self.flushes_gated_pods = _since(release, (35, 8), (36, 4), (37, 0))
         self.remembers_flushes = release < (35, 8) or minor > 35
