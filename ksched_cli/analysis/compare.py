@@ -762,14 +762,16 @@ def _quantile(freedom: int) -> float:
 class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True):
     """Compare two Runs or more with the first. Runs with timelines are replayed.
 
-    names: of the sides; by default what differs between them
+    names:  of the sides; by default what differs between them
+    at_end: compare the clusters at the ends of the timelines instead
     """
 
     names: tuple[str, ...] = ()
+    at_end: bool = False
 
     def answer(self, opened: Opened) -> Comparison | ReplayComparison:
         check_timelines(opened.runs)
-        if opened.run.timeline:
+        if opened.run.timeline and not self.at_end:
             return self._over_time(opened)
         with opened.observer.progress("pods placed") as on_progress:
             sides = sides_of(opened.opener, opened.runs, Watch(on_progress=on_progress))

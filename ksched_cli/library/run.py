@@ -320,7 +320,8 @@ def compare(*runs: Run, seeds: int = 0, progress: Progress | None = None) -> Any
     replayed.
 
     seeds:    the number of draws of each Run, whose means are compared
-    progress: called after each attempt of a side, or after each draw
+    progress: called after each attempt of a side, after each draw, or with the thousandths of each
+              replay that are done
     Raises KschedError
     """
     if len(runs) < 2:

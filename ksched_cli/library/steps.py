@@ -32,6 +32,11 @@ class Calls(Observer):
     def progress(self, noun: str) -> Iterator[Progress | None]:
         yield self._call
 
+    @contextmanager
+    def replaying(self, replay: Replay) -> Iterator[None]:
+        self._noted = -1
+        yield
+
     def after_instant(self, replay: Replay) -> None:
         done = int(replay.share_done * WHOLE)
         if self._call is not None and done > self._noted:

@@ -6,7 +6,23 @@ from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.config.answers import EffectiveConfiguration, ValidationResult
 from ksched_cli.config.reviewer import Reviewer, ReviewOptions
 from ksched_cli.errors import UsageError
+from ksched_cli.run.open import Opener
 from ksched_cli.run.plugins import in_release
+from ksched_cli.run.run import Run
+
+
+def reviewer_of(opener: Opener, run: Run) -> Reviewer:
+    """Return a reviewer of configurations by the default rules and the Run's release and plugins,
+    which looks at no file of this machine."""
+    options = ReviewOptions(
+        run.kubernetes_version,
+        run.feature_gates,
+        run.min_compatibility_version,
+        isolated=True,
+        looks_at_files=False,
+    )
+    plugins = opener.plugins(run)
+    return Reviewer(options, lambda release: in_release(plugins, release))
 
 
 class ShowConfiguration(Question[EffectiveConfiguration], frozen=True, kw_only=True):
@@ -26,15 +42,7 @@ class Validate(Question[ValidationResult], frozen=True, kw_only=True):
         opener, run = opened.opener, opened.run
         if not run.configuration:
             raise UsageError("validate requires a configuration")
-        options = ReviewOptions(
-            run.kubernetes_version,
-            run.feature_gates,
-            run.min_compatibility_version,
-            isolated=True,
-            looks_at_files=False,
-        )
-        plugins = opener.plugins(run)
-        reviewer = Reviewer(options, lambda release: in_release(plugins, release))
+        reviewer = reviewer_of(opener, run)
         source = opener.inputs.configuration(run.configuration)
         opened.follow(reviewer.settings(source.path).release)
         return ValidationResult.of(reviewer.review(source))

@@ -115,6 +115,7 @@ class QuestionTool(msgspec.Struct, frozen=True):
     axes:     the fields of the Run that it may give
     fields:   of the question, which have these values
     compares: the Run with what the client gives is compared with the server's
+    chooses:  the namespace also chooses the pods to show
     """
 
     name: str
@@ -126,6 +127,7 @@ class QuestionTool(msgspec.Struct, frozen=True):
     required: tuple[str, ...] = ()
     fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
     compares: bool = False
+    chooses: bool = False
 
     @property
     def reads_state(self) -> bool:
@@ -214,6 +216,8 @@ def call_of(tool: QuestionTool, arguments: Mapping[str, Any], base: Run) -> tupl
     if not tool.reads_state:
         run = structs.replace(run, states=(), live=None)
     asks = {name: arguments[name] for name in tool.asks if name in arguments}
+    if tool.chooses and run.namespace:
+        asks["shows"] = {"namespace": run.namespace}
     page = Page(arguments.get("part", ""), arguments.get("offset", 0))
     runs = (base, run) if tool.compares else (run,)
     return Call(tool.name, runs, {**tool.fields, **asks}, text), page

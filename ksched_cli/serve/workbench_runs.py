@@ -32,7 +32,6 @@ from ksched_cli.cluster.objects.node import Node
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
-from ksched_cli.config.reviewer import Reviewer, ReviewOptions
 from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.config.types import DEFAULT_SCHEDULER_NAME
 from ksched_cli.engine.replay.replay import Replay
@@ -47,10 +46,10 @@ from ksched_cli.report.table import printable
 from ksched_cli.run.differences import digest_of
 from ksched_cli.run.inputs import digest
 from ksched_cli.run.open import Opener
-from ksched_cli.run.plugins import in_release
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import Manifest, objects_of, plain_object
+from ksched_cli.serve.configurations import reviewer_of
 from ksched_cli.serve.tools import inline
 
 MAX_CHANGES = 500
@@ -326,15 +325,7 @@ class Workbench:
         version = (
             draft.kubernetes_version or base.kubernetes_version or self.opener.release(base).number
         )
-        options = ReviewOptions(
-            version,
-            base.feature_gates,
-            base.min_compatibility_version,
-            isolated=True,
-            looks_at_files=False,
-        )
-        plugins = self.opener.plugins(base)
-        reviewer = Reviewer(options, lambda release: in_release(plugins, release))
+        reviewer = reviewer_of(self.opener, structs.replace(base, kubernetes_version=version))
         text = ConfigurationText("configuration", draft.configuration.encode())
         return {"findings": plain([*reviewer.review(text).review.findings])}
 
@@ -387,7 +378,9 @@ class Workbench:
                 return self._answer_to(Fix(pod=f"/{about}", max_seconds=FIX_SECONDS), run)
             case "compare":
                 # Their changes, which would name the sides, are many and begin alike.
-                return self._answer_to(Compare(names=SIDES), self._stored(about).run, run)
+                return self._answer_to(
+                    Compare(names=SIDES, at_end=True), self._stored(about).run, run
+                )
         raise UsageError(f"there is no question {question}")
 
     def _schedule(self, run: Run) -> ScheduleResult:

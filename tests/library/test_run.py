@@ -256,6 +256,14 @@ def test_progress_is_told_to_the_caller() -> None:
     assert seen == [(1, 1)]
 
 
+def test_progress_of_compared_replays_is_told_for_each() -> None:
+    events = [{"at": at, "pod": pod(f"p{at}", cpu=1)} for at in range(5)]
+    run, seen = Run(state=NODES, timeline={"events": events}), []
+    compare(run, run.with_(changes=["cordon a"]), progress=lambda done, _: seen.append(done))
+    assert len(seen) > 4
+    assert seen == 2 * seen[: len(seen) // 2]
+
+
 def test_threads_may_ask_at_once() -> None:
     begin = Barrier(2)
     runs = [

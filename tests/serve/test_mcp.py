@@ -100,6 +100,15 @@ def answers_of(
     return asyncio.run(ask())
 
 
+def test_a_namespace_chooses_the_pending_pods_that_are_explained(tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    pods = [pod("a", "shop", cpu=9), pod("b", "other", cpu=9)]
+    state.write_text(json.dumps({"kind": "List", "items": [node("n", cpu=1), *pods]}))
+    base = replace(BASE, states=(str(state),))
+    (answer,) = answers_of(("explain_pending", {"namespace": "shop"}), base=base)
+    assert [group["pods"] for group in answer.structured_content["groups"]] == [["shop/a"]]
+
+
 def error_of(name: str, arguments: dict[str, Any], **options: Any) -> str:
     (result,) = answers_of((name, arguments), **options)
     assert result.is_error

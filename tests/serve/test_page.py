@@ -363,6 +363,24 @@ def test_undo_is_the_run_before_and_a_link_of_a_run_that_is_gone_says_so(start: 
     assert "no run 0123" in error
 
 
+def test_over_time_the_clusters_at_the_end_are_compared(start: Start, tmp_path: Path) -> None:
+    timeline = tmp_path / "timeline.json"
+    timeline.write_text(
+        json.dumps(
+            {
+                "apiVersion": "ksched/v1",
+                "kind": "Timeline",
+                "events": [{"at": 5, "pod": pod("late", cpu=1)}],
+            }
+        )
+    )
+    bench = start(node("a", cpu=2), node("b", cpu=2), timeline=str(timeline))
+    before, after = bench.edited(), bench.edited(changes=["cordon a"])
+    compared = bench.ask(f"/answers/{after['digest']}/compare.json?about={before['digest']}")
+    assert [side["name"] for side in compared["sides"]] == ["before", "after"]
+    assert compared["kind"] == "Comparison"
+
+
 def test_runs_are_compared_pods_are_explained_and_fixed(start: Start) -> None:
     bench = start()
     before, after = bench.edited(), bench.edited(changes=["drain birch"])
