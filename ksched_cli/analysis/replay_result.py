@@ -47,8 +47,8 @@ from ksched_cli.engine.scheduling_cycle import first_by_name
 from ksched_cli.errors import ExitCode
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.time import SECOND, unix_seconds
-from ksched_cli.run.open import Opener, Watch
-from ksched_cli.run.run import Run
+from ksched_cli.run.open import Opener, Watch, name_of
+from ksched_cli.run.run import NEEDS_NO_TIMELINE, Run
 from ksched_cli.scenario.scale import time_of
 from ksched_cli.scenario.timelines.dump import RunTimes, history_owner
 
@@ -904,7 +904,7 @@ class ReplayTimeline(Question[ReplayResult], frozen=True, kw_only=True):
     all_moments: bool = False
 
     def answer(self, opened: Opened) -> ReplayResult:
-        name = "standard input" if opened.run.timeline == "-" else opened.run.timeline
+        name = name_of(opened.run.timeline)
         replay = opened.replay(watch=Watch(traces=self.trace, keeps_records=self.lists_pods))
         opened.warn(*replay_warnings(replay))
         if replay.is_interrupted:
@@ -921,7 +921,7 @@ class LookForward(Question[ForwardLook], frozen=True, kw_only=True):
     draws:   how many replays; until: where they stop
     """
 
-    USES: ClassVar = ("autoscaler", "prices", "evict_at_once")
+    USES: ClassVar = NEEDS_NO_TIMELINE
 
     history: tuple[str, ...] = ()
     draws: int = 20

@@ -16,7 +16,7 @@ from ksched_cli.commands.runs import answered, run_of
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.report.forms import Form
 
-MAXIMUM, MAX_COPIES = 10_000, 1_000_000_000
+MAXIMUM, MOST_COPIES = 10_000, 1_000_000_000
 MAX_LIKE = 3
 
 
@@ -31,7 +31,7 @@ class CapacityOptions(StateOptions):
     """
 
     file: Annotated[str | None, option(name="--filename", short="-f")] = None
-    maximum: Annotated[int, option(name="--max", parser=whole_number("--max", 1, MAX_COPIES))] = (
+    maximum: Annotated[int, option(name="--max", parser=whole_number("--max", 1, MOST_COPIES))] = (
         MAXIMUM
     )
     pending: bool = False

@@ -183,7 +183,7 @@ def _option_of(field: RunField, mark: Option, help_text: str, panel: str | None)
     """typer's parameter for an option of a Run's field."""
     name, default = field.parameter(mark), field.default
     kind: Any = str
-    typed = f"--{name.replace('_', '-')}"
+    typed = field.typed(mark)
     settings: dict[str, Any] = {}
     if field.nested is not None or isinstance(default, bool):
         kind, default = bool, False
@@ -194,7 +194,7 @@ def _option_of(field: RunField, mark: Option, help_text: str, panel: str | None)
         settings = {"parser": positive_number(typed), "show_default": False}
     elif field.type in (int, int | None):
         kind = field.type
-        settings = {"parser": whole_number(typed, mark.least)}
+        settings = {"parser": whole_number(typed)}
     if mark.variable:
         settings |= {"envvar": mark.variable, "show_envvar": mark.shows_variable}
     if mark.completes:

@@ -22,7 +22,7 @@ _DRAWS = 20  # of --from-now
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayOptions(StateOptions):
+class ReplayCommandOptions(StateOptions):
     """Options of `replay`: a field per option.
 
     summary: Leave individual pods out of -o json and -o yaml.
@@ -45,7 +45,7 @@ class ReplayOptions(StateOptions):
 
 
 def replay(
-    options: ReplayOptions,
+    options: ReplayCommandOptions,
     timeline: Annotated[
         str, typer.Argument(metavar="[TIMELINE]", help="Timeline file, or JSON lines, *.jsonl.")
     ] = "",
@@ -86,13 +86,13 @@ def replay(
     return _replay(options, run_of(options, timeline=timeline))
 
 
-def _drawn(options: ReplayOptions, **fields: Any) -> Run:
+def _drawn(options: ReplayCommandOptions, **fields: Any) -> Run:
     """The Run whose ties are drawn, from its seed on."""
     seed = options.given["seed"] or 0
     return run_of(options, tie_break="random", seed=seed, **fields)
 
 
-def _replay(options: ReplayOptions, run: Run) -> ExitCode:
+def _replay(options: ReplayCommandOptions, run: Run) -> ExitCode:
     from ksched_cli.analysis.replay_result import ReplayTimeline
     from ksched_cli.commands.observer import ReplayTerminal
 
@@ -111,17 +111,17 @@ def _replay(options: ReplayOptions, run: Run) -> ExitCode:
     return code
 
 
-def _is_data(options: ReplayOptions) -> bool:
+def _is_data(options: ReplayCommandOptions) -> bool:
     return options.output in (Form.JSON, Form.YAML)
 
 
-def _lists_pods(options: ReplayOptions) -> bool:
+def _lists_pods(options: ReplayCommandOptions) -> bool:
     if _is_data(options):
         return not options.summary
     return options.output is Form.CSV and not options.usage
 
 
-def _check(options: ReplayOptions, timeline: str) -> None:
+def _check(options: ReplayCommandOptions, timeline: str) -> None:
     """Raises UsageError for options that exclude or require each other."""
     if not timeline and not options.from_now:
         raise UsageError("replay requires a TIMELINE or --from-now")
@@ -141,7 +141,7 @@ def _check(options: ReplayOptions, timeline: str) -> None:
         _check_draws(options, "--from-now" if options.from_now else "--seeds")
 
 
-def _check_draws(options: ReplayOptions, option: str) -> None:
+def _check_draws(options: ReplayCommandOptions, option: str) -> None:
     """Raises UsageError for what requires a single draw. option: the one that makes several"""
     given = {
         "--trace": options.trace,

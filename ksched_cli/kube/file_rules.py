@@ -1,7 +1,7 @@
 """Rules between the keys of an object in a file: constraints that JSON Schema has and msgspec has
 not. A rule checks an object, and is a part of the object's JSON Schema.
 
-    RULES: ClassVar = (Choice(("like", "template")),)
+    RULES: ClassVar = (OneKey(("like", "template")),)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Struct
 _TYPES = {bool: "boolean", int: "integer"}
 
 
-class Rule(Protocol):
+class KeyRule(Protocol):
     """What must hold between the keys of an object."""
 
     def holds(self, given: Collection[str], part: Struct) -> bool:
@@ -24,7 +24,7 @@ class Rule(Protocol):
         """Return the rule in JSON Schema. keys: all that such an object may have"""
 
 
-class Choice(tuple[str, ...]):
+class OneKey(tuple[str, ...]):
     """Exactly one of these keys is given."""
 
     __slots__ = ()

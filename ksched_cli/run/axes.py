@@ -42,7 +42,6 @@ class Option:
     short:     the name with one dash
     variable:  of the environment; shows_variable: whether --help says so
     completes: what completes it: commands/completion.py has `complete_` and this
-    least:     of a number; None: it must be above 0
     only:      the commands that have it; all that take a Run by default
     read:      from the option's values to those of a field that is a tuple
     write:     the inverse: the option's values of those of the field
@@ -56,7 +55,6 @@ class Option:
     variable: str = ""
     shows_variable: bool = True
     completes: str = ""
-    least: int | None = None
     only: tuple[str, ...] = ()
     read: Callable[[Sequence[str]], tuple[Any, ...]] = tuple
     write: Callable[[Iterable[Any]], Iterable[str]] = iter
@@ -66,11 +64,10 @@ class Option:
 class InFiles:
     """How a field that files set is written there.
 
-    key: by default the option's name in camelCase; is_path: it is relative to the file
-    value: the type of the value there; by default that of the field
+    is_path: it is relative to the file
+    value:   the type of the value there; by default that of the field
     """
 
-    key: str = ""
     is_path: bool = False
     value: Any = None
 
@@ -284,14 +281,17 @@ class Field:
 
     @property
     def key(self) -> str:
-        """The field's key in a file."""
-        own = self.in_files.key if self.in_files else ""
+        """The field's key in a file: its option's name in camelCase."""
         first, *rest = self.parameter(self.options[0]).split("_")
-        return own or "".join((first, *(part.title() for part in rest)))
+        return "".join((first, *(part.title() for part in rest)))
 
     def parameter(self, option: Option) -> str:
         """The option's name with underscores: state of --state, no_retries of --no-retries."""
         return option.name.replace("-", "_") or ("no_" if self.is_on else "") + self.name
+
+    def typed(self, option: Option) -> str:
+        """Return the option as it is typed: --no-retries."""
+        return "--" + self.parameter(option).replace("_", "-")
 
     @cached_property
     def nested(self) -> type[Struct] | None:
@@ -307,8 +307,8 @@ class Field:
     def check(self, value: Any) -> None:
         """Raises UsageError where the value is none of the choices."""
         if self.choices and value not in self.choices:
-            option = self.parameter(self.options[0]).replace("_", "-")
-            raise UsageError(f'--{option} takes {" or ".join(self.choices)}; not "{value}"')
+            option = self.typed(self.options[0])
+            raise UsageError(f'{option} takes {" or ".join(self.choices)}; not "{value}"')
 
 
 @cache

@@ -22,6 +22,7 @@ from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.errors import UsageError, ignore
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.formatting import json_text
+from ksched_cli.kube.streams import STDIN_NAME
 from ksched_cli.kube.versions import Release, inferred_release, release_of, unknown_minor_warning
 from ksched_cli.plugins import kinds_read
 from ksched_cli.run.plugins import discovered, in_release, usable
@@ -364,7 +365,7 @@ class Opener:
     def _autoscaler(self, path: str, state: ClusterState, prices: Prices) -> AutoscalerSettings:
         from ksched_cli.scenario.node_groups import read_autoscaler
 
-        scaling = read_autoscaler(self.inputs.path_here(path), state, _name_of(path))
+        scaling = read_autoscaler(self.inputs.path_here(path), state, name_of(path))
         scaling.check_prices(prices)
         return scaling
 
@@ -421,7 +422,7 @@ class Opener:
         from ksched_cli.scenario.timeline import NO_EVENTS, Timeline, read_timeline
 
         if run.timeline or watch.start is None:
-            path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
+            path, name = self.inputs.path_here(run.timeline), name_of(run.timeline)
             timeline = read_timeline(path, state, run.namespace, name, self.kinds(run), self.warn)
         else:
             timeline = Timeline("", NO_EVENTS, state)
@@ -430,16 +431,17 @@ class Opener:
         return timeline
 
 
-def _name_of(path: str) -> str:
-    return "standard input" if path == "-" else path
+def name_of(path: str) -> str:
+    """Return the path of a file as messages and answers name it."""
+    return STDIN_NAME if path == "-" else path
 
 
 def _check_nodes(run: Run, state: ClusterState) -> None:
     """Where nothing adds nodes to a state that has none: raises UsageError, unless the Run allows
     that."""
     if not run.allow_empty_state:
-        names = ", ".join(map(_name_of, run.states)) or "the cluster"
-        adds_none = (f"{_name_of(run.timeline)} adds none",) if run.timeline else ()
+        names = ", ".join(map(name_of, run.states)) or "the cluster"
+        adds_none = (f"{name_of(run.timeline)} adds none",) if run.timeline else ()
         raise empty_state_error(names, *adds_none, *skipped_warnings(state.skipped))
 
 

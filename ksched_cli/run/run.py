@@ -479,13 +479,12 @@ def setting_of(field: Field, value: Any, from_here: Callable[[str], str]) -> Any
 def _option_of(name: str) -> str:
     """The option of a field, as it is typed."""
     (field,) = (field for field in FIELDS if field.name == name)
-    return "--" + field.parameter(field.options[0]).replace("_", "-")
+    return field.typed(field.options[0])
 
 
 def arguments_of(run: Run) -> list[str]:
-    """The options that describe the Run, as they are typed: the inverse of what commands
-    do. Changes that
-    are objects have no option; a scenario file has them."""
+    """Return the options that describe the Run, as they are typed: the inverse of what commands
+    do. Changes that are objects have no option; a scenario file has them."""
     line: list[str] = []
     for field in FIELDS:
         line += _arguments(field, getattr(run, field.name))
@@ -497,7 +496,7 @@ def _arguments(field: Field, value: Any) -> Iterator[str]:
     if value == field.default:
         return
     for option in field.options:
-        name = f"--{field.parameter(option).replace('_', '-')}"
+        name = field.typed(option)
         if field.nested is not None:
             yield name
             for inner in (each for each in fields_of(field.nested) if each.options):

@@ -21,7 +21,7 @@ from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.run.differences import NamedRun, named
-from ksched_cli.run.open import Opener
+from ksched_cli.run.open import Opener, name_of
 from ksched_cli.sweep.outcome import Failed, Performer, Task
 from ksched_cli.sweep.preparation import Shared
 
@@ -100,7 +100,7 @@ class DrawReplay(Question[ReplayDraws], frozen=True, kw_only=True):
 
     def answer(self, opened: Opened) -> ReplayDraws:
         run, first = opened.run, opened.run.seed or 0
-        name = "standard input" if run.timeline == "-" else run.timeline
+        name = name_of(run.timeline)
         draws = _draws([NamedRun("", run)], opened, self.seeds)
         (figures,), (curves,) = draws.figures, draws.curves
         return replay_draws(name, figures, range(first, first + self.seeds), curves)

@@ -1,6 +1,5 @@
 """A run, and what comes of it: the part of a row that is not its parameters. The rows of a sweep, a
-line of JSON each, appended and flushed as the runs end. Several draws of Runs: the same with one
-seed after the other.
+line of JSON each, appended and flushed as the runs end.
 """
 
 from __future__ import annotations
