@@ -213,7 +213,7 @@ def test_the_action_runs_as_it_stands_by_default() -> None:
     assert result.exit_code == 0
 
 
-def test_the_hook_for_expectations_runs_no_code_and_calls_nobody(
+def test_the_hook_for_expectations_runs_no_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -224,4 +224,7 @@ def test_the_hook_for_expectations_runs_no_code_and_calls_nobody(
     result = CliRunner().invoke(application(["test"]), command_of("ksched-test")[1:])
     assert result.exit_code != 0
     assert not Path("imported").exists()
+
+
+def test_the_hook_for_expectations_is_told_to_call_no_extender() -> None:
     assert "--no-extenders" in command_of("ksched-test")

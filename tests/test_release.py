@@ -125,7 +125,9 @@ def test_the_action_installs_locked_packages_only() -> None:
     (script,) = (
         step["run"] for step in steps if step.get("shell") == "bash" and "pip" in step["run"]
     )
-    for line in re.findall(r"pip install .*", script):
+    lines = re.findall(r"pip install .*", script)
+    assert len(lines) == 2
+    for line in lines:
         assert "--require-hashes --only-binary :all:" in line or "--no-deps --no-index" in line
 
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from atexit import register
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -146,8 +145,11 @@ def ask_tool(call: tuple[str, Any]) -> None:
         raise ValueError("no object")
     sending, _ = call_of(BY_NAME[name], arguments, BASE)
     sent = msgspec.json.decode(msgspec.json.encode(sending), type=Call)
-    with suppress(KschedError):
+    try:
         assert answered(sent)
+    except KschedError as error:
+        if error.exit_code != 2 or not str(error):
+            raise
 
 
 TOOL_REFUSALS = (ArgumentsError, ValueError)  # of the SDK, which takes objects only

@@ -71,8 +71,17 @@ def test_thousands_of_digits_in_a_duration_are_refused(tmp_path: Path) -> None:
     assert judge_configuration(tmp_path, json.dumps({**KIND, "extenders": [extender]})).code == 1
 
 
+def test_explain_and_preempt_refuse_a_state_without_nodes(tmp_path: Path) -> None:
+    assert ask_everything(tmp_path, pod("p"))[1:3] == [2, 2]
+
+
+@pytest.mark.parametrize("command", ["explain", "preempt"])
+def test_explain_and_preempt_answer_without_nodes_if_told_so(command: str, tmp_path: Path) -> None:
+    text = json.dumps(pod("p"))
+    assert judge_state(tmp_path, text, command, "p", "--allow-empty-state").code == 1
+
+
 def test_explain_and_preempt_answer_where_there_is_nothing_to_look_at(tmp_path: Path) -> None:
-    assert ask_everything(tmp_path, pod("p"))[1:3] == [2, 2]  # there is no node
     gated = spec_of(schedulingGates=[{"name": "g"}])
     assert ask_everything(tmp_path, node("a"), gated)[1] in (0, 1)
     other = spec_of(schedulerName="other")

@@ -75,9 +75,8 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
 }
 # Families whose cases call tests/conformance/extender.py.
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
-# Known to differ in some seeds, asked for by name only: where a claim is allocated
-# elsewhere while a binding cycle is under way, the attempts that follow are in another order (seed
-# 1 of 1.37).
+# Families in which ksched is known to differ, asked for by name only. In seed 1 of 1.37, where a
+# claim is allocated elsewhere while a pod is being bound, the next attempts are in another order.
 OPEN = frozenset(("replay_workload_claims",))
 DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS | OPEN)
 # Those that earlier minors than this one refuse.
@@ -88,7 +87,7 @@ SINCE = {
     **dict.fromkeys([f"replay_{family}" for family in _OF_QUEUED_GROUPS], "1.37"),
 }
 
-# Those whose timelines make what ksched does not decide as a later minor does.
+# Those whose timelines create pod groups, which ksched refuses in later minors.
 UNTIL = dict.fromkeys(("replay_workloads", "replay_composites", "replay_workload_claims"), "1.37")
 
 

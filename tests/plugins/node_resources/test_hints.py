@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from ksched_cli.cluster.objects import DeviceClass
+from ksched_cli.framework import cluster_events as events
 from ksched_cli.plugins.node_resources import fit
 from ksched_cli.plugins.node_resources.fit import after_class_change, after_pod_change
-from ksched_cli.testing import cluster
+from ksched_cli.testing import cluster, node, pod, simulation
 from tests.plugins.event_objects import decoded_node, pod_info
 
 POD = pod_info(cpu="2")
@@ -83,7 +84,7 @@ def test_a_device_class_matters_when_it_begins_to_back_a_requested_resource() ->
         ("n", "1", "1500m", False),
     ],
 )
-def test_from_1_38_on_a_pod_is_tried_again_when_its_nominated_node_shrinks(
+def test_a_pod_is_tried_again_when_its_nominated_node_shrinks(
     nominated: str, before: str, after: str, *, expected: bool
 ) -> None:
     old, new = decoded_node(cpu=before), decoded_node(cpu=after)
@@ -91,3 +92,20 @@ def test_from_1_38_on_a_pod_is_tried_again_when_its_nominated_node_shrinks(
     hint = partial(fit.after_nominated_change, lambda pod: (), lambda pod: node)
     assert hint(POD, old, new) is expected
     assert not after_node_change(POD, old, new)
+
+
+@pytest.mark.parametrize(("minor", "expected"), [("1.37", False), ("1.38", True)])
+def test_that_is_so_from_1_38_on(minor: str, *, expected: bool) -> None:
+    run = simulation(cluster(node("n", cpu="4"), pod("p", cpu="2")), kubernetes_version=minor)
+    framework = run.frameworks["default-scheduler"]
+    plugin = framework.plugin("NodeResourcesFit")
+    assert isinstance(plugin, fit.NodeResourcesFit)
+    (hint,) = (
+        each[1]
+        for each in plugin.events_to_register()
+        if isinstance(each, tuple) and each[0].resource == events.NODE
+    )
+    (nominated,) = run.pending()
+    framework.handle.nominator.nominate(nominated, "n")
+    assert hint is not None
+    assert hint(nominated, decoded_node(cpu="4"), decoded_node(cpu="1")) is expected
