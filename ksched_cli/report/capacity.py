@@ -12,7 +12,6 @@ from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
 from ksched_cli.report.pending import nodes_of, pending_groups, what_helps
 from ksched_cli.report.reasons import message_line
 from ksched_cli.report.view import (
-    Bars,
     Column,
     Command,
     Commands,
@@ -25,6 +24,7 @@ from ksched_cli.report.view import (
     Tile,
     Tone,
     View,
+    bars,
     table,
 )
 from ksched_cli.report.words import counted, enumerated, grouped, verb
@@ -68,7 +68,7 @@ def _verdict(answer: CapacityResult) -> Iterator[Line]:
         why = f"{answer.gated.plugin}: {answer.gated.message}"
         yield Line(f"{answer.pod} is not in the queue yet: {why}", Tone.WARN)
     if answer.stopped_at is not None:
-        yield Line(f"the search stopped at {answer.stopped_at:,}; --max N goes on to N")
+        yield Line(f"the search stopped at {answer.stopped_at:,}; --max N raises that limit")
 
 
 def _sections(answer: CapacityResult) -> Iterator[Section]:
@@ -85,7 +85,7 @@ def _sections(answer: CapacityResult) -> Iterator[Section]:
     )
     if answer.count and answer.stopped_at is None:
         yield Text(heading="Why the next one does not fit", lines=[answer.limited_by])
-    yield _bars(
+    yield bars(
         "Nodes by how many they take",
         [Column("Copies each", Kind.NUMBER), Column("Nodes", Kind.NUMBER)],
         [(copies, len(nodes)) for copies, nodes in groups],
@@ -103,19 +103,6 @@ def _sections(answer: CapacityResult) -> Iterator[Section]:
         command = f"{program_name()} preempt {answer.pod}"
         what = "shows which pods would be evicted"
         yield Commands(heading="What to try next", commands=[Command(command, what)])
-
-
-def _bars(
-    heading: str, columns: Sequence[Column], rows: Sequence[tuple[int, ...]], legend: Sequence[str]
-) -> Bars:
-    """Rows whose last cells are the parts of their bars."""
-    return Bars(
-        heading=heading,
-        columns=columns,
-        rows=rows,
-        values=[row[-len(legend) :] for row in rows],
-        legend=legend,
-    )
 
 
 # -- how many more nodes ---------------------------------------------------------------------------
@@ -188,7 +175,7 @@ def _needed_sections(answer: NodesNeeded) -> Iterator[Section]:
     yield _runs(answer, runs, Medium.WHOLE | Medium.WIDE)
     columns, rows = _run_columns(answer), [*map(_cells, runs)]
     like = enumerated(answer.like, "or")
-    yield _bars(f"Runs with more nodes like {like}", columns, rows, ("pending", "evicted"))
+    yield bars(f"Runs with more nodes like {like}", columns, rows, ("pending", "evicted"))
 
 
 def _runs(answer: NodesNeeded, runs: Sequence[Trial], on: Medium) -> Table:

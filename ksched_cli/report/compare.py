@@ -29,6 +29,7 @@ from ksched_cli.report.view import (
     Tile,
     Tone,
     View,
+    bars,
     table,
 )
 from ksched_cli.report.words import counted, grouped, percent, verb
@@ -281,13 +282,7 @@ def _cause_bars(pods: Sequence[PodDifference]) -> Bars:
             cause if (cause := pod.plugin or pod.because) in named else OTHER_CAUSES for pod in pods
         )
     rows = causes.most_common(MAX_CAUSES)
-    return Bars(
-        heading="Because of",
-        columns=(Column(""), Column("Pods", Kind.NUMBER)),
-        rows=rows,
-        values=[(count,) for _, count in rows],
-        legend=("pods",),
-    )
+    return bars("Because of", (Column(""), Column("Pods", Kind.NUMBER)), rows, ("pods",))
 
 
 def _maps(answer: Comparison) -> Iterator[Section]:

@@ -20,6 +20,7 @@ from ksched_cli.report.view import (
     Tile,
     Tone,
     View,
+    bars,
     table,
 )
 from ksched_cli.report.words import counted, grouped, verb
@@ -146,7 +147,7 @@ def _sections(answer: DriftResult) -> Iterator[Section]:
             Column("Because of"),
             lambda pod: pod.rejected_by or f"{_of(pod)} points behind",
         ),
-        (Column("Would go to", Kind.NODE), lambda pod: pod.best_node or "nowhere"),
+        (Column("Would go to"), lambda pod: pod.best_node or "nowhere"),
         on=Medium.WIDE,
     )
     yield Later(make=lambda: _page_sections(answer))
@@ -188,7 +189,7 @@ def _owners(heading: str, answer: DriftResult, verdict: Verdict) -> Table:
         why,
         (Column("On", Kind.NODE), lambda each: _distinct(pod.node for pod in each[1])),
         (
-            Column("Would go to", Kind.NODE),
+            Column("Would go to"),
             lambda each: _distinct(pod.best_node for pod in each[1]) or "nowhere",
         ),
         noun="owners",
@@ -214,7 +215,7 @@ def _page_sections(answer: DriftResult) -> Iterator[Section]:
         yield _behind(worse)
     rejected = Counter(pod.rejected_by for pod in answer.pods if pod.rejected_by).most_common()
     columns = Column("Plugin"), Column("Pods", Kind.NUMBER)
-    yield _tally("Not allowed today because of", columns, rejected)
+    yield bars("Not allowed today because of", columns, rejected, ("pods",))
     alone = ((pod.node, pod.best_node or "nowhere") for pod in elsewhere)
     yield moves("Would move, each on its own", alone)
     several = elsewhere if len(elsewhere) > 1 else ()
@@ -247,19 +248,6 @@ def _target(pod: PodDrift) -> str:
     return pod.best_node or "nowhere"
 
 
-def _tally(
-    heading: str,
-    columns: Sequence[Column],
-    rows: Sequence[tuple[str | int, ...]],
-    note: str = "",
-) -> Bars:
-    """A bar for each row, as long as the number of pods in its last cell."""
-    values = [(float(row[-1]),) for row in rows]
-    return Bars(
-        heading=heading, columns=columns, rows=rows, values=values, legend=("pods",), note=note
-    )
-
-
 def _behind(pods: Sequence[PodDrift]) -> Bars:
     """How far the pods' nodes are behind the best, from the first step with pods to the last."""
     counts = [0] * len(STEPS)
@@ -273,7 +261,7 @@ def _behind(pods: Sequence[PodDrift]) -> Bars:
     ends = " to ".join(f"{end:,}" for end in dict.fromkeys((min(best), max(best))))
     note = f"Points are weighted scores of all plugins; the best node has {ends} for these pods."
     columns = Column("Points behind"), Column("Pods", Kind.NUMBER)
-    return _tally("How far behind the best node", columns, rows, note)
+    return bars("How far behind the best node", columns, rows, ("pods",), note)
 
 
 def moves(heading: str, pairs: Iterable[tuple[str, str]], note: str = "") -> Bars:
@@ -286,7 +274,7 @@ def moves(heading: str, pairs: Iterable[tuple[str, str]], note: str = "") -> Bar
     rest = len(counts) - len(rows)
     note += f" {rest:,} more; the table of pods has all." if rest else ""
     columns = Column("From"), Column("To"), Column("Pods", Kind.NUMBER)
-    return _tally(heading, columns, rows, note.strip())
+    return bars(heading, columns, rows, ("pods",), note.strip())
 
 
 def _by_target(counts: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:

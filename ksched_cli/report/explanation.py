@@ -21,6 +21,7 @@ from ksched_cli.analysis.reasons import FilterStep
 from ksched_cli.plugins import short_names
 from ksched_cli.report.reasons import (
     APART_MAX,
+    before_any_node,
     fix_command,
     message_line,
     rejected_nodes,
@@ -78,14 +79,11 @@ def view(answer: Explanation) -> View:
 
 def _verdict(answer: Explanation) -> Iterator[Line]:
     """The answer, the cause, what to do about it, then what else there is to say."""
-    pod = answer.pod
+    yield from before_any_node(answer)
     if answer.ignored:
-        yield Line(f"The scheduler never looks at {pod}: it is {answer.ignored}", Tone.WARN)
         return
-    subject = pod
+    subject = pod = answer.pod
     if answer.gated:
-        yield Line(f"{pod} is not in the queue yet", Tone.WARN)
-        yield Line(f"{answer.gated.plugin}: {answer.gated.message}")
         subject = "once it is, it"
     elif answer.running_on:
         rank = f", rank {answer.rank:,} of {answer.feasible:,}" if answer.rank else ""

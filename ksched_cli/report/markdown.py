@@ -131,9 +131,9 @@ def _groups(groups: Groups, limit: Limit) -> Iterator[str]:
     for block in shown:
         state = f"{block.state}: " if block.state else ""
         names = ""
-        if block.names and block.names[0] not in block.heading:
+        if block.more_names:
             show = first_names if limit.rows is not None else all_names
-            names = f": {show(block.names)}"
+            names = f": {show(block.more_names)}"
         heading = f"**{code(f'{state}{block.heading}{names}')}**"
         yield _HARD_BREAK.join((heading, *map(_span, shown_lines(block.lines))))
         for section in block.sections:

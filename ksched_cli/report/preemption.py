@@ -10,7 +10,7 @@ from typing import Any
 from ksched_cli.analysis.attempts import NodeRejection
 from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult, Victim
 from ksched_cli.report.explanation import DEFAULT_PROFILE
-from ksched_cli.report.reasons import message_line, nearest_text, why_not
+from ksched_cli.report.reasons import before_any_node, message_line, nearest_text, why_not
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -61,15 +61,10 @@ def view(answer: PreemptionResult) -> View:
 
 
 def _verdict(answer: PreemptionResult) -> Iterator[Line]:
-    pod = answer.pod
+    yield from before_any_node(answer)
     if answer.ignored:
-        yield Line(f"The scheduler never looks at {pod}: it is {answer.ignored}", Tone.WARN)
         return
-    subject = pod
-    if answer.gated:
-        yield Line(f"{pod} is not in the queue yet", Tone.WARN)
-        yield Line(f"{answer.gated.plugin}: {answer.gated.message}")
-        subject = "once it is, it"
+    subject = "once it is, it" if answer.gated else answer.pod
     text, tone = _outcome(answer)
     yield Line(f"{subject} {text}", tone)
     if answer.node and not answer.fits:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ksched_cli import program_name
 from ksched_cli.analysis.diagnosis import Diagnosis
@@ -10,6 +11,10 @@ from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.report.view import Column, Command, Kind, Line, Medium, Section, Table, Tone, table
 from ksched_cli.report.words import grouped
+
+if TYPE_CHECKING:
+    from ksched_cli.analysis.explain import Explanation
+    from ksched_cli.analysis.preempt import PreemptionResult
 
 SHOWN_REASONS = 8
 # Up to so many nodes have a row each.
@@ -65,13 +70,22 @@ def nearest_text(node: str, detail: str, ties: int) -> str:
     return f"{node}: {detail}{others}" if detail else f"{node}{others}"
 
 
+def before_any_node(answer: Explanation | PreemptionResult) -> Iterator[Line]:
+    """Yield why the scheduler does not look at the pod, or not yet."""
+    if answer.ignored:
+        yield Line(f"The scheduler never looks at {answer.pod}: it is {answer.ignored}", Tone.WARN)
+    elif answer.gated:
+        yield Line(f"{answer.pod} is not in the queue yet", Tone.WARN)
+        yield Line(f"{answer.gated.plugin}: {answer.gated.message}")
+
+
 def remedy_line(diagnosis: Diagnosis) -> str:
-    """What to do about the cause; "" where a run has to find that out."""
+    """Return the text of what removes the cause; "" if only a run can find that out."""
     return f"what helps: {diagnosis.remedy}" if diagnosis.remedy else ""
 
 
 def fix_command(pod: str) -> Command:
-    """What finds out what helps. pod: as `fix` takes it"""
+    """Return the command that looks for remedies. pod: as `fix` takes it"""
     what = "finds what would help, each change verified by a run"
     return Command(f"{program_name()} fix {pod}", what)
 

@@ -133,7 +133,7 @@ def _totals(sides: Sequence[ReplaySideResult]) -> Table:
     differ = any(len(set(row[1:])) > 1 for row in rows)
     return Table(
         heading="Totals",
-        columns=[Column(""), *(Column(side.name, Kind.NUMBER) for side in sides)],
+        columns=[Column(""), *(Column(side.name, Kind.NUMBER, named=True) for side in sides)],
         rows=rows,
         shown=Rows.NOT_EQUAL if differ else Rows.ALL,
     )
@@ -171,7 +171,7 @@ def _fates(names: Sequence[str], pods: Sequence[ReplayDifference]) -> Table:
         "Pods that differ",
         pods,
         (Column("Pod", Kind.POD), lambda pod: pod.pod),
-        *((Column(name), _fate_on(index)) for index, name in enumerate(names)),
+        *((Column(name, named=True), _fate_on(index)) for index, name in enumerate(names)),
         brief=_SHOWN_PODS,
         noun="pods",
         on=Medium.TEXT,
@@ -201,7 +201,7 @@ def _waits(names: Sequence[str], pods: Sequence[ReplayDifference]) -> Table:
         (Column("Pod", Kind.POD), lambda pod: pod.pod)
     ]
     for index, name in enumerate(names):
-        columns.append((Column(f"Node, {name}", Kind.NODE), _place_on(index)))
+        columns.append((Column(f"Node, {name}"), _place_on(index)))
         columns.append((Column("waited", Kind.DURATION), _waited_on(index)))
     for index, name in enumerate(names[1:], 1):
         title = f"Waits longer, {name}" if len(names) > 2 else "Waits longer"

@@ -22,11 +22,15 @@ def with_short_names(view: View) -> View:
     ending = shared_end(names)
     if not ending:
         return view
-    # A whole name, and no part of a longer one; two that differ still differ without the ending.
-    pattern = re.compile(rf"(?<![\w.-])([\w.-]+?){re.escape(ending)}(?![\w-]|\.\w)")
+    # The name of a node, and no part of another word, such as a pod's name or an address; two that
+    # differ still differ without the ending.
+    pattern = re.compile(rf"(?<![\w.-])(?<!://)([\w.-]+?){re.escape(ending)}(?![\w-]|\.\w)")
+
+    def shortened(found: re.Match[str]) -> str:
+        return found[1] if found[0] in names else found[0]
 
     def short(text: str) -> str:
-        return pattern.sub(r"\1", text) if ending in text else text
+        return pattern.sub(shortened, text) if ending in text else text
 
     note = Line(f"node names end in {ending}", Tone.SOFT)
     return replace(
@@ -44,7 +48,7 @@ def shared_end(names: Iterable[str]) -> str:
     names = [*names]
     if len(names) < 2:
         return ""
-    backwards = [name[::-1] for name in (min(names, key=len), *names)]
+    backwards = [name[::-1] for name in names]
     least, most = min(backwards), max(backwards)
     length = next(
         (at for at, (left, right) in enumerate(zip(least, most, strict=False)) if left != right),

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from textwrap import indent
 
+from ksched_cli.report.cells import LISTED_NAMES
+from ksched_cli.report.view import ALL_HINT
 from ksched_cli.report.words import counted as counted
 from ksched_cli.report.words import grouped as grouped
 from ksched_cli.report.words import printable as printable
@@ -16,8 +18,6 @@ MIN_WIDTH = 40
 GAP = 2  # between columns
 MIN_PROSE = 24  # of a column that wraps
 INDENT = "  "
-LISTED_NAMES = 3
-ALL_HINT = "--all shows every one"
 
 RED, GREEN, YELLOW = "31", "32", "33"
 
@@ -199,9 +199,9 @@ def _widths(cells: Sequence[Sequence[str]], width: int) -> list[int]:
     longest = _longest_parts(cells)
     least = [max(word, min(whole, MIN_PROSE)) for word, whole in zip(longest, natural, strict=True)]
     if sum(least) >= available:
-        return [max(length, 1) for length in _shares(least, available)]
+        return [max(length, 1) for length in shares(least, available)]
     lengths = [whole - part for whole, part in zip(natural, least, strict=True)]
-    extra = _shares(lengths, available - sum(least))
+    extra = shares(lengths, available - sum(least))
     return [part + more for part, more in zip(least, extra, strict=True)]
 
 
@@ -221,12 +221,12 @@ def _natural(cells: Sequence[Sequence[str]]) -> list[int]:
     ]
 
 
-def _shares(lengths: Sequence[int], available: int) -> list[int]:
-    """Divides `available` among columns, shortest first: each gets its length, or an equal share of
+def shares(lengths: Sequence[int], available: int) -> list[int]:
+    """Divide `available` among columns, shortest first: each gets its length, or an equal share of
     what is left where that is less."""
-    shares = [0] * len(lengths)
+    own = [0] * len(lengths)
     order = sorted(range(len(lengths)), key=lambda i: lengths[i])
     for left, i in zip(range(len(lengths), 0, -1), order, strict=True):
-        shares[i] = min(lengths[i], available // left)
-        available -= shares[i]
-    return shares
+        own[i] = min(lengths[i], available // left)
+        available -= own[i]
+    return own

@@ -18,7 +18,7 @@ from ksched_cli.report.cells import (
     without_columns,
     without_equal_columns,
 )
-from ksched_cli.report.table import Limit
+from ksched_cli.report.table import GAP, INDENT, MIN_PROSE, Limit, shares
 from ksched_cli.report.view import (
     ALL_HINT,
     Block,
@@ -38,10 +38,7 @@ from ksched_cli.report.view import (
 )
 from ksched_cli.report.words import more, printable
 
-GAP = 2  # between columns
-INDENT = "  "
 NO_BREAK = "\x00"  # a space in a cell, where no line breaks; `printable` leaves none in texts
-MIN_PROSE = 24  # of a column that wraps
 
 _BOLD = "1"
 _CODES = {Tone.GOOD: "32", Tone.WARN: "33", Tone.BAD: "31", Tone.SOFT: "2"}
@@ -129,8 +126,8 @@ class _Terminal:
 
     def _block(self, block: Block) -> str:
         text = f"{block.state}: {block.heading}" if block.state else block.heading
-        if block.names and block.names[0] not in block.heading:
-            text += f": {self._listed(block.names)}"
+        if block.more_names:
+            text += f": {self._listed(block.more_names)}"
         parts = [self._paragraph(text, INDENT, tone=block.tone)]
         parts += map(self._line, shown_lines(block.lines))
         parts += map(self._section, block.sections)
@@ -291,18 +288,7 @@ def _widths(texts: Sequence[Sequence[str]], width: int | None) -> list[int]:
     if sum(least) > available:
         least, goal = _least(texts), least
     if sum(least) > available:
-        return [max(length, 1) for length in _shares(least, available)]
+        return [max(length, 1) for length in shares(least, available)]
     lengths = [whole - part for whole, part in zip(goal, least, strict=True)]
-    extra = _shares(lengths, available - sum(least))
+    extra = shares(lengths, available - sum(least))
     return [part + more for part, more in zip(least, extra, strict=True)]
-
-
-def _shares(lengths: Sequence[int], available: int) -> list[int]:
-    """Divide `available` among columns, shortest first: each gets its length, or an equal share of
-    what is left where that is less."""
-    shares = [0] * len(lengths)
-    order = sorted(range(len(lengths)), key=lambda i: lengths[i])
-    for left, i in zip(range(len(lengths), 0, -1), order, strict=True):
-        shares[i] = min(lengths[i], available // left)
-        available -= shares[i]
-    return shares

@@ -200,6 +200,20 @@ class Bars(Noted):
         return not self.rows
 
 
+def bars(
+    heading: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Any]],
+    legend: Sequence[str],
+    note: str = "",
+) -> Bars:
+    """Return rows whose last cells are the parts of their bars."""
+    values = [row[-len(legend) :] for row in rows]
+    return Bars(
+        heading=heading, columns=columns, rows=rows, values=values, legend=legend, note=note
+    )
+
+
 class Command(NamedTuple):
     """A command to paste into a shell. what: it shows or does"""
 
@@ -248,6 +262,11 @@ class Block:
     lines: Sequence[str | Line] = ()
     sections: Sequence[Section] = ()
     names: Sequence[str] = ()
+
+    @property
+    def more_names(self) -> Sequence[str]:
+        """The names; none if the heading has the first one."""
+        return () if self.names and self.names[0] in self.heading else self.names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,7 @@ def test_a_pod_that_only_evictions_give_a_node_says_how_to_see_them() -> None:
 def test_a_search_that_stopped_says_how_to_go_on() -> None:
     lines = shown(STOPPED)
     assert lines[0] == "At least 1 copy of default/p fits, on 1 node"
-    assert lines[1] == "the search stopped at 1; --max N goes on to N"
+    assert lines[1] == "the search stopped at 1; --max N raises that limit"
 
 
 def test_the_runs_are_shown_by_number_of_nodes() -> None:

@@ -50,6 +50,19 @@ def test_the_summary_counts_every_pod_once() -> None:
     }
 
 
+def test_names_of_nodes_are_short_also_where_a_pod_fits_nowhere() -> None:
+    end = ".eu-west-1.compute.internal"
+    pods = [
+        PodDrift("default/out", "default/Pod/out", f"c{end}", Verdict.NOT_ALLOWED,
+                 best_node=f"a{end}", best_score=90, rejected_by="NodeAffinity", in_turn=f"a{end}"),
+        PodDrift("default/none", "default/Pod/none", f"c{end}", Verdict.NOT_ALLOWED,
+                 rejected_by="NodePorts"),
+    ]  # fmt: skip
+    lines = shown(DriftResult(pods=tuple(pods), summary=DriftSummary.of(pods)), Limit())
+    assert f"node names end in {end}" in lines
+    assert "default/none 1 NodePorts c nowhere" in lines
+
+
 def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go() -> None:
     assert shown(ANSWER, Limit()) == [
         "4 of 6 running pods would not be placed where they run: 2 score higher on another node, "

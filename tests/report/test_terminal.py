@@ -50,6 +50,16 @@ def test_the_end_that_all_nodes_share_is_said_once() -> None:
     ]
 
 
+def test_names_that_end_as_nodes_do_are_whole() -> None:
+    nodes = [f"ip-1{END}", f"ip-2{END}"]
+    others = [f"kube-proxy-ip-1{END}", f"default/web-ip-1{END}", f"https://ip-1{END}/x"]
+    texts = View(title=" ".join(others), lines=[nodes[0]], nodes=nodes)
+    assert as_text(with_short_names(texts), Limit(None)).splitlines()[:2] == [
+        " ".join(others),
+        "ip-1",
+    ]
+
+
 @pytest.mark.parametrize(
     ("names", "end"),
     [

@@ -74,14 +74,13 @@ def _section(section: views.Section) -> Section:
 
 def group_of(block: views.Block) -> Group:
     """Return the block as a template draws it."""
-    names = block.names if not block.names or block.names[0] not in block.heading else ()
     return Group(
         block.heading,
         "",
         block.state,
         block.tone,
-        names=names[:_NAMED],
-        count=len(names),
+        names=block.more_names[:_NAMED],
+        count=len(block.more_names),
         lede=views.shown_lines(block.lines),
         sections=[_section(each) for each in block.sections],
     )

@@ -17,7 +17,7 @@ def test_the_table_of_nodes_has_every_copy(page_of: PageOf) -> None:
 
 def test_a_search_that_stopped_says_so(page_of: PageOf) -> None:
     _, page = page_of("capacity", "p", "--max", 3, objects=OBJECTS)
-    assert "the search stopped at 3; --max N goes on to N" in page.text
+    assert "the search stopped at 3; --max N raises that limit" in page.text
 
 
 def test_nodes_needed_are_shown_with_the_runs_they_rest_on(page_of: PageOf) -> None:
