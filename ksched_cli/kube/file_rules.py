@@ -1,7 +1,7 @@
 """Rules between the keys of an object in a file: constraints that JSON Schema has and msgspec has
 not. A rule checks an object, and is a part of the object's JSON Schema.
 
-    RULES: ClassVar = (OneKey(("like", "template")),)
+    RULES: ClassVar = (SingleKey(("like", "template")),)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class KeyRule(Protocol):
         """Return the rule in JSON Schema. keys: all that such an object may have"""
 
 
-class OneKey(tuple[str, ...]):
+class SingleKey(tuple[str, ...]):
     """Exactly one of these keys is given."""
 
     __slots__ = ()

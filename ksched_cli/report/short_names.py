@@ -26,8 +26,8 @@ def with_short_names(view: View) -> View:
     # differ still differ without the ending.
     pattern = re.compile(rf"(?<![\w.-])(?<!://)([\w.-]+?){re.escape(ending)}(?![\w-]|\.\w)")
 
-    def shortened(found: re.Match[str]) -> str:
-        return found[1] if found[0] in names else found[0]
+    def shortened(name: re.Match[str]) -> str:
+        return name[1] if name[0] in names else name[0]
 
     def short(text: str) -> str:
         return pattern.sub(shortened, text) if ending in text else text

@@ -18,7 +18,7 @@ from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.file_parts import Count, FilePart, RuledPart, Text, Time
-from ksched_cli.kube.file_rules import OneKey, Unique
+from ksched_cli.kube.file_rules import SingleKey, Unique
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import copy_of_csi_node, copy_of_node
@@ -187,7 +187,7 @@ class NodeGroupEntry(RuledPart, frozen=True, kw_only=True):
     """
 
     EXPECTED: ClassVar = "a node group: its name, maxSize, and either like or template"
-    RULES: ClassVar = (OneKey(("like", "template")),)
+    RULES: ClassVar = (SingleKey(("like", "template")),)
 
     name: Annotated[str, Meta(pattern="^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=200)]
     like: Text | UnsetType = UNSET

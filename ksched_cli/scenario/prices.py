@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_parts import FilePart, RuledPart, Text, Time
-from ksched_cli.kube.file_rules import OneKey
+from ksched_cli.kube.file_rules import SingleKey
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class PriceEntry(RuledPart, frozen=True, kw_only=True):
     node_selector: Labels that the nodes have.
     """
 
-    RULES: ClassVar = (OneKey(("node", "nodeSelector")),)
+    RULES: ClassVar = (SingleKey(("node", "nodeSelector")),)
 
     node: Text | UnsetType = UNSET
     node_selector: Labels | UnsetType = UNSET

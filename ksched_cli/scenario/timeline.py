@@ -29,7 +29,7 @@ from ksched_cli.kube.documents import (
     path_text,
 )
 from ksched_cli.kube.file_parts import Amount, FilePart, RuledPart, Text, decode_file
-from ksched_cli.kube.file_rules import OneKey, Requires
+from ksched_cli.kube.file_rules import Requires, SingleKey
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.stored_bytes import unpacked_by_name, whole_lines
 from ksched_cli.kube.time import SECOND, parse_time
@@ -170,7 +170,7 @@ class EventEntry(FilePart, frozen=True, kw_only=True):
     """
 
     RULES: ClassVar = (
-        OneKey(("pod", "put", "delete", "change", "end", "decision", "gap")),
+        SingleKey(("pod", "put", "delete", "change", "end", "decision", "gap")),
         Requires(
             template="pod",
             runsFor="pod",

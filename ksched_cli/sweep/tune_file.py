@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from ksched_cli.kube.file_parts import FilePart, RuledPart, Text
-from ksched_cli.kube.file_rules import AnyKey, OneKey
+from ksched_cli.kube.file_rules import AnyKey, SingleKey
 from ksched_cli.run.run import Patch, Run
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 from ksched_cli.sweep.plan import (
@@ -143,7 +143,7 @@ class DimensionEntry(RuledPart, frozen=True, kw_only=True):
     """
 
     EXPECTED: ClassVar = "`path` with `values`, or with `between: [least, most]`"
-    RULES: ClassVar = (OneKey(("values", "between")),)
+    RULES: ClassVar = (SingleKey(("values", "between")),)
 
     path: Text
     name: Text | UnsetType = UNSET

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import typer
 
 from ksched_cli.commands import main as entry
+from ksched_cli.commands import output
 from ksched_cli.kube.streams import LIMIT, MAX_SIZE
 from tests.commands.runners import Ksched, WriteConfig, WriteState
 
@@ -20,6 +22,13 @@ APPLICATION = entry.application
 def built(names: tuple[str, ...]) -> Any:
     """The command line, which is built once."""
     return typer.main.get_command(APPLICATION(names))
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_a_new_process() -> None:
+    """What the command of another test has set does not last."""
+    for field in fields(output.Settings):
+        setattr(output.SETTINGS, field.name, field.default)
 
 
 @pytest.fixture

@@ -66,8 +66,9 @@ def test_no_line_is_wider_than_asked(width: int, rows: list[list[str]]) -> None:
     assert len(letters) == sum(cell.count("a") for row in rows for cell in row)
     whole = EVERYTHING.columns(headers, rows)
     if max(map(len, whole.splitlines())) <= width:
-        words = [[line.split() for line in each.splitlines()] for each in (text, whole)]
-        assert words[0] == words[1]
+        assert [line.split() for line in text.splitlines()] == [
+            line.split() for line in whole.splitlines()
+        ]
 
 
 @given(st.text("ab /-\n", max_size=300), st.integers(MIN_WIDTH, 100))
