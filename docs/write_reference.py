@@ -115,7 +115,10 @@ def _parameters(command: Any, context: Any) -> Iterator[tuple[str, list[tuple[st
 def commands_page() -> str:
     described = list(commands())
     lines = [WRITTEN, "# Commands", ""]
-    lines += ["`ksched help COMMAND` prints the same in a terminal.", ""]
+    lines += [
+        "`ksched COMMAND --help-all` prints the same in a terminal; `--help` fits a screen.",
+        "",
+    ]
     for panel in PANELS:
         links = (f"[{n}](#ksched-{n.replace(' ', '-')})" for p, n, _, _ in described if p == panel)
         lines += [f"- {panel}: {', '.join(links)}"]

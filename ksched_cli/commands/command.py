@@ -143,7 +143,9 @@ def _parameters(
 
 def _options(options: Any) -> Iterator[Parameter]:
     """One per field: its type with an option, which the docstrings describe unless it describes
-    itself."""
+    itself. A class says in PANELS which of its options only --help-all shows, by panel."""
+    panels = getattr(options, "PANELS", {})
+    panel_of = {name: panel for panel, names in panels.items() for name in names}
     described = _descriptions(CommonOptions) | _descriptions(options)
     hints = get_type_hints(options, include_extras=True)
     for field in _taken(options):
@@ -152,6 +154,7 @@ def _options(options: Any) -> Iterator[Parameter]:
         mark = copy(mark)
         metavar, text = described.get(field.name, (None, None))
         mark.help, mark.metavar = mark.help or text, mark.metavar or metavar
+        mark.rich_help_panel = mark.rich_help_panel or panel_of.get(field.name)
         _name_option(mark, field.name)
         default = Parameter.empty if field.default is MISSING else field.default
         parameter = Parameter(field.name, Parameter.KEYWORD_ONLY, default=default)

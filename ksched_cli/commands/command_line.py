@@ -1,7 +1,5 @@
-"""What typer is told about the command line beyond options and arguments: our own messages for
-what a command does not take, and `--trace=POD`.
-
-typer's exceptions are classes of click, be it its own copy of click; only BadParameter is exported.
+"""What typer is told about the command line beyond options and arguments: help, sides, and
+`--trace=POD`.
 """
 
 from __future__ import annotations
@@ -17,23 +15,22 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ksched_cli import program_name
-from ksched_cli.errors import KschedError, UsageError
-
-# The base of BadParameter: any error in a command line.
-CommandLineError: type[Exception] = typer.BadParameter.__bases__[0]
+from ksched_cli.commands.command_errors import unexpected_argument
+from ksched_cli.errors import UsageError
 
 # Three years; timers of the system take no more than some centuries.
 MAX_SECONDS = 1e8
-
-_LISTED = re.compile(r" \((.*)\)$")
-_MISSING_OPTION = re.compile(r"Missing option '([^']*)'")
-
 
 # The panels of options that commands share; --help shows them in this order. The options of a Run
 # are in the first five (run/axes.py).
 CONFIGURATION = "Configuration"
 OUTPUT = "Output"
 COMMON = ("Cluster state", CONFIGURATION, "Decisions", "Over time", "Extenders", OUTPUT)
+# The panels of what a command alone takes.
+OWN = ("Arguments", "Options")
+# Shows the shared options, too, and every example.
+HELP_ALL = "--help-all"
+BRIEF_EXAMPLES = 3
 # Begins the examples in a command's docstring.
 EXAMPLES = "\n\nExamples:\n"
 # Parts a command line into sides.
@@ -71,7 +68,8 @@ class CommandGroup(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command with its options in panels and examples at the end of its help.
+    """A command whose help has its own options and some examples, and with --help-all every option,
+    panel by panel, and all examples.
 
     Its --trace is given with a pod, or without: pods are arguments, because an option of typer's
     takes a value or none.
@@ -82,27 +80,46 @@ class Command(TyperCommand):
         self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
         super().__init__(name, help=text, **settings)
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """The purpose and the paragraph after it, with --help-all every one."""
+        paragraphs = (self.help or "").split("\n\n")
+        shown = paragraphs if HELP_ALL in ctx.meta else paragraphs[:2]
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text("\n\n".join(shown))
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """The command's own options, then those that it shares with others, panel by panel."""
-        for panel, parameters in self.panels(ctx).items():
-            records = [parameter.get_help_record(ctx) for parameter in parameters]
-            with formatter.section(_heading(panel)):
-                formatter.write_dl(records)
+        panels = self.panels(ctx)
+        rest = [] if HELP_ALL in ctx.meta else [panel for panel in panels if panel not in OWN]
+        for panel, parameters in panels.items():
+            if panel not in rest:
+                records = [parameter.get_help_record(ctx) for parameter in parameters]
+                with formatter.section(_heading(panel)):
+                    formatter.write_dl(records)
+        if rest:
+            count = sum(len(panels[panel]) for panel in rest)
+            titles = ", ".join(rest).lower()
+            common = "common " if COMMON[-1] in rest else ""
+            formatter.write_paragraph()
+            formatter.write_text(f"{count} {common}options ({titles}): {HELP_ALL}")
 
     def panels(self, ctx: Any) -> dict[str, list[Any]]:
         """The parameters that are not hidden, by the title of their panel."""
-        panels: dict[str, list[Any]] = {panel: [] for panel in ("Arguments", "Options", *COMMON)}
+        panels: dict[str, list[Any]] = {panel: [] for panel in OWN}
         for parameter in self.get_params(ctx):
             if parameter.get_help_record(ctx) is not None:
                 own = f"{parameter.param_type_name.title()}s"
-                panels[getattr(parameter, "rich_help_panel", None) or own].append(parameter)
-        return {panel: parameters for panel, parameters in panels.items() if parameters}
+                panel = getattr(parameter, "rich_help_panel", None) or own
+                panels.setdefault(panel, []).append(parameter)
+        order = (*(panel for panel in panels if panel not in COMMON), *COMMON)
+        return {panel: panels[panel] for panel in order if panels.get(panel)}
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples as they are written, so that they can be copied."""
-        if self.examples:
+        examples = self.examples[: None if HELP_ALL in ctx.meta else BRIEF_EXAMPLES]
+        if examples:
             formatter.write(f"\n{_heading('Examples')}:\n")
-            for line in self.examples:
+            for line in examples:
                 formatter.write(f"  {line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -110,9 +127,17 @@ class Command(TyperCommand):
         convert_plainly(parameters)
         end = args.index("--") if "--" in args else len(args)  # of the options: names follow
         names = args[end:]
+        if HELP_ALL in args[:end] and not ctx.resilient_parsing:
+            ctx.meta[HELP_ALL] = True
+            print(ctx.get_help())
+            raise typer.Exit
         split = [part for arg in args[:end] for part in _split_trace(arg)]
         if not any(SIDES in parameter.opts for parameter in parameters):
-            return super().parse_args(ctx, [*split, *names])
+            rest = super().parse_args(ctx, [*split, *names])
+            traced = ctx.params.get("traced")
+            if traced and not ctx.params["trace"] and not ctx.resilient_parsing:
+                raise unexpected_argument(ctx, traced[0])
+            return rest
         shared, *sides = _split_at(split, SIDES)
         if ctx.resilient_parsing:  # completion: any option may follow
             shared, sides = [part for part in split if part != SIDES], []
@@ -277,42 +302,3 @@ def size_in_bytes(option: str) -> Callable[[str | int], int]:
         return size
 
     return parse
-
-
-def described(error: Exception) -> KschedError:
-    """A CommandLineError as one of ours."""
-    context: Any = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "ksched"
-    option: str = getattr(error, "option_name", "")
-    message: str = error.format_message() if hasattr(error, "format_message") else str(error)
-    if hasattr(error, "possibilities"):
-        matches = _listed(sorted(error.possibilities or ()))
-        hint = f"did you mean {matches}?" if matches else f"{_help(context)} lists its options"
-        return UsageError(f"{path} has no option {option}; {hint}")
-    if option and "not take" in message:
-        return UsageError(f"{option} takes no value")
-    if option:
-        return UsageError(f"{option} requires a value")
-    if message.startswith("No such command"):
-        return UsageError(message if "?" in message else f"{message} {_help(context)} lists them")
-    if message.startswith("Missing argument"):
-        names = " ".join(context.command.collect_usage_pieces(context)[1:])
-        return UsageError(f"{names} is missing: {path} {names}")
-    missing = _MISSING_OPTION.match(message)
-    if missing is not None:
-        return UsageError(f"{missing[1]} is missing; {_help(context)} says what it takes")
-    extra = _LISTED.search(message)
-    if "unexpected extra" in message and extra is not None:
-        return UsageError(
-            f'{path} takes no argument "{extra[1]}"; {_help(context)} says what it does'
-        )
-    return UsageError(message)
-
-
-def _help(context: Any) -> str:
-    return f"{context.command_path} --help" if context is not None else "ksched --help"
-
-
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names or ("",)
-    return f"{', '.join(first)} or {last}" if first else last

@@ -33,19 +33,10 @@ def forms_of(command: str | None) -> tuple[Form, ...]:
     return (*COMMON_FORMS, *MORE_FORMS.get(command or "", ()))
 
 
-def parse_form(text: str | Form) -> Form:
-    """Raises UsageError for an unknown form."""
-    try:
-        return Form(text)
-    except ValueError:
-        names = ", ".join(form.value for form in Form)
-        raise UsageError(f'-o takes one of {names}; not "{text}"') from None
-
-
-def check_form(context: typer.Context, form: Form) -> Form:
-    """Raises UsageError for a form that the command does not take."""
-    forms = forms_of(context.info_name)
-    if form not in forms:
-        names = ", ".join(choice.value for choice in forms)
-        raise UsageError(f'-o of {context.command_path} takes one of {names}; not "{form.value}"')
-    return form
+def parse_form(context: typer.Context, text: str) -> Form:
+    """Return the form of this name. Raises UsageError for one that the command does not have."""
+    forms = {form.value: form for form in forms_of(context.info_name)}
+    if text not in forms:
+        names = ", ".join(forms)
+        raise UsageError(f'-o of {context.command_path} takes one of {names}; not "{text}"')
+    return forms[text]

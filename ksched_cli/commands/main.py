@@ -20,7 +20,8 @@ import typer
 
 from ksched_cli import __version__, program_name
 from ksched_cli.commands.command import as_command
-from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
+from ksched_cli.commands.command_errors import CommandLineError, described
+from ksched_cli.commands.command_line import Command, CommandGroup
 from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
 from ksched_cli.errors import (
     ExitCode,
@@ -212,7 +213,7 @@ def _run() -> int | str | None:
     except SystemExit as exit:
         return exit.code
     except CommandLineError as error:
-        return _report_error(described(error))
+        return _report_error(described(error, sys.argv[1:]))
     except KschedError:
         raise
     except RecursionError as error:

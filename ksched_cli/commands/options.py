@@ -27,7 +27,7 @@ from ksched_cli.commands.completion import (
     complete_pod,
     complete_workload,
 )
-from ksched_cli.commands.forms import check_form, parse_form
+from ksched_cli.commands.forms import parse_form
 from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.report.forms import Form
 
@@ -105,8 +105,8 @@ class CommonOptions:
         Form,
         option(
             short="-o",
-            parser=parse_form,
-            callback=check_form,
+            parser=str,
+            callback=parse_form,
             autocompletion=complete_form,
             show_default="table",
             panel=OUTPUT,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -53,7 +52,7 @@ def schedule(
     """
     from ksched_cli.analysis.schedule import Schedule
 
-    _check(options, traced or ())
+    _check(options)
     question = Schedule(
         trace=options.trace,
         traced=tuple(traced or ()),
@@ -66,11 +65,9 @@ def schedule(
     return show(answered(question, run_of(options)), options)
 
 
-def _check(options: ScheduleOptions, traced: Sequence[str]) -> None:
+def _check(options: ScheduleOptions) -> None:
     """Raises UsageError for options that require each other."""
     as_data = options.output in (Form.JSON, Form.YAML)
-    if traced and not options.trace:
-        raise UsageError(f'schedule takes no argument "{traced[0]}"')
     if options.trace and not as_data:
         raise UsageError("--trace has no effect without -o json or -o yaml")
     if options.by and options.output is Form.NAME:

@@ -61,6 +61,7 @@ class ExtenderOptions(ListeningOptions):
     """
 
     TAKES: ClassVar = ("plugins", *OF_RELEASE)
+    PANELS: ClassVar = {"Cluster": ("kubeconfig", "context", "namespace", "settle")}
 
     given: Mapping[str, Any] = field(default_factory=dict)
     config: Annotated[

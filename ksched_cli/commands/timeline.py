@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -89,6 +89,8 @@ class GenerateOptions:
     priority VALUE[=WEIGHT]: Priority of the pods, instead of the templates'; repeatable.
     seed N: Repeat the random choices of this seed.
     """
+
+    PANELS: ClassVar = {"Days": ("weekdays", "hours", "holiday", "start")}
 
     like: str = ""
     pods: Annotated[int | None, option(parser=whole_number("--pods", 1, MAX_PODS))] = None
@@ -210,6 +212,17 @@ class TraceOptions:
     node_label LABEL=COLUMN: Label of a node; repeatable.
     state_to FILE.json: Write nodes and PodGroups to this file, for --state.
     """
+
+    PANELS: ClassVar = {
+        "Pods": (
+            "name", "namespace", "scheduled", "created_default", "duration_default", "replicas",
+            "divide", "gang", "evicted", "node_selector", "label",
+        ),
+        "Rows and times": (
+            "where", "sample", "seed", "scale_time", "skip_bad", "no_header", "time_unit", "start",
+        ),
+        "Nodes": ("node_name", "node_capacity", "node_label"),
+    }  # fmt: skip
 
     recipe: str = ""
     created: str = ""

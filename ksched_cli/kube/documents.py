@@ -7,6 +7,7 @@ recorded while reading: `locate` composes the text again when there is an error 
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from array import array
 from bisect import bisect_right
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube import json_tree
+from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.streams import LIMIT, STDIN_NAME, read_standard_input
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
@@ -49,12 +51,25 @@ def read_file(path: str) -> tuple[bytes, str]:
         with open(path, "rb") as file:
             return LIMIT.read(file, path), path
     except FileNotFoundError:
-        raise InputError(path, "there is no such file") from None
+        raise missing_file(path) from None
     except IsADirectoryError:
         raise InputError(path, "this is a folder; a file is expected") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(path, f"cannot be read: {reason.lower()}") from None
+
+
+def missing_file(path: str, expected: str = "file") -> InputError:
+    """Return the error about a path at which there is nothing, with its neighbours whose names are
+    nearly that one."""
+    folder, name = os.path.split(path)
+    try:
+        names = [each for each in os.listdir(folder or ".") if not each.startswith(".")]
+    except (OSError, ValueError):
+        names = []
+    paths = {each: os.path.join(folder, each) for each in names}
+    hint = near_hint(name, names, most=2, cutoff=0.8, meant=paths)
+    return InputError(path, f"there is no such {expected}{hint}")
 
 
 def decode_text(raw: bytes, source_name: str) -> str:

@@ -26,6 +26,7 @@ from ksched_cli.kube.documents import (
     Locator,
     decode_text,
     locate,
+    missing_file,
     path_text,
 )
 from ksched_cli.kube.file_parts import Amount, FilePart, RuledPart, Text, decode_file
@@ -612,7 +613,7 @@ def _header_of_lines(path: str, name: str) -> TimelineDocument:
         with open(path, "rb") as raw, unpacked_by_name(raw, path) as file:
             first = next(whole_lines(file, name, ignore), b"")
     except FileNotFoundError:
-        raise InputError(name, "there is no such file") from None
+        raise missing_file(name) from None
     except OSError as error:
         raise InputError(name, f"cannot be read: {error.strerror}") from None
     try:

@@ -58,10 +58,17 @@ def test_options_arrive_as_one_object_and_the_exit_code_leaves(
 
 
 def test_help_has_own_options_then_panels_of_shared_ones_then_examples() -> None:
-    shown = run("--help").stdout
+    shown = run("--help-all").stdout
     parts = ["What the help says.", "Options:", "--later", "--own", "Configuration:", "--plugin"]
     parts += ["Output:", "--output", "Examples:\n  ksched ask p --later\n  ksched ask p --own 7\n"]
     assert sorted(parts, key=shown.index) == parts
+
+
+def test_brief_help_has_own_options_and_counts_the_others() -> None:
+    shown = run("--help").stdout
+    parts = ["What the help says.", "Options:", "--later", "--own", "common options (", "Examples:"]
+    assert sorted(parts, key=shown.index) == parts
+    assert "--plugin" not in shown
 
 
 def test_the_object_has_its_defaults() -> None:

@@ -18,9 +18,23 @@ Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
 
 MESSAGES = {
-    "schedul": "No such command 'schedul'. Did you mean 'schedule'?",
-    "xyz": "No such command 'xyz'. ksched --help lists them",
-    "config shew": "No such command 'shew'. Did you mean 'show'?",
+    "schedul": 'ksched has no command "schedul"; did you mean ksched schedule?',
+    "xyz": 'ksched has no command "xyz"; ksched --help lists them',
+    "config shew": 'ksched config has no command "shew"; did you mean ksched config show?',
+    "why web-1 -n shop": (
+        'ksched has no command "why"; did you mean ksched explain web-1 -n shop?'
+    ),
+    "lint a.yaml": 'ksched has no command "lint"; did you mean ksched validate a.yaml?',
+    "plan --x": (
+        'ksched has no command "plan"; did you mean ksched capacity, ksched compare or '
+        "ksched shrink?"
+    ),
+    "explain pod web-1": (
+        'ksched explain takes no argument "web-1"; did you mean ksched explain pod/web-1?'
+    ),
+    "schedule dump.json": (
+        'ksched schedule takes no argument "dump.json"; did you mean --state dump.json?'
+    ),
     "schedule --stat x": "ksched schedule has no option --stat; did you mean --patch, --state or "
     "--trace?",
     "schedule -z": "ksched schedule has no option -z; ksched schedule --help lists its options",
@@ -38,8 +52,8 @@ MESSAGES = {
     "test": "FILE... is missing: ksched test FILE...",
     "timeline from-csv x.csv": ("from-csv requires --recipe, or --created and --request"),
     "schedule -o pdf": (
-        "-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv, "
-        'markdown, patch; not "pdf"'
+        "-o of ksched schedule takes one of table, json, yaml, html, wide, name, markdown; "
+        'not "pdf"'
     ),
 }
 

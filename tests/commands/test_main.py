@@ -26,7 +26,7 @@ from tests.commands.runners import Ksched, WriteState
     [
         (("validate", "/nowhere/config.yaml"), "there is no such file"),
         (("validate",), "CONFIG... is missing: ksched validate CONFIG..."),
-        (("validate", "/dev/null", "-o", "xml"), "-o takes one of"),
+        (("validate", "/dev/null", "-o", "xml"), "takes one of table, json"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_exit_code_2(

@@ -145,3 +145,11 @@ def test_a_file_that_cannot_be_read_is_an_input_error(tmp_path: Path) -> None:
         read_file(str(tmp_path))
     with pytest.raises(InputError, match="cannot be read"):
         read_file("\0")
+
+
+def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "cluster.json").touch()
+    (tmp_path / "other.md").touch()
+    with pytest.raises(InputError) as error:
+        read_file(str(tmp_path / "clutser.json"))
+    assert str(error.value).endswith(f"; did you mean {tmp_path / 'cluster.json'}?")

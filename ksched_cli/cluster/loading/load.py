@@ -18,6 +18,7 @@ from ksched_cli.cluster.loading.json_pieces import UnusualFormError, pieces_of
 from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, first_names
+from ksched_cli.kube.documents import missing_file
 from ksched_cli.kube.file_paths import STDIN, SUFFIXES
 from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.plain_json import plain_json
@@ -155,7 +156,7 @@ def _read(path: str, *, in_folder: bool = False) -> Source:
         with open(path, "rb") as file:
             return Source(path, read_or_store(file, path), in_folder)
     except FileNotFoundError:
-        raise InputError(path, "there is no such file or folder") from None
+        raise missing_file(path, "file or folder") from None
     except OSError as error:
         raise InputError(path, f"the file cannot be read: {error.strerror}") from None
 
