@@ -16,7 +16,7 @@ from ksched_cli.errors import KschedError, UsageError
 CommandLineError: type[Exception] = typer.BadParameter.__bases__[0]
 
 # Commands of kubectl, linters and other tools, and those here that answer what they are typed for.
-OTHER_WORDS = {
+SYNONYMS = {
     "analyze": ("explain",),
     "apply": ("schedule", "capacity"),
     "check": ("validate",),
@@ -94,8 +94,8 @@ def _unknown_command(context: Any, message: str, arguments: Sequence[str]) -> st
     path = context.command_path
     depth = len(path.split()) - 1  # of groups
     word, *rest = arguments[depth:] or [""]
-    if not depth and word in OTHER_WORDS:
-        commands = OTHER_WORDS[word]
+    if not depth and word in SYNONYMS:
+        commands = SYNONYMS[word]
         given = shlex.join(rest) if len(commands) == 1 else ""
         lines = [f"{path} {command} {given}".rstrip() for command in commands]
     else:

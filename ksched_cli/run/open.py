@@ -19,7 +19,7 @@ from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration, load_configuration_source
 from ksched_cli.config.types import API_VERSION, KIND
-from ksched_cli.errors import UsageError, ignore
+from ksched_cli.errors import InputError, UsageError, ignore
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.formatting import json_text
 from ksched_cli.kube.streams import STDIN_NAME
@@ -200,11 +200,18 @@ class Opener:
         if run.patches or (run.plugins and not run.configuration):
             name = run.configuration or "the default configuration"
             name += " with --plugin" if run.plugins and not run.configuration else ""
-            name += " with patches" if run.patches else ""
+            if run.patches:
+                values = (f"{patch.path}={json_text(patch.value)}" for patch in run.patches)
+                name += f" with {', '.join(values)}"
             data = self.configuration_data(run)
-            return load_configuration(
-                json_text(data), name, registry, allowed, calls_extenders=calls
-            )
+            try:
+                return load_configuration(
+                    json_text(data), name, registry, allowed, calls_extenders=calls
+                )
+            except InputError as error:
+                for each in (error, *error.others):  # of a text that nobody wrote
+                    each.position = None
+                raise error.with_others(error.others) from None
         if not run.configuration:
             return load_configuration(None, "", registry)
         source = self.inputs.configuration(run.configuration)

@@ -310,7 +310,7 @@ def test_a_combination_that_is_not_valid_is_exit_code_1(ksched: Ksched, tmp_path
         "podInitialBackoffSeconds": 8,
         "podMaxBackoffSeconds": 5,
     }
-    assert "default configuration with patches" in failure["error"]
+    assert "default configuration with podInitialBackoffSeconds=8, " in failure["error"]
 
 
 def test_a_metric_of_ones_own_is_compared(ksched: Ksched, tmp_path: Path) -> None:
