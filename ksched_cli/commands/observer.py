@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ksched_cli.analysis.question import Observer
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT
-from ksched_cli.commands.output import SETTINGS, note, set_release, warn
+from ksched_cli.commands.output import SETTINGS, note, print_after, set_release, warn_after
 from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.framework.call_trace import profile_lines
 from ksched_cli.masking import masked_url
@@ -35,7 +35,7 @@ class Terminal(Observer):
         self._replays = progress.ReplayProgress(None, 0)
 
     def warn(self, line: str) -> None:
-        warn(line)
+        warn_after(line)
 
     def note(self, line: str) -> None:
         note(line)
@@ -58,7 +58,7 @@ class Terminal(Observer):
             for defect in defects:
                 print(defect.detail, file=sys.stderr)
         elif defects:
-            print(f"  {DEBUG_HINT}", file=sys.stderr)
+            print_after(f"  {DEBUG_HINT}")
 
     @contextmanager
     def progress(self, noun: str) -> Iterator[progress.OnProgress | None]:

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess  # nosec B404  # starts the pager
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -50,6 +50,7 @@ SETTINGS = Settings()
 _results: ContextVar[TextIO | None] = ContextVar("results", default=None)
 _release: ContextVar[Release | None] = ContextVar("release", default=None)
 _warnings: ContextVar[list[str] | None] = ContextVar("warnings", default=None)
+_later: ContextVar[list[str]] = ContextVar("later")
 
 
 def limit() -> Limit:
@@ -207,14 +208,31 @@ def note(line: str) -> None:
 
 def warn(*lines: str) -> None:
     """Prints each warning once, unless --quiet is given. The result's document gets it, too."""
-    collected = _warnings.get()
-    for line in map(shortened_lines, lines):
-        if collected is not None:
-            if line in collected:
-                continue
-            collected.append(line)
+    for line in _new(lines):
         if not SETTINGS.quiet:
             print(_warning(line), file=sys.stderr)
+
+
+def warn_after(*lines: str) -> None:
+    """As `warn`, but after the result: the answer comes first."""
+    texts = [*map(_warning, _new(lines))]
+    _later.get().extend(() if SETTINGS.quiet else texts)
+
+
+def print_after(line: str) -> None:
+    """Prints a line to standard error after the result, even with --quiet."""
+    _later.get().append(line)
+
+
+def _new(lines: Iterable[str]) -> Iterator[str]:
+    """Collect warnings for the result; yield those that are new to it."""
+    collected = _warnings.get()
+    for line in map(shortened_lines, lines):
+        if collected is None:
+            yield line
+        elif line not in collected:
+            collected.append(line)
+            yield line
 
 
 def _warning(line: str) -> str:
@@ -229,13 +247,18 @@ def _warning(line: str) -> str:
 @contextmanager
 def command_output() -> Iterator[None]:
     """While a command runs: whatever plugins print goes to standard error, and warnings are
-    collected for its result."""
+    collected for its result, and printed after it where they are not printed at once."""
     results_token, warnings_token = _results.set(sys.stdout), _warnings.set([])
-    release_token = _release.set(None)
+    release_token, later_token = _release.set(None), _later.set([])
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
+        if lines := _later.get():
+            if sys.stdout.isatty() and sys.stderr.isatty():
+                print(file=sys.stderr)  # below the answer
+            print(*lines, sep="\n", file=sys.stderr)
+        _later.reset(later_token)
         _results.reset(results_token)
         _warnings.reset(warnings_token)
         _release.reset(release_token)

@@ -98,6 +98,6 @@ def test_over_ssh_it_says_how_to_fetch_the_page(
     monkeypatch.delenv("DISPLAY", raising=False)
     _, _, err = ksched("schedule", "--state", write_state(node("a")), "--open")
     assert not browser
-    path = err.splitlines()[-1].partition("the page is ")[2].partition(";")[0]
+    path = err.partition("the page is ")[2].partition(";")[0]
     assert Path(path).exists()
     assert f"fetch it with: scp {shown}:{path} ." in err

@@ -11,8 +11,8 @@ from tests.commands.runners import Ksched, WriteConfig, WriteState
     [
         (
             ["-o", "xml"],
-            "-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv, "
-            'markdown, patch; not "xml"',
+            "-o of ksched schedule takes one of table, json, yaml, html, wide, name, markdown; "
+            'not "xml"',
         ),
         (["--seed", "3"], "--seed requires --tie-break random"),
         (["--tie-break", "best"], '--tie-break takes name or random; not "best"'),

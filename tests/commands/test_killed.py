@@ -242,7 +242,7 @@ WRITERS = {
     "sweep/tuning.py": KILLED,
 }
 _WRITES = re.compile(
-    r"""written_aside\(|\bopen\([^)]*"[rwax+b]*[wax+][b+]*"|write_(?:text|bytes)\(|os\.open\("""
+    r"""written_aside\(|\bopen\([^)]*"[rwax+b]*[wax+][b+]*"|(?<!formatter\.)write_(?:text|bytes)\(|os\.open\("""
     r"""|(?:Temporary|NamedTemporary)File\(|mkstemp\(|JournalFileBackend\(|os\.re(?:place|name)\("""
 )
 

@@ -186,3 +186,14 @@ def test_warnings_wrap_between_words_on_a_terminal(
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "\x1b[33mwarning:\x1b[0m word word word word word word"
     assert lines[1:] == ["  word word word word word word"]
+
+
+def test_what_a_question_warns_of_comes_after_its_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with output.command_output():
+        output.warn_after("claims are missing")
+        output.warn("a file was skipped")
+        output.print_text("the answer")
+        assert "claims" not in capsys.readouterr().err
+    assert capsys.readouterr().err == "warning: claims are missing\n"
