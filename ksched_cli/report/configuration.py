@@ -20,6 +20,7 @@ from ksched_cli.framework.plugin_list import ListedPlugin, PluginList
 from ksched_cli.framework.registry import IN_TREE_ORIGIN
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.report.view import (
+    Bars,
     Block,
     Column,
     FileText,
@@ -139,24 +140,30 @@ def diff_view(answer: ConfigurationDiff) -> View:
 def _differences(
     profile: str, changes: Sequence[ConfigurationChange], names: Sequence[str]
 ) -> Iterator[Section]:
-    old, new = (Column(name, named=True) for name in names)
+    before, after = (Column(name, named=True) for name in names)
     yield table(
         f"Profile {profile}" if profile else "All profiles",
         changes,
         (Column("Path"), lambda each: each.path),
-        (old, lambda each: _value(each.before)),
-        (new, lambda each: _value(each.after)),
+        (before, lambda each: _value(each.before)),
+        (after, lambda each: _value(each.after)),
         marks=[*map(_mark, changes)],
     )
     weights = [each for each in changes if each.path.startswith("plugins.score.")]
-    rows = [
-        (each.path.removeprefix("plugins.score."), _weight(each.before), _weight(each.after))
-        for each in weights
+    pairs = [(_weight(each.before), _weight(each.after)) for each in weights]
+    # Two bars for each plugin, each as long as its weight.
+    sides = [
+        (each.path.removeprefix("plugins.score."), name, weight)
+        for each, pair in zip(weights, pairs, strict=True)
+        for name, weight in zip(names, pair, strict=True)
     ]
-    if any(before or after for _, before, after in rows):
-        sides = [Column(name, Kind.NUMBER, named=True) for name in names]
-        heading = f"Weights that differ in {profile}"
-        yield bars(heading, [Column("Plugin"), *sides], rows, names)
+    yield Bars(
+        heading=f"Weights that differ in {profile}",
+        columns=[Column("Plugin"), Column("File"), Column("Weight", Kind.NUMBER)],
+        rows=sides if any(map(any, pairs)) else (),
+        values=[values for old, new in pairs for values in ((old, 0), (0, new))],
+        legend=names,
+    )
 
 
 def _mark(change: ConfigurationChange) -> str:
@@ -216,7 +223,7 @@ def migration_view(answer: ConfigurationMigration) -> View:
     return View(
         title=f"The new file {takes_effect} as the old one does",
         tone=Tone.GOOD if answer.complete else Tone.BAD,
-        lines=[f"from {answer.origin} to {answer.target}"],
+        lines=[Line(f"from {answer.origin} to {answer.target}", Tone.SOFT)],
         tiles=[
             Tile(state, f"{counts[kind]:,}", tone)
             for kind, (state, tone) in _REMARKS.items()

@@ -89,5 +89,9 @@ def test_the_page_has_weights_as_bars() -> None:
     assert isinstance(profile, Table)
     assert (profile.heading, profile.headers) == ("Profile night", ["", "Path", "a.yaml", "b.yaml"])
     assert isinstance(weights, Bars)
-    assert [bar.cells for bar in weights.bars] == [["NodeAffinity", "2", "5"]]
+    assert [bar.cells for bar in weights.bars] == [
+        ["NodeAffinity", "a.yaml", "2"],
+        ["NodeAffinity", "b.yaml", "5"],
+    ]
+    assert [bar.parts[-1].width for bar in weights.bars] == [400, 1000]
     assert weights.legend == ("a.yaml", "b.yaml")
