@@ -44,6 +44,7 @@ class Answer(Part, frozen=True, kw_only=True):
 
     COMMAND: ClassVar[str]
     ROWS: ClassVar[str] = ""  # the field that `to_frame` shows by default
+    IS_FILE: ClassVar[bool] = False  # a file for somebody else to read, whose secrets stay
 
     api_version: Literal["ksched/v1"] = "ksched/v1"
     kind: str

@@ -57,7 +57,6 @@ def audit(options: AuditOptions) -> ExitCode:
     """
     from ksched_cli.analysis.audit.question import Audit
     from ksched_cli.live.snapshot_file import state_path
-    from ksched_cli.report import audit as renderer
 
     if options.timeline and options.after:
         raise UsageError("--timeline cannot be combined with --after")
@@ -80,4 +79,4 @@ def audit(options: AuditOptions) -> ExitCode:
         after=tuple(options.after or ()), recording=options.timeline, scheduler_logs=tuple(logs)
     )
     run = run_of(options, states=tuple(before), workloads=False)
-    return show(answered(question, run), options, renderer)
+    return show(answered(question, run), options)

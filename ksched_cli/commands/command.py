@@ -82,7 +82,7 @@ def _configure_output(options: object) -> None:
     if isinstance(options, CommonOptions):
         SETTINGS.markdown = options.output is Form.MARKDOWN
         SETTINGS.wide = options.output is Form.WIDE
-        SETTINGS.everything = getattr(options, "everything", False)
+        SETTINGS.everything = getattr(options, "everything", True)
         SETTINGS.pager = not options.no_pager
         SETTINGS.browser = options.open_page
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +12,7 @@ from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_paths import STDIN, check_standard_input, split_reference
 from ksched_cli.kube.versions import MINORS
-from ksched_cli.report.forms import Form, Report, safe_in_job
+from ksched_cli.report.forms import Form, safe_in_job
 
 if TYPE_CHECKING:
     from ksched_cli.config.allowed_plugins import AllowedPlugin
@@ -47,15 +46,13 @@ def show(
         ksched config show origin/main:deploy/scheduler.yaml -o yaml
     """
     from ksched_cli.config.answers import EffectiveConfiguration
-    from ksched_cli.report.configuration import table
 
     run = runs.in_project(runs.run_of(options, configuration=config or ""), config or STDIN)
     opener = runs.opener(run)
     output.set_release(opener.release(run))
     allowed = runs.allowed_in_project(allow_plugins, config or STDIN)
     answer = EffectiveConfiguration.of(_configuration(opener, run, allowed))
-    output.show(output.report_of(answer, table), options)
-    return ExitCode.YES
+    return output.show(answer, options)
 
 
 def diff(
@@ -82,7 +79,6 @@ def diff(
     from msgspec.structs import replace
 
     from ksched_cli.config.answers import ConfigurationDiff, differences
-    from ksched_cli.report import configuration as renderer
 
     check_standard_input({"A": [before], "B": [after]})
     run = runs.in_project(runs.run_of(options), after)
@@ -98,10 +94,7 @@ def diff(
     allowed = runs.allowed_in_project(allow_plugins, after)
     first, second = (_configuration(opener, side, allowed) for side in sides)
     answer = ConfigurationDiff(changes=differences(first, second, registry), names=names)
-    report = output.report_of(answer, renderer.diff_table)
-    texts = {Form.MARKDOWN: lambda: renderer.diff_markdown(answer)}
-    output.show(dataclasses.replace(report, texts=texts), options)
-    return ExitCode.of(not answer.changes)
+    return output.show(answer, options)
 
 
 def _configuration(opener: Opener, run: Run, allowed: tuple[AllowedPlugin, ...]) -> Configuration:
@@ -133,7 +126,7 @@ def migrate(
     """
     from ksched_cli.config.migration.migrate import migrate_source
     from ksched_cli.config.sources import read_configuration_text
-    from ksched_cli.report import configuration as renderer
+    from ksched_cli.report.configuration import is_warning, remark_line
 
     if write and options.output is not Form.TABLE:
         raise UsageError(f"-w prints nothing: it cannot be combined with -o {options.output.value}")
@@ -143,16 +136,14 @@ def migrate(
     if options.output is Form.TABLE and not write:
         _check_lines(migration.text, source.path)
     for remark in migration.remarks:
-        line = renderer.remark_line(remark, source.path)
-        if renderer.is_warning(remark):
+        line = remark_line(remark, source.path)
+        if is_warning(remark):
             output.warn(line)
         else:
             output.note(line)
     if write:
         return _write(source, split_reference(file)[0], migration)
-    text = migration.text.removesuffix("\n")
-    output.show(Report(lambda: migration, lambda: text, is_file=True), options)
-    return ExitCode.of(migration.complete)
+    return output.show(migration, options)
 
 
 def _write(source: ConfigurationText, path: str, migration: ConfigurationMigration) -> ExitCode:

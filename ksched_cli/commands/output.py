@@ -7,17 +7,17 @@ import shlex
 import shutil
 import subprocess  # nosec B404  # starts the pager
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from ksched_cli.errors import ExitCode, OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.report.forms import Form, Report, render, safe_in_job
-from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, apart, printable
+from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, printable
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
@@ -74,35 +74,17 @@ def _shows_colours(stream: TextIO) -> bool:
     return stream.isatty() or any(value not in ("", "0", "false") for value in forced)
 
 
-class Renderer(Protocol):
-    """A module of report/ for answers that have no view: an answer as a table, and the names that
-    it comes down to."""
-
-    def table(self, answer: Any, limit: Limit, /) -> str: ...
-
-    def names(self, answer: Any, /) -> Sequence[str]: ...
-
-
-def show(
-    result: Report | Answer,
-    options: CommonOptions,
-    renderer: Renderer | None = None,
-    *,
-    table: Callable[[Any, Limit], str] | None = None,
-) -> ExitCode:
+def show(result: Report | Answer, options: CommonOptions) -> ExitCode:
     """Print a result whole, or not at all where rendering it fails, and return its exit code; a
     document has all warnings that were printed. Tables longer than the terminal go through $PAGER.
 
-    renderer, table: of an answer that has no view
     Raises OutputError, ReaderGoneError
     """
     form, answer = options.output, None
-    if not isinstance(result, Report):
-        answer = result = _completed(result)
-        if renderer is not None or table is not None:
-            result = _report(answer, renderer, table)
-    else:
+    if isinstance(result, Report):
         result = replace(result, answer=_once(result.answer))
+    else:
+        answer = result = _completed(result)
     text = render(result, form, limit())
     if form in (Form.TABLE, Form.WIDE):
         _show_table(text)
@@ -120,21 +102,6 @@ def report_of(answer: A, table: Callable[[A, Limit], str]) -> Report:
 
 def _once(make: Callable[[], Answer]) -> Callable[[], Answer]:
     return lambda: _completed(make())
-
-
-def _report(
-    answer: Answer, renderer: Renderer | None, table: Callable[[Any, Limit], str] | None
-) -> Report:
-    from ksched_cli.report import changes
-
-    own_table = table or (renderer.table if renderer is not None else None)
-    assert own_table is not None
-    applied = getattr(answer, "changes", ())
-    return Report(
-        lambda: answer,
-        table=lambda: apart(changes.table(applied, limit()), own_table(answer, limit())),
-        names=(lambda: renderer.names(answer)) if renderer is not None else tuple,
-    )
 
 
 def _completed(answer: A) -> A:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ksched_cli.commands import runs
 from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import report_of, show
+from ksched_cli.commands.output import show
 from ksched_cli.errors import ExitCode
 
 
@@ -23,7 +23,6 @@ def plugins(options: CommonOptions) -> ExitCode:
     from ksched_cli.config.load import default_configuration
     from ksched_cli.framework.discovery import tried
     from ksched_cli.framework.plugin_list import plugin_list
-    from ksched_cli.report.configuration import plugins_table
     from ksched_cli.run.plugins import discovered
 
     run = runs.run_of(options)
@@ -32,7 +31,4 @@ def plugins(options: CommonOptions) -> ExitCode:
     discovery = tried(replace(discovery, registry=registry))
     default_profile = default_configuration(discovery.registry).profiles[0]
     enabled = {ref.name for refs in default_profile.plugins.values() for ref in refs}
-    answer = plugin_list(discovery, enabled)
-    report = report_of(answer, plugins_table)
-    show(replace(report, names=lambda: tuple(discovery.registry)), options)
-    return ExitCode.YES
+    return show(plugin_list(discovery, enabled), options)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from ksched_cli.commands.options import OF_CONFIGURATION, CommonOptions, Debug
-from ksched_cli.commands.output import limit, show
+from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, in_project, refuses_plugins, run_of
 from ksched_cli.errors import ExitCode
-from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
     from ksched_cli.run.run import Run
@@ -49,8 +48,6 @@ def test(
     """
     from ksched_cli.analysis.expectations import Expect, files_of_expectations, read_expectations
     from ksched_cli.framework.discovery import ImportPolicy
-    from ksched_cli.report import expectations as renderer
-    from ksched_cli.report.ci_forms import junit
 
     given = run_of(options)
     files = [read_expectations(path) for path in files_of_expectations(paths)]
@@ -63,19 +60,7 @@ def test(
         for file in files
     ]
     described = [run for file in files for run in file.runs]
-    answer = answered(Expect(files=tuple(files)), *described)
-    cases = answer.cases
-    report = Report(
-        lambda: answer,
-        table=lambda: renderer.table(cases, limit()),
-        texts={
-            Form.JUNIT: lambda: junit(renderer.suites(cases)),
-            Form.GITHUB: lambda: renderer.github_annotations(cases),
-            Form.MARKDOWN: lambda: renderer.markdown(cases),
-        },
-    )
-    show(report, options)
-    return answer.exit_code
+    return show(answered(Expect(files=tuple(files)), *described), options)
 
 
 def _given(run: Run, given: Run, path: str) -> Run:

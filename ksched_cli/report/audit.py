@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from ksched_cli.analysis.audit.audit import AuditResult
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ksched_cli.analysis.audit.audit import AuditResult, Difference
 from ksched_cli.analysis.audit.decisions import Grade, OrderSource
 from ksched_cli.analysis.audit.replayed_cluster import Refinement
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, grouped
+from ksched_cli.report.view import (
+    Block,
+    Column,
+    Groups,
+    Kind,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Tile,
+    Tone,
+    View,
+    bars,
+    table,
+)
+from ksched_cli.report.words import counted, grouped, verb
 
 # The first ones count most: later ones may follow from them.
 SHOWN_DIFFERENCES = 5
+SHOWN_ON_PAGE = 10
 
 _GRADES = {
-    Grade.BEST.value: "on the one best node",
-    Grade.TIED.value: "on one of several equally good nodes",
-    Grade.SAMPLED.value: "on the best of the nodes that kube-scheduler may have evaluated",
-    Grade.BATCHED.value: "on the next node in the ranking of an identical pod before it",
-    Grade.REORDERED.value: "with nearby decisions in another order",
-    Grade.NOMINATED.value: "on the nominated node",
-    Grade.PREEMPTS.value: "evict the same pods",
-    Grade.REFUSED.value: "fit on no node, and got none",
+    Grade.BEST: "on the one best node",
+    Grade.TIED: "on one of several equally good nodes",
+    Grade.SAMPLED: "on the best of the nodes that kube-scheduler may have evaluated",
+    Grade.BATCHED: "on the next node in the ranking of an identical pod before it",
+    Grade.REORDERED: "with nearby decisions in another order",
+    Grade.NOMINATED: "on the nominated node",
+    Grade.PREEMPTS: "evict the same pods",
+    Grade.REFUSED: "fit on no node, and got none",
 }
 _ORDERS = {
     OrderSource.LOG: "in the order of the scheduler's log",
@@ -27,8 +46,6 @@ _ORDERS = {
     OrderSource.RESOURCE_VERSIONS: "in the order of the bindings' resource versions",
     OrderSource.QUEUE: "second by second, and within a second in the order of the scheduling queue",
 }
-
-
 _REFINEMENTS = {
     Refinement.NONE: "",
     Refinement.PRIORITY: ", and of those near each other by priority",
@@ -37,74 +54,133 @@ _REFINEMENTS = {
 }
 
 
-def names(answer: AuditResult) -> list[str]:
-    """The pods that ksched would have decided otherwise about."""
-    return list(dict.fromkeys(difference.pod for difference in answer.differ))
-
-
-def table(answer: AuditResult, limit: Limit) -> str:
-    """The verdict and what it counts; the differences; what cannot be judged, by reason."""
-    return apart(
-        headline(answer, limit),
-        _counts(answer, limit),
-        _groups(answer, limit),
-        _differences(answer, limit),
-        _unexplained(answer, limit),
+def view(answer: AuditResult) -> View:
+    """How many decisions differ; which ones, those of one likely cause together; what cannot be
+    judged, by reason; how the others agree."""
+    differ, unexplained = len(answer.differ), len(answer.unexplained)
+    title, *lines = _verdict(answer)
+    return View(
+        title=title.text,
+        tone=title.tone,
+        lines=lines,
+        tiles=[
+            Tile("decisions", f"{answer.decisions:,}"),
+            Tile("agree", f"{answer.agree:,}", "good" if answer.agree else ""),
+            Tile("differ", f"{differ:,}", "bad" if differ else "good"),
+            Tile("not to be judged", f"{unexplained:,}", "warn" if unexplained else ""),
+        ],
+        sections=[*_sections(answer)],
+        names=lambda: [*dict.fromkeys(difference.pod for difference in answer.differ)],
+        nodes=[
+            name for each in answer.differ for name in (each.node or "", *each.expected) if name
+        ],
     )
 
 
-def headline(answer: AuditResult, limit: Limit) -> str:
-    """The number of decisions that differ."""
+def _verdict(answer: AuditResult) -> Iterator[Line]:
+    differ, unexplained = len(answer.differ), len(answer.unexplained)
     if not answer.decisions:
-        text, colour = "no decisions in between", YELLOW
-    elif answer.differ:
-        count = len(answer.differ)
-        text = f"{count:,} of {counted(answer.decisions, 'decision')} differ{'s' * (count == 1)}"
-        colour = RED
+        yield Line("No decisions in between", Tone.WARN)
+    elif differ:
+        total = counted(answer.decisions, "decision")
+        yield Line(f"{differ:,} of {total} {verb(differ, 'differs', 'differ')}", Tone.BAD)
     else:
-        text, colour = f"{counted(answer.decisions, 'decision')}, no difference", GREEN
-    if answer.unexplained:
-        text += f"; {counted(len(answer.unexplained), 'pod')} cannot be judged"
-    return limit.verdict(text, colour)
+        yield Line(f"{counted(answer.decisions, 'decision')}, no difference", Tone.GOOD)
+    if unexplained:
+        yield Line(f"{counted(unexplained, 'pod')} cannot be judged", Tone.WARN)
+    if answer.decisions:
+        order = f"followed {_ORDERS[answer.order]}{_REFINEMENTS[answer.refinement]}"
+        if answer.shifted:
+            order += f"; {answer.shifted:,} come a little before or after their place in it"
+        yield Line(order, Tone.SOFT)
 
 
-def _counts(answer: AuditResult, limit: Limit) -> str:
-    if not answer.decisions:
-        return ""
-    rows = [
-        (f"{count:,}", text)
+def _sections(answer: AuditResult) -> Iterator[Section]:
+    yield table(
+        "Differ alike",
+        answer.groups,
+        (Column("Pods", Kind.NUMBER), lambda each: len(each.pods)),
+        (Column("Expected on", Kind.NODE), lambda each: each.node),
+        (Column("Likely because"), lambda each: each.because),
+        (Column("Names", Kind.POD), lambda each: each.pods),
+        noun="groups",
+    )
+    alike = {group.node for group in answer.groups}
+    alone = [
+        each for each in answer.differ if len(each.expected) != 1 or each.expected[0] not in alike
+    ]
+    heading = "Differ alone" if alike else "Differ"
+    yield _differences(heading, alone, Medium.BRIEF)
+    first = [*map(_block, answer.differ[:SHOWN_ON_PAGE])]
+    note = "The first ones count most: later ones may follow from them."
+    yield Groups(heading="Differences", blocks=first, note=note, on=Medium.PAGE)
+    causes = Counter(each.because.partition(":")[0] for each in answer.differ)
+    columns = Column("Cause"), Column("Pods", Kind.NUMBER)
+    yield bars("Because of", columns, causes.most_common(SHOWN_ON_PAGE), ("pods",))
+    heading = "All that differ"
+    yield _differences(heading, answer.differ, Medium.WHOLE | Medium.WIDE | Medium.PAGE)
+    reasons = grouped((each.reason, each.pod) for each in answer.unexplained)
+    yield table(
+        "Not judged",
+        reasons.items(),
+        (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
+        (Column("Because"), lambda each: each[0]),
+        (Column("Names", Kind.POD), lambda each: tuple(each[1])),
+        noun="reasons",
+        on=Medium.TEXT,
+    )
+    grades = [
+        (text, count)
         for grade, text in _GRADES.items()
-        if (count := getattr(answer.summary, grade))
+        if (count := getattr(answer.summary, grade.value))
     ]
-    order = f"followed {_ORDERS[answer.order]}{_REFINEMENTS[answer.refinement]}"
-    if answer.shifted:
-        order += f"; {answer.shifted:,} come a little before or after their place in it"
-    agree = limit.columns(("AGREE", ""), rows) if rows else ""
-    return apart(agree, limit.paragraph(order))
+    columns = Column("How"), Column("Decisions", Kind.NUMBER)
+    yield Table(heading="Agree", columns=columns, rows=grades, on=Medium.TEXT)
+    yield bars("How decisions agree", columns, grades, ("decisions",))
+    yield table(
+        "What cannot be judged",
+        answer.unexplained,
+        (Column("Pod", Kind.POD), lambda each: each.pod),
+        (Column("Reason"), lambda each: each.reason),
+        grid="unexplained",
+        on=Medium.PAGE,
+    )
 
 
-def _groups(answer: AuditResult, limit: Limit) -> str:
-    rows = [
-        (limit.listed(group.pods), f"{len(group.pods):,}", group.node, group.because)
-        for group in answer.groups
-    ]
-    headers = ("DIFFER ALIKE", "PODS", "EXPECTED", "LIKELY BECAUSE")
-    return limit.cut_columns(headers, rows) if rows else ""
+def _differences(heading: str, differ: Sequence[Difference], on: Medium) -> Table:
+    return table(
+        heading,
+        differ,
+        (Column("Pod", Kind.POD), lambda each: each.pod),
+        (Column("Really on"), lambda each: each.node or "no node"),
+        (Column("Expected on"), lambda each: each.expected or "no node"),
+        (Column("Because"), lambda each: each.because),
+        brief=SHOWN_DIFFERENCES,
+        noun="decisions that differ",
+        grid="differ",
+        on=on,
+    )
 
 
-def _differences(answer: AuditResult, limit: Limit) -> str:
-    """Those in groups show with all alone."""
-    grouped = {group.node for group in answer.groups if limit.rows is not None}
-    rows = [
-        (item.pod, item.node or "none", limit.listed(item.expected) or "none", item.because)
-        for item in answer.differ
-        if not (len(item.expected) == 1 and item.expected[0] in grouped)
-    ]
-    headers = ("DIFFERS", "ON", "EXPECTED", "BECAUSE")
-    return limit.first(SHOWN_DIFFERENCES).cut_columns(headers, rows) if rows else ""
-
-
-def _unexplained(answer: AuditResult, limit: Limit) -> str:
-    pods = grouped((item.reason, item.pod) for item in answer.unexplained)
-    rows = [(limit.listed(group), f"{len(group):,}", reason) for reason, group in pods.items()]
-    return limit.cut_columns(("NOT JUDGED", "PODS", "BECAUSE"), rows) if rows else ""
+def _block(difference: Difference) -> Block:
+    """A decision, and the scores of both nodes where both fit: what differs most first."""
+    real, expected = difference.node or "no node", difference.expected
+    target = expected[0] if expected else "no node"
+    others = f" or one of {len(expected) - 1:,} as good" if len(expected) > 1 else ""
+    scores, rows = difference.scores, []
+    if real in scores and target in scores:
+        rows = [
+            (plugin, points, other, other - points)
+            for plugin, points in scores[real].items()
+            for other in (scores[target].get(plugin, 0),)
+        ]
+        rows.sort(key=lambda row: -abs(row[-1]))
+    titles = "Really", "Expected", "Difference"
+    columns = [Column("Plugin"), *(Column(title, Kind.NUMBER) for title in titles)]
+    return Block(
+        heading=difference.pod,
+        state="differs",
+        tone=Tone.BAD,
+        lines=[f"really on {real}, expected on {target}{others}: {difference.because}"],
+        sections=[Table(columns=columns, rows=rows)],
+    )

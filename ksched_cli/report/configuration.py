@@ -1,121 +1,191 @@
-"""Effective configurations, how two differ, what a migration remarks on; and the plugins."""
+"""Answers of `config` and `plugins`: what takes effect, what differs, what a migration changed, and
+which plugins there are."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ksched_cli.config.answers import ConfigurationDiff, EffectiveConfiguration
+from ksched_cli.config.answers import (
+    ConfigurationChange,
+    ConfigurationDiff,
+    EffectiveConfiguration,
+)
+from ksched_cli.config.migration.migrate import ConfigurationMigration
 from ksched_cli.config.migration.settle import Remark, RemarkKind
-from ksched_cli.framework.plugin_list import PluginList
-from ksched_cli.report.markdown import code, markdown_table
-from ksched_cli.report.table import Limit, counted, printable
+from ksched_cli.framework.plugin_list import ListedPlugin, PluginList
+from ksched_cli.framework.registry import IN_TREE_ORIGIN
+from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.report.view import (
+    Bars,
+    Block,
+    Column,
+    FileText,
+    Groups,
+    Kind,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tone,
+    View,
+    bars,
+    table,
+)
+from ksched_cli.report.words import counted, enumerated, grouped, verb
 
-# -- config show -----------------------------------------------------------------------------------
+# -- config show ----------------------------------------------------------------------------------
+
+_MARKS = {"default": "", "multiPoint": "*"}
+_MEANING_OF_MARKS = "* named under the file's multiPoint, + named at the point itself"
 
 
-def table(answer: EffectiveConfiguration, limit: Limit) -> str:
+def view(answer: EffectiveConfiguration) -> View:
     """Per profile its plugins by point, then their args; the extenders last."""
-    parts = [_profile(answer, name, limit) for name in answer.profiles]
-    if answer.extenders:
-        parts.append(limit.columns(("EXTENDER", "SETTINGS"), extender_rows(answer)))
-    return "\n\n".join(parts)
-
-
-def _profile(answer: EffectiveConfiguration, name: str, limit: Limit) -> str:
-    percentage = answer.percentage_of_nodes_to_score[name] or "adaptive"
-    points = []
-    for point in answer.profiles[name]:
-        plugins = marked_plugins(answer, name, point)
-        weights = answer.weights[name] if point == "score" else {}
-        plugins |= {key: f"{plugins[key]} ({weight})" for key, weight in weights.items() if weight}
-        points.append((point, ", ".join(plugins.values()) or "-"))
-    parts = [
-        f"profile {printable(name)} (percentageOfNodesToScore: {percentage})",
-        limit.columns(("POINT", "PLUGINS, IN ORDER (WEIGHT)"), points),
-    ]
-    if has_marks(answer, name):
-        parts.append(MEANING_OF_MARKS)
-    if args := args_rows(answer, name):
-        parts.append("\n" + limit.columns(("ARGS OF", "SETTINGS"), args))
-    return "\n".join(parts)
-
-
-def settings_text(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -> str:
-    """Plain data on one line, with spaces where it may wrap."""
-    if not isinstance(settings, Mapping):
-        return json.dumps(settings, ensure_ascii=False)
-    shown = {key: value for key, value in settings.items() if key not in hidden}
-    return ", ".join(
-        f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in shown.items()
+    profiles = [*answer.profiles]
+    first, longest = answer.pod_initial_backoff_seconds, answer.pod_max_backoff_seconds
+    return View(
+        title=f"{counted(len(profiles), 'profile')}: {enumerated(profiles)}",
+        tiles=[
+            Tile("parallelism", f"{answer.parallelism:,}"),
+            Tile("initial backoff", f"{first} s"),
+            Tile("longest backoff", f"{longest} s"),
+            Tile("extenders", f"{len(answer.extenders):,}"),
+        ],
+        sections=[
+            Text(
+                lines=[f"parallelism {answer.parallelism:,}, pod backoff {first} s to {longest} s"],
+                on=Medium.TEXT,
+            ),
+            *(section for name in profiles for section in _profile(answer, name)),
+            table(
+                "Extenders",
+                answer.extenders,
+                (Column("URL"), lambda each: each.get("urlPrefix", "")),
+                (Column("Settings"), lambda each: _settings(each, hidden=("urlPrefix",))),
+            ),
+        ],
     )
 
 
-_MARKS = {"default": "", "multiPoint": "*"}
-MEANING_OF_MARKS = "* named under the file's multiPoint, + named at the point itself"
+def _profile(answer: EffectiveConfiguration, name: str) -> Iterator[Section]:
+    weights, origins = answer.weights[name], answer.origin[name]
+
+    def plugins(point: str) -> str:
+        """The plugins in order, with marks of where they are named and, at score, weights."""
+        texts = []
+        for plugin in answer.profiles[name][point]:
+            weight = weights.get(plugin) if point == "score" else None
+            mark = _MARKS.get(origins[point][plugin], "+")
+            texts.append(f"{plugin}{mark} ({weight})" if weight else f"{plugin}{mark}")
+        return ", ".join(texts) or "-"
+
+    note = f"percentageOfNodesToScore: {answer.percentage_of_nodes_to_score[name] or 'adaptive'}"
+    if any({*point.values()} - {"default"} for point in origins.values()):
+        note += f"; {_MEANING_OF_MARKS}"
+    yield table(
+        f"Profile {name}",
+        answer.profiles[name],
+        (Column("Point"), str),
+        (Column("Plugins, in order (weight)"), plugins),
+        note=note,
+    )
+    columns = Column("Plugin"), Column("Weight", Kind.NUMBER)
+    yield bars(f"Weights in {name}", columns, [*weights.items()], ("weight",))
+    yield table(
+        f"Args in {name}",
+        answer.args[name].items(),
+        (Column("Plugin"), lambda each: each[0]),
+        (Column("Args"), lambda each: _settings(each[1])),
+    )
 
 
-def marked_plugins(answer: EffectiveConfiguration, profile: str, point: str) -> dict[str, str]:
-    """Plugin → its name with the mark of where it is named, in order."""
-    origins = answer.origin[profile][point]
-    return {name: name + _MARKS.get(origins[name], "+") for name in answer.profiles[profile][point]}
+def _settings(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -> str:
+    """Plain data on one line, with spaces where it may wrap."""
+    if not isinstance(settings, Mapping):
+        return json.dumps(settings, ensure_ascii=False)
+    return ", ".join(
+        f"{key}: {json.dumps(value, ensure_ascii=False)}"
+        for key, value in settings.items()
+        if key not in hidden
+    )
 
 
-def has_marks(answer: EffectiveConfiguration, profile: str) -> bool:
-    return any(set(point.values()) - {"default"} for point in answer.origin[profile].values())
+# -- config diff ----------------------------------------------------------------------------------
 
 
-def args_rows(answer: EffectiveConfiguration, profile: str) -> list[tuple[str, str]]:
-    """A row per plugin that takes args."""
-    return [(plugin, settings_text(args)) for plugin, args in answer.args[profile].items()]
+def diff_view(answer: ConfigurationDiff) -> View:
+    """A table of differences for each profile; on a page, the weights that differ as bars."""
+    changes, names = answer.changes, _short_paths(answer.names)
+    count = counted(len(changes), "difference") if changes else "Nothing differs"
+    by_profile = grouped((change.profile, change) for change in changes)
+    return View(
+        title=f"{count} once both take effect",
+        tone=Tone.WARN if changes else Tone.GOOD,
+        lines=[Line(f"from {answer.names[0]} to {answer.names[1]}", Tone.SOFT)],
+        tiles=[Tile("differences", f"{len(changes):,}", "warn" if changes else "good")],
+        sections=[
+            section
+            for profile, own in by_profile.items()
+            for section in _differences(profile, own, names)
+        ],
+    )
 
 
-def extender_rows(answer: EffectiveConfiguration) -> list[tuple[str, str]]:
-    """URL and settings."""
-    return [
-        (extender.get("urlPrefix", ""), settings_text(extender, hidden=("urlPrefix",)))
-        for extender in answer.extenders
+def _differences(
+    profile: str, changes: Sequence[ConfigurationChange], names: Sequence[str]
+) -> Iterator[Section]:
+    before, after = (Column(name, named=True) for name in names)
+    yield table(
+        f"Profile {profile}" if profile else "All profiles",
+        changes,
+        (Column("Path"), lambda each: each.path),
+        (before, lambda each: _value(each.before)),
+        (after, lambda each: _value(each.after)),
+        marks=[*map(_mark, changes)],
+    )
+    weights = [each for each in changes if each.path.startswith("plugins.score.")]
+    pairs = [(_weight(each.before), _weight(each.after)) for each in weights]
+    # Two bars for each plugin, each as long as its weight.
+    sides = [
+        (each.path.removeprefix("plugins.score."), name, weight)
+        for each, pair in zip(weights, pairs, strict=True)
+        for name, weight in zip(names, pair, strict=True)
     ]
+    yield Bars(
+        heading=f"Weights that differ in {profile}",
+        columns=[Column("Plugin"), Column("File"), Column("Weight", Kind.NUMBER)],
+        rows=sides if any(map(any, pairs)) else (),
+        values=[values for old, new in pairs for values in ((old, 0), (0, new))],
+        legend=names,
+    )
 
 
-# -- config diff, config migrate -------------------------------------------------------------------
+def _mark(change: ConfigurationChange) -> str:
+    """Whether something is added, removed or changed."""
+    sides = change.before, change.after
+    if change.path == "profile":
+        return "-" if sides[0] == "present" else "+"
+    return "+" if sides[0] is None else "-" if sides[1] is None else "~"
 
 
-def diff_table(answer: ConfigurationDiff, limit: Limit) -> str:
-    """A row per difference."""
-    changes = answer.changes
-    if not changes:
-        return "nothing differs once both take effect"
-    rows = [
-        (change.profile or "(all)", change.path, shown(change.before), shown(change.after))
-        for change in changes
-    ]
-    headers = ("PROFILE", "PATH", *short_names(answer.names))
-    return f"{limit.columns(headers, rows)}\n\n{counted(len(changes), 'difference')}"
+def _value(value: Any) -> str | None:
+    """Plain data on one line; None where a side has nothing there."""
+    if value is None or value is True:
+        return value and "runs"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def diff_markdown(answer: ConfigurationDiff) -> str:
-    """A table with a row per difference."""
-    changes, names = answer.changes, answer.names
-    sides = f"between {code(names[0])} and {code(names[1])} once both take effect"
-    if not changes:
-        return f"Nothing differs {sides}."
-    rows = [
-        (
-            code(change.profile) or "all",
-            code(change.path),
-            code(shown(change.before)),
-            code(shown(change.after)),
-        )
-        for change in changes
-    ]
-    diff_table = markdown_table(("profile", "path", *map(code, short_names(names))), rows)
-    return f"**{counted(len(changes), 'difference')}** {sides}:\n\n{diff_table}"
+def _weight(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def short_names(names: tuple[str, str]) -> tuple[str, ...]:
+def _short_paths(names: tuple[str, str]) -> tuple[str, ...]:
     """Without the folders that both are in."""
     try:
         folder = os.path.commonpath([os.path.dirname(name) for name in names])
@@ -124,13 +194,51 @@ def short_names(names: tuple[str, str]) -> tuple[str, ...]:
     return tuple(os.path.relpath(name, folder) if folder else name for name in names)
 
 
-def shown(value: Any) -> str:
-    """On one line; "-" where a side has nothing there."""
-    if value is None:
-        return "-"
-    if value is True:
-        return "runs"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+# -- config migrate -------------------------------------------------------------------------------
+
+_REMARKS = {
+    RemarkKind.REFUSED: ("kube-scheduler refuses it", Tone.BAD),
+    RemarkKind.LOST: ("not carried over", Tone.BAD),
+    RemarkKind.DIFFERS: ("takes effect otherwise", Tone.WARN),
+    RemarkKind.CHANGED: ("written otherwise", Tone.NONE),
+}
+
+
+def migration_view(answer: ConfigurationMigration) -> View:
+    """Whether the new file takes effect as the old one did; what could not be carried over, then
+    what is only written otherwise; the new file."""
+    counts = Counter(remark.kind for remark in answer.remarks)
+    takes_effect = "takes effect" if answer.complete else "does not take effect"
+    blocks = [
+        Block(
+            heading=f"line {remark.line}: {remark.path}" if remark.line else remark.path,
+            state=state,
+            tone=tone,
+            lines=(remark.message, remark.hint),
+        )
+        for kind, (state, tone) in _REMARKS.items()
+        for remark in answer.remarks
+        if remark.kind is kind
+    ]
+    return View(
+        title=f"The new file {takes_effect} as the old one does",
+        tone=Tone.GOOD if answer.complete else Tone.BAD,
+        lines=[Line(f"from {answer.origin} to {answer.target}", Tone.SOFT)],
+        tiles=[
+            Tile(state, f"{counts[kind]:,}", tone)
+            for kind, (state, tone) in _REMARKS.items()
+            if counts[kind]
+        ],
+        sections=[
+            Groups(heading="Remarks", blocks=blocks, opened=len(blocks)),
+            FileText(heading="The new file", text=answer.text),
+        ],
+    )
+
+
+def migrated_file(answer: ConfigurationMigration) -> str:
+    """Return the new file, which is what the command prints."""
+    return answer.text.removesuffix("\n")
 
 
 def is_warning(remark: Remark) -> bool:
@@ -151,25 +259,58 @@ def remark_line(remark: Remark, source_name: str) -> str:
     return f"{begin}: {remark.message}{hint}"
 
 
-# -- plugins ---------------------------------------------------------------------------------------
+# -- plugins --------------------------------------------------------------------------------------
+
+_RUNS = "\u25cf"
 
 
-def plugins_table(answer: PluginList, limit: Limit) -> str:
-    """A row per plugin, then one per kind of workload, then one per source that does not load."""
-    rows = [
-        (
-            entry.name,
-            entry.origin,
-            "yes" if entry.default else "no",
-            ", ".join(entry.extension_points),
-        )
-        for entry in answer.plugins
+def plugins_view(answer: PluginList) -> View:
+    """The sources that do not load, the plugins of the default profile, the others, and the kinds
+    of workloads."""
+    default = [plugin for plugin in answer.plugins if plugin.default]
+    others = [plugin for plugin in answer.plugins if not plugin.default]
+    broken = len(answer.broken)
+    loads = verb(broken, "source does", "sources do")
+    return View(
+        title=f"{counted(len(answer.plugins), 'plugin')}, {len(default):,} of them run by default",
+        lines=[Line(f"{broken:,} {loads} not load" if broken else "", Tone.BAD)],
+        tiles=[
+            Tile("in the default profile", f"{len(default):,}"),
+            Tile("others", f"{len(others):,}"),
+            Tile("that do not load", f"{broken:,}", "bad" if broken else "good"),
+        ],
+        sections=[
+            table(
+                "Sources that do not load",
+                answer.broken,
+                (Column("From"), lambda each: each.origin),
+                (Column("Cause"), lambda each: each.cause),
+            ),
+            *_plugins("In the default profile", default),
+            *_plugins("Others", others, "A configuration has to enable them."),
+            table(
+                "Workloads",
+                answer.workloads,
+                (Column("Kind"), lambda each: each.kind),
+                (Column("From"), lambda each: each.origin),
+                note="Plugins create pods from these kinds, beside those that ksched knows.",
+            ),
+        ],
+        names=lambda: [plugin.name for plugin in answer.plugins],
+    )
+
+
+def _plugins(heading: str, plugins: Sequence[ListedPlugin], note: str = "") -> Iterator[Table]:
+    """A row per plugin: in a text its extension points, on a page a column for each of them."""
+    name: Any = Column("Plugin"), lambda each: each.name
+    is_in_tree = all(each.origin == IN_TREE_ORIGIN for each in plugins)
+    origin: Any = () if is_in_tree else ((Column("From"), lambda each: each.origin),)
+    listed = Column("Extension points"), lambda each: ", ".join(each.extension_points)
+    yield table(heading, plugins, name, *origin, listed, note=note, on=Medium.TEXT)
+    used = {point for each in plugins for point in each.extension_points}
+    points: Any = [
+        (Column(point), lambda each, point=point: _RUNS * (point in each.extension_points))
+        for point in POINT_KEYS
+        if point in used
     ]
-    parts = [limit.columns(("PLUGIN", "FROM", "DEFAULT", "EXTENSION POINTS"), rows)]
-    if answer.workloads:
-        kinds = [(workload.kind, workload.origin) for workload in answer.workloads]
-        parts.append(limit.columns(("WORKLOAD", "FROM"), kinds))
-    if answer.broken:
-        broken = [(source.origin, source.cause) for source in answer.broken]
-        parts.append(limit.columns(("BROKEN", "CAUSE"), broken))
-    return "\n\n".join(parts)
+    yield table(heading, plugins, name, *points, *origin, note=note, on=Medium.PAGE)

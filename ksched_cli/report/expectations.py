@@ -1,42 +1,97 @@
-"""Which expectations hold: as table text, and JUnit's cases."""
+"""An answer of `test`: which expectations hold, and what came out where they do not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-from ksched_cli.analysis.expectations import CaseResult
+from ksched_cli.analysis.expectations import CaseResult, ExpectationsResult
 from ksched_cli.errors import Position
+from ksched_cli.report import ci_forms
 from ksched_cli.report.ci_forms import Case, Suite, annotation
-from ksched_cli.report.markdown import code, markdown_table
-from ksched_cli.report.table import GREEN, RED, Limit, counted, grouped, printable
-
-_INDENT = "        "
-
-
-def table(cases: Sequence[CaseResult], limit: Limit) -> str:
-    """By file, a line per case, and under a failed one what came out and how to look into it."""
-    lines: list[str] = []
-    file = None
-    for case in cases:
-        if case.file != file:
-            file = case.file
-            lines.append(printable(file))
-        lines += _case(case, limit)
-    return "\n".join([*lines, "", _counts(cases)])
-
-
-def _case(case: CaseResult, limit: Limit) -> list[str]:
-    mark = limit.verdict("ok  ", GREEN) if case.passed else limit.verdict("FAIL", RED)
-    lines = [f"  {mark}  {printable(case.name)}"]
-    if case.message:
-        lines.append(limit.paragraph(_INDENT + case.message, _INDENT))
-    if case.command:
-        lines.append(_INDENT + printable(case.command))  # not wrapped: to be copied
-    return lines
+from ksched_cli.report.view import (
+    Block,
+    Column,
+    Command,
+    Commands,
+    Groups,
+    Kind,
+    Medium,
+    Section,
+    Tile,
+    Tone,
+    View,
+    bars,
+    table,
+)
+from ksched_cli.report.words import counted, grouped, verb
 
 
-def github_annotations(cases: Sequence[CaseResult]) -> str:
-    """For GitHub: an annotation per failed case, at its expectation; empty where all hold."""
+def view(answer: ExpectationsResult) -> View:
+    """The verdict, a block per failed expectation with a command that explains it, and those that
+    hold."""
+    passed, failed = answer.summary.passed, answer.summary.failed
+    tone = Tone.BAD if failed or answer.undecided else Tone.GOOD if passed else Tone.NONE
+    return View(
+        title=_title(len(answer.cases), failed),
+        tone=tone,
+        tiles=[
+            Tile("passed", f"{passed:,}", "good" if passed else ""),
+            Tile("failed", f"{failed:,}", "bad" if failed else ""),
+        ],
+        sections=[*_sections(answer)],
+    )
+
+
+def _title(count: int, failed: int) -> str:
+    if not count:
+        return "No file has an expectation"
+    total = counted(count, "expectation")
+    if failed:
+        return f"{failed:,} of {total} {verb(failed, 'fails', 'fail')}"
+    return f"All of {total} hold" if count > 1 else "The expectation holds"
+
+
+def _sections(answer: ExpectationsResult) -> Iterator[Section]:
+    blocks = [_failed(case) for case in answer.cases if not case.passed]
+    yield Groups(heading="Expectations that fail", blocks=blocks, opened=len(blocks))
+    by_file = grouped((case.file, case.passed) for case in answer.cases)
+    rows = [(file, sum(held), held.count(False)) for file, held in by_file.items()]
+    columns = Column("File"), Column("Passed", Kind.NUMBER), Column("Failed", Kind.NUMBER)
+    yield bars("By file", columns, rows if len(rows) > 1 else (), ("passed", "failed"))
+    name = Column("Expectation"), lambda case: case.name
+    file = Column("File"), lambda case: case.file
+    holding = [case for case in answer.cases if case.passed]
+    yield table("Expectations that hold", holding, name, file, on=Medium.TEXT)
+    yield table(
+        "Table of expectations",
+        answer.cases,
+        name,
+        (Column("Result"), lambda case: "passed" if case.passed else "failed"),
+        file,
+        (Column("Line", Kind.NUMBER), lambda case: case.line),
+        (Column("Kubernetes"), lambda case: case.kubernetes_version),
+        grid="cases",
+        on=Medium.PAGE,
+    )
+
+
+def _failed(case: CaseResult) -> Block:
+    place = f"{case.file}:{case.line}" if case.line else case.file
+    commands = [Command(case.command)] if case.command else []
+    return Block(
+        heading=f"{place}: {case.name}",
+        state="failed",
+        tone=Tone.BAD,
+        lines=[case.message],
+        sections=[Commands(commands=commands)],
+    )
+
+
+# -- for CI ---------------------------------------------------------------------------------------
+
+
+def github(answer: ExpectationsResult) -> str:
+    """Return an annotation per failed case, at its expectation; "" where all hold."""
     return "\n".join(
         annotation(
             "error",
@@ -45,36 +100,15 @@ def github_annotations(cases: Sequence[CaseResult]) -> str:
             f"ksched test: {case.name}",
             _failure(case),
         )
-        for case in cases
+        for case in answer.cases
         if not case.passed
     )
 
 
-def markdown(cases: Sequence[CaseResult]) -> str:
-    """A table with a row per case, those that failed first."""
-    rows = [
-        (
-            "passed" if case.passed else "**failed**",
-            code(case.file),
-            code(case.name),
-            code(case.message),
-            code(case.command),
-        )
-        for case in sorted(cases, key=lambda case: case.passed)
-    ]
-    headers = ("", "file", "case", "what came out", "what explains it")
-    return f"**{_counts(cases)}**\n\n{markdown_table(headers, rows)}"
-
-
-def _counts(cases: Sequence[CaseResult]) -> str:
-    passed = sum(case.passed for case in cases)
-    return f"{counted(len(cases), 'case')}: {passed} passed, {len(cases) - passed} failed"
-
-
-def suites(cases: Sequence[CaseResult]) -> list[Suite]:
-    """For JUnit: a suite per file."""
-    by_file = grouped((case.file, Case(case.name, _failure(case) or None)) for case in cases)
-    return [Suite(file, items) for file, items in by_file.items()]
+def junit(answer: ExpectationsResult) -> str:
+    """Return a suite per file."""
+    by_file = grouped((case.file, Case(case.name, _failure(case) or None)) for case in answer.cases)
+    return ci_forms.junit([Suite(file, cases) for file, cases in by_file.items()])
 
 
 def _failure(case: CaseResult) -> str:

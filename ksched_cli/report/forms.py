@@ -43,14 +43,12 @@ class Report:
     table:    the text for people, marked for Markdown where that is the form
     names:    what the result comes down to where that is a list of names
     texts:    the forms that are of this result alone
-    is_file:  the result is a file for somebody else to read, whose secrets stay
     """
 
     answer: Callable[[], Answer]
     table: Callable[[], str]
     names: Callable[[], Sequence[str]] = tuple
     texts: Mapping[Form, Callable[[], str]] = field(default_factory=dict)
-    is_file: bool = False
 
 
 def _document(report: Report) -> Mapping[str, Any]:
@@ -100,6 +98,11 @@ _OF_VALIDATION = {
     Form.JUNIT: "validation:junit",
 }
 TEXTS: Mapping[str, Mapping[Form, str]] = {
+    "ConfigurationMigration": {Form.TABLE: "configuration:migrated_file"},
+    "ExpectationsResult": {
+        Form.GITHUB: "expectations:github",
+        Form.JUNIT: "expectations:junit",
+    },
     "Remedies": {Form.PATCH: "fix:patches"},
     "ValidationResult": _OF_VALIDATION,
     "ValidationResults": _OF_VALIDATION,
@@ -126,8 +129,7 @@ def render(result: Answer | Report, form: Form, limit: Limit | None = None) -> s
         text = result.texts[form]() if form in result.texts else RENDERERS[form](result)
     else:
         text = _of_answer(result, form, limit)
-    # The secrets of a file that is for somebody else to read stay.
-    if not (isinstance(result, Report) and result.is_file):
+    if isinstance(result, Report) or not result.IS_FILE:
         text = masked(text)
     return safe_in_job(text, form)
 

@@ -24,6 +24,7 @@ from ksched_cli.report.view import (
     Command,
     Commands,
     Excerpt,
+    FileText,
     Groups,
     Line,
     Noted,
@@ -116,6 +117,8 @@ def _section(section: Section, limit: Limit, level: str = "####") -> Iterator[st
         yield _fence(section.commands)
     elif isinstance(section, Excerpt):
         yield _fenced("\n".join(excerpt_lines(section)))
+    elif isinstance(section, FileText):
+        yield _fenced(printable(section.text.rstrip("\n")))
     elif isinstance(section, Table):
         yield from _view_table(section, limit)
     elif isinstance(section, Bars):

@@ -26,6 +26,7 @@ from ksched_cli.report.view import (
     Command,
     Commands,
     Excerpt,
+    FileText,
     Groups,
     Line,
     Noted,
@@ -110,6 +111,8 @@ class _Terminal:
             return "\n".join((*heading, *note, *self._commands(section.commands)))
         if isinstance(section, Table):
             return "\n".join((*heading, *self._table(section), *note))
+        if isinstance(section, FileText):
+            return "\n".join((*heading, printable(section.text.rstrip("\n"))))
         if isinstance(section, Excerpt):
             line, mark = excerpt_lines(section, self._width)
             return "\n".join((*heading, line, self._styled(mark, _CODES[Tone.WARN])))

@@ -249,6 +249,17 @@ class Excerpt(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileText(Section):
+    """A whole file, whose lines are never wrapped."""
+
+    text: str
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A part of a list of alike things, such as a group of pods or a remedy.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.report.short_names import with_short_names
 from ksched_cli.report.view import (
     Block,
@@ -25,19 +26,25 @@ from ksched_cli.report.view import (
 from ksched_cli.report.words import grouped
 
 if TYPE_CHECKING:
-    from ksched_cli.answers import Answer, AppliedChange
+    from ksched_cli.answers import AppliedChange
 
 # Answer → its function, below ksched_cli/report.
 VIEWS: Mapping[str, str] = {
+    "AuditResult": "audit:view",
     "CapacityResult": "capacity:view",
     "Comparison": "compare:view",
+    "ConfigurationDiff": "configuration:diff_view",
+    "ConfigurationMigration": "configuration:migration_view",
     "DrawnComparison": "replay_comparison:drawn",
     "DriftResult": "drift:view",
+    "EffectiveConfiguration": "configuration:view",
+    "ExpectationsResult": "expectations:view",
     "Explanation": "explanation:view",
     "ForwardLook": "replay:forecast",
     "GroupExplanation": "group_explanation:view",
     "NodesNeeded": "capacity:nodes_needed_view",
     "PendingReport": "pending:view",
+    "PluginList": "configuration:plugins_view",
     "PreemptionResult": "preemption:view",
     "Remedies": "fix:view",
     "ReplayComparison": "replay_comparison:view",
@@ -63,8 +70,7 @@ def view_of(answer: Answer, medium: Medium) -> View:
     """Return the view with the sections that a medium shows; what changes did comes first, warnings
     last."""
     view: View = function_at(VIEWS[type(answer).__name__])(answer)
-    changes: Sequence[AppliedChange] = getattr(answer, "changes", ())
-    first, last = _changes(changes)
+    first, last = _changes(answer.changes if isinstance(answer, StateAnswer) else ())
     sections: list[Section] = [*first, *view.sections, *last]
     if answer.warnings:
         sections.append(Text(

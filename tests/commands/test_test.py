@@ -194,4 +194,4 @@ def test_the_forms_of_pipelines_name_what_failed(ksched: Ksched, folder: Path) -
     assert out.startswith(f"::error file={folder}/fails.yaml,line=5,col=10,title=ksched test%3A ")
     assert ksched("test", folder / "holds.yaml", "-o", "github")[:2] == (0, "")
     _, out, _ = ksched("test", folder, "-o", "markdown")
-    assert out.startswith("**3 cases: 2 passed, 1 failed**\n\n|")
+    assert out.startswith("**`1 of 3 expectations fails`**\n\n#### Expectations that fail")

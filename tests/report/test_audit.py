@@ -1,4 +1,4 @@
-"""An answer of `audit` as JSON and as a table."""
+"""An answer of `audit` as JSON and as text."""
 
 import pytest
 from msgspec.structs import replace
@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from ksched_cli.analysis.audit.audit import AuditResult, AuditSummary, Difference, DifferenceGroup
 from ksched_cli.analysis.audit.decisions import OrderSource, Unexplained
 from ksched_cli.analysis.audit.replayed_cluster import Refinement
-from ksched_cli.report import audit
+from ksched_cli.report.forms import Form
 from ksched_cli.report.table import EVERYTHING, Limit
-from tests.report.schemas import conforms, squeezed
+from tests.report.schemas import conforms, shown
 
 ANSWER = AuditResult(
     decisions=1207,
@@ -52,24 +52,27 @@ def test_answers_are_as_their_schema_says(answer: AuditResult) -> None:
     assert document["decisions"] == document["agree"] + len(document["differ"])
 
 
-def test_the_table_shows_what_agrees_what_differs_and_what_is_not_judged() -> None:
-    assert squeezed(audit.table(ANSWER, EVERYTHING)) == [
-        "2 of 1,207 decisions differ; 2 pods cannot be judged",
-        "",
-        "AGREE",
-        "4 on the one best node",
-        "1,200 on one of several equally good nodes",
-        "1 evict the same pods",
-        "",
+def test_the_text_shows_what_differs_what_is_not_judged_and_what_agrees() -> None:
+    assert shown(ANSWER, EVERYTHING) == [
+        "2 of 1,207 decisions differ",
+        "2 pods cannot be judged",
         "followed in the order of the scheduler's events, and of those near each other by "
         "priority; 2 come a little before or after their place in it",
         "",
-        "DIFFERS ON EXPECTED BECAUSE",
+        "All that differ",
+        "POD REALLY ON EXPECTED ON BECAUSE",
         "shop/web-1 b a, c a has 90 points, b 80: ImageLocality 10 against 0",
-        "shop/left none a a fits, but it was left pending: 0/3 nodes",
+        "shop/left no node a a fits, but it was left pending: 0/3 nodes",
         "",
-        "NOT JUDGED PODS BECAUSE",
-        "shop/x, shop/y 2 nodes joined in between: d",
+        "Not judged",
+        "PODS BECAUSE NAMES",
+        "2 nodes joined in between: d shop/x, shop/y",
+        "",
+        "Agree",
+        "HOW DECISIONS",
+        "on the one best node 4",
+        "on one of several equally good nodes 1,200",
+        "evict the same pods 1",
     ]
 
 
@@ -86,28 +89,27 @@ ALIKE = replace(
 
 def test_differences_of_one_likely_cause_are_a_line_and_all_of_them_on_request() -> None:
     conforms(ALIKE, "audit_result")
-    grouped = [
-        "DIFFER ALIKE PODS EXPECTED LIKELY BECAUSE",
-        "shop/p0, shop/p1, shop/p2 3 d it was down",
+    short = shown(ALIKE, Limit(100, 40))
+    begin = short.index("Differ alike")
+    assert short[begin + 1 : begin + 6] == [
+        "PODS EXPECTED ON LIKELY BECAUSE NAMES",
+        "3 d it was down shop/p0, shop/p1, shop/p2",
         "",
-        "DIFFERS ON EXPECTED BECAUSE",
+        "Differ alone",
+        "POD REALLY ON EXPECTED ON BECAUSE",
     ]
-    short = squeezed(audit.table(ALIKE, Limit(100, 40)))
-    begin = short.index(grouped[0])
-    assert short[begin : begin + 4] == grouped
-    assert short[begin + 4].startswith("shop/web-1 b a, c")
-    assert "shop/p1 b d d has 1 points" in squeezed(audit.table(ALIKE, EVERYTHING))
+    assert short[begin + 6].startswith("shop/web-1 b a, c")
+    assert "shop/p1 b d d has 1 points" in shown(ALIKE, EVERYTHING)
 
 
-def test_the_headline_alone_says_that_all_is_well() -> None:
-    assert squeezed(audit.table(AGREE, EVERYTHING))[0] == "1 decision, no difference"
-    assert audit.table(NOTHING, EVERYTHING) == "no decisions in between"
+def test_the_title_says_that_all_is_well() -> None:
+    assert shown(AGREE, EVERYTHING)[0] == "1 decision, no difference"
+    assert shown(NOTHING, EVERYTHING) == ["No decisions in between"]
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:
-    text = audit.table(ANSWER, Limit(60, 40))
-    assert max(map(len, text.splitlines())) <= 60
+    assert max(map(len, shown(ANSWER, Limit(60, 40)))) <= 60
 
 
 def test_the_names_are_those_that_differ() -> None:
-    assert audit.names(ANSWER) == ["shop/web-1", "shop/left"]
+    assert shown(ANSWER, form=Form.NAME) == ["shop/web-1", "shop/left"]

@@ -1,11 +1,10 @@
-"""An effective configuration as JSON and as a table."""
+"""An effective configuration as JSON and as text."""
 
 from ksched_cli.config.answers import EffectiveConfiguration
 from ksched_cli.config.load import load_configuration
-from ksched_cli.report import configuration
 from ksched_cli.report.table import EVERYTHING
 from tests.config.registries import REGISTRY
-from tests.report.schemas import conforms, squeezed
+from tests.report.schemas import conforms, shown
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 PROFILES = """
@@ -36,20 +35,29 @@ def test_a_profile_has_its_own_percentage_or_that_of_all() -> None:
 
 
 def test_marks_say_where_a_plugin_is_named() -> None:
-    text = squeezed(configuration.table(effective(PROFILES), EVERYTHING))
+    text = shown(effective(PROFILES), EVERYTHING)
     assert any("NodeName*" in line for line in text)
     assert any("ImageLocality+ (7)" in line for line in text)
-    assert "* named under the file's multiPoint, + named at the point itself" in text
+    assert (
+        "percentageOfNodesToScore: 40; * named under the file's multiPoint, + named at the point "
+        "itself"
+    ) in text
 
 
 def test_a_default_profile_has_no_marks() -> None:
-    text = "\n".join(squeezed(configuration.table(effective(""), EVERYTHING)))
-    assert text.startswith("profile default-scheduler (percentageOfNodesToScore: adaptive)")
-    assert "* named" not in text
+    text = shown(effective(""), EVERYTHING)
+    assert text[:5] == [
+        "1 profile: default-scheduler",
+        "",
+        "parallelism 16, pod backoff 1 s to 10 s",
+        "",
+        "Profile default-scheduler",
+    ]
+    assert "percentageOfNodesToScore: adaptive" in text
 
 
 def test_extenders_come_last() -> None:
     extender = "extenders: [{urlPrefix: http://127.0.0.1, filterVerb: f, weight: 3}]"
-    text = squeezed(configuration.table(effective(extender), EVERYTHING))
-    assert text[-2] == "EXTENDER SETTINGS"
+    text = shown(effective(extender), EVERYTHING)
+    assert text[-3:-1] == ["Extenders", "URL SETTINGS"]
     assert text[-1].startswith("http://127.0.0.1 ")

@@ -30,7 +30,6 @@ from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
-from ksched_cli.report import audit as audits
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.table import Limit
 from ksched_cli.run.differences import NamedRun
@@ -141,7 +140,7 @@ def audited(state: ClusterState) -> TextAt:
         state, dataclasses.replace(after, pods=tuple(pods)), run.frameworks
     )
     answer = audit(lambda: simulation(decision_log.state), decision_log)
-    return lambda limit: audits.table(answer, limit)
+    return partial(render, answer, Form.TABLE)
 
 
 ANSWERS: dict[str, Callable[[ClusterState], TextAt]] = {

@@ -2,9 +2,6 @@
 
 import pytest
 
-from ksched_cli.analysis.expectations import CaseResult
-from ksched_cli.config.answers import ConfigurationChange, ConfigurationDiff
-from ksched_cli.report import configuration, expectations
 from ksched_cli.report.markdown import as_markdown, code, markdown_table
 from ksched_cli.report.table import BREAK, CELL, HEADER, ROW, STRONG, YELLOW, Limit
 
@@ -68,55 +65,3 @@ def test_what_others_wrote_makes_no_table_and_no_verdict(mark: str) -> None:
     text = f"{MARKDOWN.paragraph(f'{mark}a{mark}b')}\n{cells}"
     shown = mark.encode("unicode_escape").decode()
     assert as_markdown(text) == f"`{shown}a{shown}b`\n\n| POD |\n| --- |\n| `a{shown}b` |"
-
-
-def test_differences_of_configurations() -> None:
-    changes = (
-        ConfigurationChange("", "parallelism", 16, 8),
-        ConfigurationChange("batch", "plugins.filter.NodePorts", True, None),
-    )
-    assert (
-        configuration.diff_markdown(
-            ConfigurationDiff(changes=changes, names=("HEAD:a/c.yaml", "a/c.yaml"))
-        )
-        == """\
-**2 differences** between `HEAD:a/c.yaml` and `a/c.yaml` once both take effect:
-
-| profile | path | `HEAD:a/c.yaml` | `a/c.yaml` |
-| --- | --- | --- | --- |
-| all | `parallelism` | `16` | `8` |
-| `batch` | `plugins.filter.NodePorts` | `runs` | `-` |"""
-    )
-
-
-def test_no_difference_is_said() -> None:
-    assert configuration.diff_markdown(ConfigurationDiff(changes=(), names=("a", "b"))) == (
-        "Nothing differs between `a` and `b` once both take effect."
-    )
-
-
-CASES = (
-    CaseResult("e.yaml", "spread", True, "", "", "v1.34.1", 5, 3),
-    CaseResult("e.yaml", "web, on a", False, "web is on b", "ksched explain web", "v1", 6, 3),
-)
-
-
-def test_cases_that_failed_come_first() -> None:
-    assert (
-        expectations.markdown(CASES)
-        == """\
-**2 cases: 1 passed, 1 failed**
-
-|  | file | case | what came out | what explains it |
-| --- | --- | --- | --- | --- |
-| **failed** | `e.yaml` | `web, on a` | `web is on b` | `ksched explain web` |
-| passed | `e.yaml` | `spread` |  |  |"""
-    )
-
-
-def test_a_failed_case_is_annotated_at_its_expectation() -> None:
-    assert expectations.github_annotations(CASES) == (
-        "::error file=e.yaml,line=6,col=3,title=ksched test%3A web%2C on a"
-        "::web is on b%0Aksched explain web"
-    )
-    assert expectations.github_annotations(CASES[:1]) == ""

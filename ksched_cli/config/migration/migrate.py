@@ -58,7 +58,7 @@ from ksched_cli.config.types import (
     SchedulerConfiguration,
     SchedulerProfile,
 )
-from ksched_cli.errors import InputError
+from ksched_cli.errors import ExitCode, InputError
 from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import Path, json_failure, yaml_failure
 from ksched_cli.kube.extension_points import POINT_KEYS
@@ -83,6 +83,7 @@ class ConfigurationMigration(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "config migrate"
+    IS_FILE: ClassVar = True
 
     kind: Literal["ConfigurationMigration"] = "ConfigurationMigration"
     origin: str = msgspec.field(name="from")
@@ -90,6 +91,10 @@ class ConfigurationMigration(Answer, frozen=True, kw_only=True):
     complete: bool
     text: str
     remarks: tuple[Remark, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.complete)
 
     @classmethod
     def of(cls, origin: str, text: str, remarks: tuple[Remark, ...] = ()) -> ConfigurationMigration:

@@ -47,6 +47,8 @@ def _section(section: views.Section) -> Section:
             return section
         case views.Text(lines=lines):
             return Prose(heading, views.shown_lines([*lines, note]))
+        case views.FileText(text=text):
+            return Prose(heading, [text], "code")
         case views.Excerpt():
             return Prose(heading, ["\n".join(excerpt_lines(section))], "code")
         case views.Commands(commands=commands):
