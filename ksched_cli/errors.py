@@ -123,6 +123,10 @@ def shortened_lines(text: str) -> str:
     )
 
 
+class NoStateError(UsageError):
+    """There is no cluster state to ask about."""
+
+
 class InputError(KschedError):
     """A file, or an object in it, is not what it should be.
 

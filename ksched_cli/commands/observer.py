@@ -75,19 +75,23 @@ class Terminal(Observer):
         self._replays.after_instant()
 
     def read_live(self, cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
-        from ksched_cli.live.client import connect
+        from ksched_cli.live.client import ClusterError, connect
         from ksched_cli.live.snapshot import ClusterReader, live_state, whole_object
 
-        server = connect(cluster.kubeconfig, cluster.context)
-        with progress.of_objects() as on_progress:
-            reader = ClusterReader(
-                server,
-                reads=kinds,
-                namespace=cluster.namespace,
-                convert=whole_object,
-                on_progress=on_progress,
-            )
-            return live_state(reader, kinds, server.url)
+        try:
+            server = connect(cluster.kubeconfig, cluster.context)
+            note(f"reading {server.identity.source}")
+            with progress.of_objects() as on_progress:
+                reader = ClusterReader(
+                    server,
+                    reads=kinds,
+                    namespace=cluster.namespace,
+                    convert=whole_object,
+                    on_progress=on_progress,
+                )
+                return live_state(reader, kinds, server.url)
+        except ClusterError as error:
+            raise ClusterError(f"{error}\n  --state FILE reads a file instead") from None
 
 
 class ReplayTerminal(Terminal):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, set_release, warn
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import NoStateError, UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 from ksched_cli.kube.versions import inferred_release, release_of
 
@@ -56,7 +56,8 @@ def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run
         if field.nested is not None:
             # Where not all namespaces may be listed, -n names the one to read.
             own = {each.name: given.get(each.name, "") for each in fields_of(field.nested)}
-            return field.nested(**own) if values[0][1] else None
+            is_named = given["kubeconfig"] or given["context"]
+            return field.nested(**own) if values[0][1] or is_named else None
         if isinstance(field.default, tuple):
             return tuple(each for option, texts in values for each in option.read(texts or ()))
         ((_, value),) = values
@@ -69,9 +70,11 @@ def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run
     takes = [field for field in FIELDS if field.options and _is_given(field, given)]
     run = Run(**{field.name: value_of(field) for field in takes})
     if "live" in given:
-        _check_source(run, given)
+        if run.live and run.states:
+            option = next(each for each in ("live", "context", "kubeconfig") if given[each])
+            raise UsageError(f"--{option} cannot be combined with --state")
         if needs_state and not (run.live or run.states):
-            run = replace(run, states=(_default_state_path(),))
+            run = with_default_state(run)
     if run.tie_break == "random" and run.seed is None:
         # A draw of one's own, so that what is printed can be repeated.
         run = replace(run, seed=SystemRandom().randrange(2**31))
@@ -80,15 +83,6 @@ def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run
 
 def _is_given(field: Field, given: Mapping[str, Any]) -> bool:
     return field.parameter(field.options[0]) in given
-
-
-def _check_source(run: Run, given: Mapping[str, Any]) -> None:
-    """Raises UsageError where the options that name the state contradict each other."""
-    if run.live and run.states:
-        raise UsageError("--live cannot be combined with --state")
-    for name in ("context", "kubeconfig"):
-        if given[name] and not run.live:
-            raise UsageError(f"--{name} has no effect without --live")
 
 
 def in_project(run: Run, file: str) -> Run:
@@ -121,14 +115,25 @@ def allowed_in_project(values: Sequence[str] | None, file: str) -> tuple[Allowed
     return (*Projects().of(file).allowed, *read_allowed(values or ()))
 
 
-def _default_state_path() -> str:
-    """The state to read without --state; says which, unless the environment names it."""
-    from ksched_cli.cluster.loading.load import STATE_VARIABLE, default_state_path
+def with_default_state(run: Run) -> Run:
+    """Return the Run with the file that is read without --state, and says which unless the
+    environment names it; without such a file, with the cluster that the kubeconfig names. Raises
+    UsageError where there is neither."""
+    from msgspec.structs import replace
 
-    path = default_state_path()
+    from ksched_cli.cluster.loading.load import STATE_VARIABLE, default_state_path
+    from ksched_cli.live.client import names_cluster
+    from ksched_cli.run.run import LiveCluster
+
+    try:
+        path = default_state_path()
+    except NoStateError:
+        if not names_cluster():
+            raise
+        return replace(run, live=LiveCluster(namespace=run.namespace))
     if path != os.environ.get(STATE_VARIABLE):
         note(f"reading {path}")
-    return path
+    return replace(run, states=(path,))
 
 
 # -- Run → what answers ---------------------------------------------------------------------------

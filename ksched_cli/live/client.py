@@ -54,7 +54,7 @@ class MissingClientError(KschedError):
     def __init__(self) -> None:
         super().__init__(
             "reading a live cluster needs the Kubernetes client: in the folder of ksched's source, "
-            "pip install '.[live]'"
+            "pip install '.[live]'\n  --state FILE reads a file instead"
         )
 
 
@@ -73,6 +73,8 @@ _CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
 # A program for credentials may ask a person to log in: kubelogin waits as long for that.
 PROGRAM_SECONDS = 180.0
+# Of a pod's service account.
+_SERVICE_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # nosec B105  # a path
 # How often a request is sent again after an answer that may pass (429, 5xx) or a connection that
 # was closed before the answer was complete, and how long before: twice as long each time.
 RETRIES = 3
@@ -301,6 +303,11 @@ def connect(kubeconfig: str = "", context: str = "") -> ApiServer:
     if context:
         raise KubeconfigError(f'no context "{context}": {missing}')
     return _in_cluster(missing)
+
+
+def names_cluster() -> bool:
+    """Whether there is a kubeconfig, or this runs in a cluster, so that `connect` may work."""
+    return bool(_paths("")) or os.path.isfile(_SERVICE_TOKEN)
 
 
 def _paths(kubeconfig: str) -> list[str]:

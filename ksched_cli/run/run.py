@@ -87,10 +87,10 @@ class LiveCluster(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     """
 
     kubeconfig: Annotated[
-        str, Option("With --live: default $KUBECONFIG, else ~/.kube/config.", "PATH")
+        str, Option("Read its cluster; default $KUBECONFIG, else ~/.kube/config.", "PATH")
     ] = ""
     context: Annotated[
-        str, Option("With --live: the context of the kubeconfig; default the current one.", "NAME")
+        str, Option("Read the cluster of this context; default the current one.", "NAME")
     ] = ""
     namespace: str = ""
 
@@ -370,14 +370,17 @@ class Run(
     states: Annotated[
         tuple[str, ...],
         Option(
-            "A file, a folder or - (standard input); repeatable. Default: cluster.yaml or .json.",
+            "A file, a folder or - (standard input); repeatable. Default: cluster.yaml or .json, "
+            "else the cluster that your kubeconfig names.",
             "PATH",
             name="state",
         ),
         STATE_AXIS,
     ] = ()
     live: Annotated[
-        LiveCluster | None, Option("Read the cluster that your kubeconfig names."), STATE_AXIS
+        LiveCluster | None,
+        Option("Read the cluster that your kubeconfig names, not a file."),
+        STATE_AXIS,
     ] = None
     changes: Annotated[
         tuple[ChangeSource, ...],

@@ -25,8 +25,9 @@ def built(names: tuple[str, ...]) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _settings_of_a_new_process() -> None:
-    """What the command of another test has set does not last."""
+def _settings_of_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command of another test has set does not last, and no cluster is there."""
+    monkeypatch.setenv("KUBECONFIG", "/nowhere/kubeconfig")
     for field in fields(output.Settings):
         setattr(output.SETTINGS, field.name, field.default)
 

@@ -28,10 +28,27 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServ
 def test_every_command_about_a_state_answers_of_a_live_cluster(
     command: list[str], ksched: Ksched, cluster: ApiServer
 ) -> None:
-    live = ksched(*command, "--live", "-o", "json")
+    code, out, err = ksched(*command, "--live", "-o", "json")
     ksched("snapshot", "a.json")
-    assert live == ksched(*command, "--state", "a.json", "-o", "json")
-    assert live[1]
+    assert (code, out) == ksched(*command, "--state", "a.json", "-o", "json")[:2]
+    assert out
+    assert err.startswith("reading context here of ")
+    assert ksched(*command, "-o", "json") == (code, out, err)  # the cluster that kubectl names
+
+
+def test_a_file_here_is_read_before_the_cluster_unless_a_context_is_named(
+    ksched: Ksched, cluster: ApiServer
+) -> None:
+    ksched("snapshot", "cluster.json")
+    assert ksched("schedule")[2].startswith("reading cluster.json")
+    assert ksched("schedule", "--context", "here")[2].startswith("reading context here of ")
+
+
+def test_a_cluster_that_does_not_answer_says_what_to_do(ksched: Ksched, cluster: ApiServer) -> None:
+    cluster.close()
+    code, out, err = ksched("schedule")
+    assert (code, out) == (2, "")
+    assert "--state FILE reads a file instead" in err
 
 
 @pytest.mark.parametrize(
@@ -57,8 +74,9 @@ def test_a_live_cluster_is_decided_as_the_newest_known_release_up_to_its_own(
     ("arguments", "message"),
     [
         (["--live", "--state", "a"], "--live cannot be combined with --state"),
-        (["--context", "a"], "--context has no effect without --live"),
-        (["--kubeconfig", "a"], "--kubeconfig has no effect without --live"),
+        (["--context", "a", "--state", "a"], "--context cannot be combined with --state"),
+        (["--kubeconfig", "a", "--state", "a"], "--kubeconfig cannot be combined with --state"),
+        (["--context", "a"], 'no context "a"; there are: here'),
         (["--live", "--context", "a"], 'no context "a"; there are: here'),
     ],
 )

@@ -17,7 +17,7 @@ from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.loading.json_pieces import UnusualFormError, pieces_of
 from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError, UsageError, first_names
+from ksched_cli.errors import InputError, NoStateError, UsageError, first_names
 from ksched_cli.kube.documents import missing_file
 from ksched_cli.kube.file_paths import STDIN, SUFFIXES
 from ksched_cli.kube.json_tree import value_at
@@ -32,8 +32,8 @@ _GZIP_SUFFIX = ".gz"
 
 
 def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path = Path()) -> str:
-    """Return the state to read without --state. Raises UsageError if there is none, or more than
-    one candidate in the folder."""
+    """Return the state to read without --state. Raises NoStateError if there is none, UsageError
+    for more than one candidate in the folder."""
     path = environment.get(STATE_VARIABLE)
     if path:
         return path
@@ -45,7 +45,7 @@ def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path
         )
     if candidates:
         return str(folder / candidates[0])
-    raise UsageError(
+    raise NoStateError(
         f"no cluster state: --state is not given, ${STATE_VARIABLE} is not set, and none of "
         f"{', '.join(DEFAULT_FILES[: len(SUFFIXES)])} (or .gz) is in this folder\n"
         "  kubectl get nodes,pods -A -o json > cluster.json   writes one"
