@@ -26,7 +26,7 @@ HELP = "Answer over a network."
 # kube-scheduler waits for an extender for 5 s, unless its configuration says otherwise.
 PLUGIN_SECONDS = 3.0
 SETTLE_SECONDS = 1.0
-QUESTION_SECONDS = 300.0
+QUESTION_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 
 

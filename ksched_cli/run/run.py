@@ -158,7 +158,7 @@ class ReleaseSettings(Struct, frozen=True, kw_only=True, rename="camel"):
         ),
         InTools(
             f"Whose rules apply: one of {', '.join(MINORS)}, or a patch release as 1.34.4",
-            rf"^({'|'.join(map(escape, MINORS))})(\.\d+)?$",
+            rf"^v?({'|'.join(map(escape, MINORS))})(\.\d+)?$",
         ),
     ] = ""
     feature_gates: Annotated[

@@ -1,5 +1,5 @@
 """The process that answers one question of a client: it reads a Call from standard input, and
-prints the answer's JSON, or an error.
+prints the Reply's JSON, or an error.
 
     python -m ksched_cli.serve.answering < call.json
 """
@@ -16,14 +16,18 @@ from msgspec import structs
 from ksched_cli.analysis.question import Observer, ask
 from ksched_cli.answers import document_of
 from ksched_cli.errors import KschedError, UsageError, is_of_decisions
+from ksched_cli.report.forms import Form, render
+from ksched_cli.report.table import TERMINAL, Limit
 from ksched_cli.run.inputs import Inputs
-from ksched_cli.serve.tools import BY_NAME, GIVEN_CONFIGURATION, Call, question_of
+from ksched_cli.serve.tools import BY_NAME, GIVEN_CONFIGURATION, Call, Reply, question_of
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.run.run import LiveCluster, Run
 
 FAILED = 1
+# What a client reads of an answer is what the command prints, so wide.
+TEXT = Limit(120, TERMINAL.rows)
 
 
 class Server(Observer):
@@ -40,9 +44,8 @@ class Server(Observer):
         return live_state(reader, kinds, server.url)
 
 
-def answered(call: Call) -> bytes:
-    """Return the JSON of the answer. Raises KschedError, also where the answer is not of the tool's
-    kind."""
+def answered(call: Call) -> Reply:
+    """Raises KschedError, also where the answer is not of the tool's kind."""
     tool = BY_NAME[call.tool]
     inputs = Inputs(keeps_states=len(call.runs) > 1)
     if call.configuration:
@@ -51,7 +54,9 @@ def answered(call: Call) -> bytes:
     answer = ask(question_of(tool, call.arguments), *runs, observer=Server(), inputs=inputs)
     if answer.kind != tool.kind:
         raise UsageError(f"{tool.name} does not support this; name a pod or a workload")
-    return msgspec.json.encode(document_of(answer))
+    warnings = (f"warning: {line}" for line in answer.warnings)
+    text = "\n".join((render(answer, Form.TABLE, TEXT), *warnings))
+    return Reply(text, document_of(answer))
 
 
 def _with_state(run: Run) -> Run:
@@ -65,7 +70,7 @@ def main() -> int:
     call = msgspec.json.decode(sys.stdin.buffer.read(), type=Call)
     try:
         with redirect_stdout(sys.stderr):  # whatever plugins print
-            output = answered(call)
+            output = msgspec.json.encode(answered(call))
     except KschedError as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILED

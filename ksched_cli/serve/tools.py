@@ -29,6 +29,8 @@ from ksched_cli.scenario.file import file_named
 
 # How many entries of a list are shown, at most; fewer until the document is short enough.
 COUNTS = (1_000, 300, 100, 30, 10, 3, 1)
+# How many characters of a text are shown for each of these entries; no fewer than SHORT.
+TEXT_SIZE, SHORT = 100, 1_000
 # An object with more members than any answer's type has is a map, as of placements.
 MOST_FIELDS = 40
 
@@ -70,6 +72,10 @@ class Cut:
             # Keys are escaped by RFC 6901.
             escaped = {key: key.replace("~", "~0").replace("/", "~1") for key, _ in items}
             return {key: self.of(item, f"{pointer}/{escaped[key]}") for key, item in items}
+        size = max(SHORT, TEXT_SIZE * self.count)
+        if isinstance(value, str) and len(value) > size:
+            self.notes.append(f"{pointer} has {len(value)} characters, here {size}")
+            return value[:size] + "…"
         return value
 
     def _shown(self, items: Sequence[tuple[Any, Any]], pointer: str) -> list[tuple[Any, Any]]:
@@ -145,7 +151,11 @@ class QuestionTool(msgspec.Struct, frozen=True):
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        return _schema(self.schema)
+        """The names of the answer's fields. What they mean stands in the published schema: all of
+        them would be longer than what most clients may hold."""
+        schema = _schema(self.schema)
+        kind = {"kind": schema["properties"]["kind"]}
+        return {"type": "object", "properties": dict.fromkeys(schema["properties"], {}) | kind}
 
     @property
     def kind(self) -> str:
@@ -197,6 +207,13 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     runs: tuple[Run, ...]
     arguments: Mapping[str, Any]
     configuration: str = ""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An answer as its process sends it: the command's text, and the document."""
+
+    text: str
+    document: Any
 
 
 def call_of(tool: QuestionTool, arguments: Mapping[str, Any], base: Run) -> tuple[Call, Page]:
