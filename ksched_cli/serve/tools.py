@@ -153,9 +153,9 @@ class QuestionTool(msgspec.Struct, frozen=True):
     def output_schema(self) -> dict[str, Any]:
         """The names of the answer's fields. What they mean stands in the published schema: all of
         them would be longer than what most clients may hold."""
-        schema = _schema(self.schema)
-        kind = {"kind": schema["properties"]["kind"]}
-        return {"type": "object", "properties": dict.fromkeys(schema["properties"], {}) | kind}
+        fields = _schema(self.schema)["properties"]
+        properties = {name: about if name == "kind" else {} for name, about in fields.items()}
+        return {"type": "object", "properties": properties}
 
     @property
     def kind(self) -> str:
