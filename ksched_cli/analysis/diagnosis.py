@@ -1,5 +1,6 @@
 """Short diagnoses of a pod that fits nowhere: one line with the cause, and one with the remedy,
-where the plugins know of a single change that helps. `fix` finds the others.
+where a run shows that a single change of those that plugins propose helps (hints.py). `fix` finds
+the others.
 
 Nodes are taken together by what is in their way, and the nodes with the least to overcome are the
 answer: those with the fewest obstacles, and of these the ones whose obstacles are overcome most
@@ -16,6 +17,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from ksched_cli.analysis.hints import Hint, Hints, unverified
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.reasons import Reason, alike, independent_verdicts, reasons, untolerated
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
@@ -29,10 +31,12 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
+from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement
+from ksched_cli.plugins.controllers import owner_of_taint, taint_sentence
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
 from ksched_cli.plugins.volumes import claim_class, claim_uses
 from ksched_cli.scenario.owned_pods import deployment_of
@@ -44,15 +48,21 @@ class Diagnosis(Part, frozen=True):
     """Why a pod fits nowhere, and what to do about it.
 
     cause: what is in the way where the least is
-    remedy: single changes that would help; empty where that takes more, or a run
+    remedy: the hints, in words; empty where no single change helps
     nodes: those with the least in the way, which the cause is about
     shortage: the resources that are short, where nothing else is in the way
+    hints: single changes that help, each verified by a run
+    advice: who would have to act, or what might help; no run has verified it
+    proposals: of single changes, cheapest first, until they are verified
     """
 
     cause: str
     remedy: str = ""
     nodes: tuple[str, ...] = ()
     shortage: Annotated[str, HIDDEN] = ""
+    hints: tuple[Hint, ...] = ()
+    advice: str = ""
+    proposals: Annotated[tuple[Proposal, ...], HIDDEN] = ()
 
     @property
     def family(self) -> str:
@@ -113,19 +123,18 @@ def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
         return None
     if evaluation.pre_filter is not None:
         diagnosis = _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
-        return replace(diagnosis, remedy=_remedy(evaluation, _NO_ROWS) or diagnosis.remedy)
+        return replace(diagnosis, proposals=_proposals(evaluation, _NO_ROWS))
     if not len(evaluation.statuses.snapshot):
-        return Diagnosis("the cluster has no nodes", "add nodes to the state")
+        return Diagnosis("the cluster has no nodes", advice="might help: add nodes to the state")
     return _Nodes(evaluation).diagnosis()
 
 
-def _remedy(evaluation: Evaluation, rows: Rows) -> str:
-    """Return the remedies. rows: the nodes that the remedy is to open to the pod"""
+def _proposals(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
+    """Return what might help. rows: the nodes that it is to open to the pod"""
     # Brings all changes to a state along.
     from ksched_cli.analysis.proposals import single_changes
 
-    changes = single_changes(evaluation, rows)
-    return ", or ".join(change.text for change in changes[:_MAX_LISTED])
+    return single_changes(evaluation, rows)
 
 
 # -- claims ---------------------------------------------------------------------------------------
@@ -139,10 +148,11 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
         if claim is None:
             return Diagnosis(
                 f"there is no claim {name}",
-                f"create PersistentVolumeClaim {name}, or correct its name",
+                advice=f"might help: create PersistentVolumeClaim {name}, or correct its name",
             )
         if claim.metadata.deletion_timestamp:
-            return Diagnosis(f"claim {name} is being deleted", "wait for it, and create it anew")
+            advice = "wait until it is gone, then create it anew"
+            return Diagnosis(f"claim {name} is being deleted", advice=advice)
         if not claim.spec.volume_name:
             problem = _of_unbound(claim, state)
             if problem is not None:
@@ -160,15 +170,18 @@ def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis 
         missing = f'names class "{name}", which does not exist' if name else "names no class"
         return Diagnosis(
             f"claim {claim.key} ({modes}) is not bound: it {missing} (classes: {classes})",
-            f"create the claim with an existing class, or create class {name}"
-            if name
-            else "bind it to a volume, or create it with a class",
+            advice="might help: "
+            + (
+                f"create the claim with an existing class, or create class {name}"
+                if name
+                else "bind it to a volume, or create it with a class"
+            ),
         )
     if storage_class.volume_binding_mode == "Immediate":
         return Diagnosis(
             f"claim {claim.key} (class {name}, Immediate, {modes}) is not bound: "
             f"{storage_class.provisioner or 'its provisioner'} has made no volume for it",
-            f"see kubectl -n {claim.namespace} describe pvc {claim.name} for what went wrong",
+            advice=f"see kubectl -n {claim.namespace} describe pvc {claim.name}",
         )
     return None
 
@@ -196,11 +209,23 @@ class _Nodes:
         assert best is not None
         _, least, nearest = best
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
-        remedy = _remedy(self._evaluation, nearest)
-        cause = self._cause(least, nodes)
         shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
         is_all = len(shortages) == len(least)
-        return Diagnosis(cause, remedy, nodes, ", ".join(shortages) if is_all else "")
+        return Diagnosis(
+            self._cause(least, nodes),
+            nodes=nodes,
+            shortage=", ".join(shortages) if is_all else "",
+            advice="; ".join(dict.fromkeys(self._leaving(nearest))),
+            proposals=_proposals(self._evaluation, nearest),
+        )
+
+    def _leaving(self, rows: Rows) -> Iterator[str]:
+        """Yield who takes the nodes away, by taints."""
+        for row in rows[:_MAX_LISTED].tolist():
+            for taint in untolerated(self._evaluation, row):
+                owner = owner_of_taint(taint.key)
+                if owner is not None and owner.leaves:
+                    yield taint_sentence(owner, taint_text(taint), self._snapshot.names[row])
 
     def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str]) -> str:
         if len(obstacles) == 1 and obstacles[0].difficulty in (
@@ -445,18 +470,26 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(not self.groups, any(group.undecided for group in self.groups))
 
 
-def pending_report(simulation: Simulation, chosen: Container[str] | None = None) -> PendingReport:
-    """Runs the simulation, which must not have run before. chosen: the pods to report; None: all"""
-    run = simulation.run().about(chosen)
+def pending_report(
+    simulation: Simulation, chosen: Container[str] | None = None, *, workloads: bool = True
+) -> PendingReport:
+    """Runs the simulation, which must not have run before. chosen: the pods to report; None: all.
+    workloads: see Hints"""
+    record = simulation.run()
+    run = record.about(chosen)
     summary = PendingSummary(
         len(run.pending), len(run.gated), len(run.ignored), len(simulation.snapshot)
     )
-    return PendingReport(groups=pending_groups(simulation, run), summary=summary)
+    hints = Hints(simulation, record, workloads=workloads)
+    return PendingReport(groups=pending_groups(simulation, run, hints), summary=summary)
 
 
-def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup, ...]:
+def pending_groups(
+    simulation: Simulation, run: RunRecord, hints: Hints | None = None
+) -> tuple[PendingGroup, ...]:
     """Return the pods that the run has left pending: those of one owner that wait for one cause, or
-    with one message if that is unknown. run: of the simulation; groups of the most pods first"""
+    with one message if that is unknown. run: of the simulation; groups of the most pods first.
+    hints: verifies what helps; None: the groups have only what might help"""
     pods = {pod.key: pod for pod in simulation.pending()}
     by_message: dict[tuple[str, str, str], list[PodInfo]] = {}
     for key in run.pending:
@@ -484,7 +517,19 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
         cause = (namespace, name, diagnosis.family if diagnosis else message)
         same = groups.get(cause)
         groups[cause] = group if same is None else replace(same, pods=same.pods + keys)
-    return tuple(sorted(groups.values(), key=lambda group: -len(group.pods)))
+    largest = sorted(groups.values(), key=lambda group: -len(group.pods))
+    return tuple(
+        replace(group, diagnosis=_with_hints(group, pods[group.pods[0]], hints))
+        for group in largest
+    )
+
+
+def _with_hints(group: PendingGroup, first: PodInfo, hints: Hints | None) -> Diagnosis | None:
+    """Return the group's diagnosis with what helps its pods."""
+    diagnosis = group.diagnosis
+    if diagnosis is None:
+        return None
+    return unverified(diagnosis) if hints is None else hints.verify(diagnosis, first, group.pods)
 
 
 def owner_of(pod: Pod) -> str:
@@ -507,4 +552,5 @@ class ExplainPending(Question[PendingReport], frozen=True, kw_only=True):
 
     def answer(self, opened: Opened) -> PendingReport:
         simulation = opened.simulation()
-        return pending_report(simulation, opened.chosen(simulation, self.shows))
+        chosen = opened.chosen(simulation, self.shows)
+        return pending_report(simulation, chosen, workloads=opened.run.workloads)

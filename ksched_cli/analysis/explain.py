@@ -17,7 +17,9 @@ from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
-from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
+from ksched_cli.analysis.diagnosis import Diagnosis, diagnose, owner_of
+from ksched_cli.analysis.gates import READS, held_by
+from ksched_cli.analysis.hints import Hints, unverified
 from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes, find_group
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import (
@@ -183,7 +185,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     margin: points ahead of the next node that is not tied
     diagnosis: why it fits nowhere and what to do about it; null where a node fits
     message: kube-scheduler's, or what else ended the attempt
-    gated: why the pod is not in the queue
+    gated: why the pod is not in the queue; held_by: who lets it in, and what they say of it
     ignored: why the scheduler never looks at the pod, in words that follow "it is"; empty where it
              does
     undecided: a plugin's failure ended the attempt
@@ -220,6 +222,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     message: str = ""
     error: str = ""
     gated: PluginStatus | None = None
+    held_by: str = ""
     ignored: str = ""
     undecided: bool = False
     evicts: tuple[str, ...] = ()
@@ -252,20 +255,32 @@ def explain_subject(
     """Explain a pod of the subject, on all nodes or on those that `select` selects, and what an
     autoscaler of the Run would do for it. alone, all_details: see `explain`. Raises KschedError."""
     check_nodes(subject.simulation, nodes)
-    answer = explain(subject.simulation, pod, alone=alone, all_details=all_details)
+    answer = explain(
+        subject.simulation,
+        pod,
+        alone=alone,
+        all_details=all_details,
+        workloads=subject.run.workloads,
+    )
     if subject.run.autoscaler and not (answer.node or answer.ignored):
         answer = replace(answer, scale_up=scale_up_of(subject, pod.key))
     return select(answer, nodes, top) if nodes or top else answer
 
 
 def explain(
-    simulation: Simulation, pod: PodInfo, *, alone: bool = False, all_details: bool = True
+    simulation: Simulation,
+    pod: PodInfo,
+    *,
+    alone: bool = False,
+    all_details: bool = True,
+    workloads: bool = True,
 ) -> Explanation:
     """Runs the simulation, which must not have run before.
 
     A pod that runs already is evaluated as if it came before all others, on all nodes.
     alone: leave the other pending pods out
     all_details: of the scores of every node; else of the best and of the one taken, as a table has
+    workloads: see Hints
     """
     view = _View(simulation, all_details or simulation.pod_groups is not None)
     profile = pod.spec.scheduler_name
@@ -280,16 +295,27 @@ def explain(
             defects = simulation.caller.noted
             view.look(unplaced, simulation.options.tie_break)
             answer = view.explanation
+            diagnosis = answer.diagnosis
             return replace(
                 answer,
                 running_on=pod.pod.node_name,
                 rank=_rank_of(answer.nodes, pod.pod.node_name),
+                diagnosis=None if diagnosis is None else unverified(diagnosis),
                 undecided=bool(answer.error) and simulation.caller.noted > defects,
                 may_preempt=answer.may_preempt and not answer.node,
             )
     turn = take_turn(simulation, pod, view.look, alone=alone, on_choice=view.add_details)
     attempt = turn.attempts[-1]
     answer = view.explanation
+    diagnosis = None if attempt.node or attempt.error else answer.diagnosis
+    if diagnosis is not None and turn.gated:
+        # What helps a pod that is not in the queue shows only after its gates are gone.
+        diagnosis = unverified(diagnosis)
+    elif diagnosis is not None:
+        record = simulation.record()
+        hints = Hints(simulation, record, pod if alone else None, workloads=workloads)
+        alike = (pod.key,) if alone else _waiting_alike(simulation, record, pod)
+        diagnosis = hints.verify(diagnosis, pod, alike, pod.key, owner_of(pod.pod))
     rank, best = _rank_of(answer.nodes, attempt.node), answer.best_of_all
     return replace(
         answer,
@@ -300,15 +326,33 @@ def explain(
         ties=attempt.ties,
         margin=_margin(attempt),
         rank=rank,
-        diagnosis=None if attempt.node or attempt.error else answer.diagnosis,
+        diagnosis=diagnosis,
         message=attempt.why_not if not attempt.error else "",
         error=attempt.error,
         evicts=turn.evicts,
         evicted_by=turn.evicted_by,
         pre_filter=status_of(attempt.pre_filter),
         gated=status_of(turn.gated),
+        held_by=held_by(pod.pod, simulation.state) if turn.gated else "",
         undecided=turn.failed,
         may_preempt=answer.may_preempt and not attempt.node,
+    )
+
+
+def _waiting_alike(simulation: Simulation, record: RunRecord, pod: PodInfo) -> tuple[str, ...]:
+    """Return the pod and those of the same controller that the run has left pending, too."""
+    pending = frozenset(record.pending)
+    owner = pod.pod.metadata.controller
+    return tuple(
+        each.key
+        for each in simulation.state.pods
+        if each.key == pod.key
+        or (
+            owner is not None
+            and each.key in pending
+            and each.namespace == pod.namespace
+            and each.metadata.controller == owner
+        )
     )
 
 
@@ -577,8 +621,10 @@ class GroupExplanation(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(not self.pending, self.undecided)
 
 
-def explain_group(simulation: Simulation, group: GroupName) -> GroupExplanation:
-    """Runs the simulation, which must not have run before."""
+def explain_group(
+    simulation: Simulation, group: GroupName, *, workloads: bool = True
+) -> GroupExplanation:
+    """Runs the simulation, which must not have run before. workloads: see Hints"""
     groups = simulation.pod_groups
     spec = None if groups is None else groups.groups.get(group.group_key)
     view = _GroupView(simulation, group, spec)
@@ -591,6 +637,8 @@ def explain_group(simulation: Simulation, group: GroupName) -> GroupExplanation:
     blocker = None
     if waiting:
         blocker = view.blocker(run) or _holder(simulation, group, spec, waiting)
+        hints = Hints(simulation, run, workloads=workloads)
+        blocker = _with_hints(blocker, hints, [member.pod for member in waiting])
     return GroupExplanation(
         group=group.key,
         composite=spec is not None and spec.is_composite,
@@ -606,6 +654,17 @@ def explain_group(simulation: Simulation, group: GroupName) -> GroupExplanation:
         parts=view.parts(run),
         members=members,
     )
+
+
+def _with_hints(blocker: Blocker, hints: Hints, waiting: Sequence[str]) -> Blocker:
+    """Return the blocker with what helps the members that wait."""
+    diagnosis = blocker.diagnosis
+    if diagnosis is None:
+        return blocker
+    pod = next((pod for pod in hints.simulation.pending() if pod.key == blocker.pod), None)
+    if pod is None:
+        return replace(blocker, diagnosis=unverified(diagnosis))
+    return replace(blocker, diagnosis=hints.verify(diagnosis, pod, waiting))
 
 
 def _member(run: RunRecord, pod: str, running_on: str) -> Member:
@@ -629,7 +688,7 @@ def _holder(
     or groups, or a pod that is held back."""
     groups = simulation.pod_groups
     if groups is not None and spec is None:
-        diagnosis = Diagnosis(f"there is no PodGroup {group.key}", "create it")
+        diagnosis = Diagnosis(f"there is no PodGroup {group.key}", advice="might help: create it")
         return Blocker("", "", waiting[0].message, diagnosis, group.key)
     if groups is not None and spec is not None:
         short = _short_part(groups, spec)
@@ -647,7 +706,9 @@ def _short_part(groups: PodGroups, spec: PodGroup) -> tuple[str, Diagnosis] | No
     *_, root = groups.ancestors(spec)
     if root.parent:
         missing = f"{root.namespace}/{root.parent}"
-        return missing, Diagnosis(f"there is no CompositePodGroup {missing}", "create it")
+        return missing, Diagnosis(
+            f"there is no CompositePodGroup {missing}", advice="might help: create it"
+        )
     if groups.is_ready(root, groups.pod_count):
         return None
     short = spec if not groups.is_ready(spec, groups.pod_count) else root
@@ -666,8 +727,8 @@ def _short_part(groups: PodGroups, spec: PodGroup) -> tuple[str, Diagnosis] | No
     count = len(groups.children(short)) if short.is_composite else groups.pod_count(short.key)
     subject = "the gang" if short is spec else f"{short.kind} {short.namespace}/{short.name}"
     cause = f"{count} of the {least:,} {what} that {subject} needs are there"
-    remedy = f"create {least - count:,} more, or lower its {field}"
-    return f"{short.namespace}/{short.name}", Diagnosis(cause, remedy)
+    advice = f"might help: create {least - count:,} more, or lower its {field}"
+    return f"{short.namespace}/{short.name}", Diagnosis(cause, advice=advice)
 
 
 class _GroupView:
@@ -834,6 +895,7 @@ class Explain(Question[Explanation | GroupExplanation], frozen=True, kw_only=Tru
     """
 
     USES: ClassVar = NEEDS_NO_TIMELINE
+    READS: ClassVar = READS
 
     pod: PodOrManifest
     nodes: tuple[str, ...] = ()
@@ -862,7 +924,7 @@ class Explain(Question[Explanation | GroupExplanation], frozen=True, kw_only=Tru
                 "a PodGroup cannot be combined with --node, --top, --alone or --autoscaler; ask "
                 "about one of its pods"
             )
-        return explain_group(subject.simulation, group)
+        return explain_group(subject.simulation, group, workloads=opened.run.workloads)
 
 
 class ExplainGroup(Question[GroupExplanation], frozen=True, kw_only=True):
@@ -875,4 +937,4 @@ class ExplainGroup(Question[GroupExplanation], frozen=True, kw_only=True):
         name = find_group(simulation, self.group, opened.run.namespace)
         if name is None:
             raise UsageError(f'no PodGroup "{self.group}" in the state')
-        return explain_group(simulation, name)
+        return explain_group(simulation, name, workloads=opened.run.workloads)

@@ -23,6 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.analysis.diagnosis import diagnose
+from ksched_cli.analysis.gates import READS, held_by
 from ksched_cli.analysis.named_objects import Subject, pods_of
 from ksched_cli.analysis.proposals import (
     COSTS,
@@ -31,17 +32,23 @@ from ksched_cli.analysis.proposals import (
     Candidate,
     ChangedObject,
     ConflictingReason,
+    Step,
     candidates,
     change_lines,
     conflict,
+    fields_set,
     for_rejected_pod,
     kubectl_command,
     manifest_patches,
+    other_schedulers,
+    subject_of,
     subjects_of,
+    undoes,
     with_scaling,
 )
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
+from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.state import ClusterState
@@ -55,7 +62,8 @@ from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.preemption_trial import EvictionBudgets, budgets_of
 from ksched_cli.framework.status import Defect
-from ksched_cli.plugins.node_resources.fit import lower_request
+from ksched_cli.plugins.node_resources.fit import container_patch, lower_request, request_text
+from ksched_cli.plugins.pod_topology_spread import spread_text
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
 
@@ -81,7 +89,8 @@ class Aftermath(Part, frozen=True):
     """What else a remedy does.
 
     placed: other pods that waited and have a node then
-    pending_again: pods that have a node without it and none with it
+    pending_again: pods that have a node without it and none with it, and those that DaemonSets make
+                   for new nodes and that find no place there
     gone: pods that nothing makes anew
     moved: running pods that get another node; pod → node
     """
@@ -189,12 +198,13 @@ class Look(Struct, frozen=True):
 class Looks:
     """The looks of one run.
 
-    pods:        those asked about
+    pods:        those asked about; waiting: how many of them have no node before any change
     subjects_of: what is changed so that a pod changes
     """
 
     simulation: Simulation
     pods: frozenset[str]
+    waiting: int
     subjects_of: Callable[[Pod], tuple[ChangedObject, ...]]
     # By domain, then by pod.
     _looks: dict[str, dict[str, Look]] = field(default_factory=dict)
@@ -224,7 +234,7 @@ class Looks:
         diagnosis = diagnose(evaluation, self.simulation.state)
         subjects = self.subjects_of(pod.pod)
         before = earlier.candidates if earlier is not None else ()
-        proposed = candidates(self.simulation, pod, evaluation, len(self.pods))
+        proposed = candidates(self.simulation, pod, evaluation, self.waiting)
         return Look(
             pod,
             diagnosis.cause if diagnosis else evaluation.fit_error(),
@@ -251,7 +261,7 @@ class Looks:
 
     def conclude(self, record: RunRecord) -> Look | None:
         """Return the look at the first pod that waits after the run, with what might help in any of
-        the domains; None where no pod waits, or nothing is known of it."""
+        the domains; None where no pod waits."""
         gated = [key for key in record.gated if key in self.pods]
         if gated:
             return self._at_gate(gated, record)
@@ -262,10 +272,38 @@ class Looks:
             if not looks.keys().isdisjoint(waiting)
         ]
         if not firsts:
-            return None
+            return self._without_look(record)
         nearest = max(firsts, key=lambda look: len(self._fitting[look.domain]))
         proposed = (candidate for look in firsts for candidate in look.candidates)
         return replace(nearest, candidates=tuple(proposed))
+
+    def _without_look(self, record: RunRecord) -> Look | None:
+        """Look at the first pod that the scheduler never looks at, or whose attempt broke."""
+        ignored = {each.pod: f"it is {each.reason}" for each in record.ignored}
+        for pod in self.simulation.state.pods:
+            if pod.key not in self.pods or (
+                pod.key not in ignored and pod.key not in record.pending
+            ):
+                continue
+            info = self.simulation.catalog.info(pod)
+            subjects = self.subjects_of(pod)
+            proposed: Iterable[Candidate] = ()
+            if pod.key in ignored:
+                cause = ignored[pod.key]
+                if not (pod.finished or pod.deleting or pod.node_name):
+                    proposed = other_schedulers(pod, self.simulation.frameworks)
+            else:
+                last = record.last[pod.key]
+                cause = last.error or last.why_not
+            return Look(
+                info,
+                cause,
+                tuple(each.about(subjects) for each in proposed),
+                (),
+                subjects,
+                self._group(info),
+            )
+        return None
 
     def _at_gate(self, gated: list[str], record: RunRecord) -> Look:
         """Look at the first pod that a plugin holds back, rather than at one held back with it."""
@@ -278,9 +316,10 @@ class Looks:
         reason = ConflictingReason(status.plugin, status.message, len(self.simulation.snapshot))
         framework = self.simulation.frameworks[pod.spec.scheduler_name]
         proposed = for_rejected_pod(framework, self.simulation.snapshot, pod, status)
+        holder = held_by(pod.pod, self.simulation.state)
         return Look(
             pod,
-            f"it is {status.message}",
+            f"it is {status.message}" + (f"; {holder}" if holder else ""),
             tuple(each.about(subjects) for each in proposed),
             (reason,),
             subjects,
@@ -337,8 +376,10 @@ class Outcome(Struct, frozen=True):
 class _Frontier:
     """The candidates still to be tried, the cheapest first."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, changes: Sequence[ChangeRecord]) -> None:
+        """changes: those of the question, which no candidate undoes"""
         self._search = search
+        self._fields = fields_set(changes)
         self._numbers = count()
         self._queue: list[tuple[float, int, Candidate]] = []
         self._lines: set[tuple[str, ...]] = set()
@@ -348,9 +389,16 @@ class _Frontier:
         for candidate in proposed:
             if never := self._search.never.intersection(candidate.kinds):
                 self._left[f"of kind {', '.join(sorted(never))} (--never)"] += 1
+            elif self._fields and undoes(change_lines(candidate.steps), self._fields):
+                self._left["undo what --change does"] += 1
             elif len(candidate.proposals) <= MAX_TOGETHER:
                 cost = candidate.cost(self._search.prefer)
                 heapq.heappush(self._queue, (cost, next(self._numbers), candidate))
+
+    def extend(self, candidate: Candidate, more: Iterable[Candidate], of_several: bool) -> None:
+        """Push the candidate together with each of the others."""
+        extended = (candidate.extended(each, of_several=of_several) for each in more)
+        self.push(each for each in extended if each is not None)
 
     def pop(self, helping: Iterable[tuple[str, ...]]) -> Candidate | None:
         """Return the next candidate, except those whose kinds include all kinds of one that helps,
@@ -394,9 +442,12 @@ class Fixer:
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     _start: float = field(default_factory=monotonic)
     _last_run: int = field(init=False)
+    # Those of the question, which no remedy undoes.
+    changes: tuple[ChangeRecord, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self._last_run = self.search.max_runs
+        self.changes = self.state.changes
 
     # -- runs -------------------------------------------------------------------------------------
 
@@ -405,7 +456,8 @@ class Fixer:
         Raises UsageError and InputError for changes that cannot be made."""
         state = self.changed(lines)
         simulation = self.open(state)
-        looks = Looks(simulation, pods, lambda pod: subjects_of(pod, pods, self.state))
+        waiting = sum(pod.key in pods and not pod.node_name for pod in self.state.pods)
+        looks = Looks(simulation, pods, waiting, lambda pod: subjects_of(pod, pods, self.state))
         simulation.focus = Focus(pods, looks.look, records_detail=False, in_every_placement=True)
         record = simulation.run()
         simulation.focus = None
@@ -440,10 +492,11 @@ class Fixer:
     ) -> tuple[list[Remedy], Counter[str]]:
         """The remedies of the pods, best first, and how many changes were not tried, by the reason.
 
+        pods: all have a node with a remedy, also those that have one without
         before: the run without any change, which counts towards --max-runs
         name: of the search, in these reasons
         """
-        frontier = _Frontier(self.search)
+        frontier = _Frontier(self.search, self.changes)
         self._last_run = self.search.max_runs + self.runs - 1
         assert before.look is not None
         frontier.push(with_scaling(before.look.candidates, self.state))
@@ -468,8 +521,7 @@ class Fixer:
                     by_kinds[candidate.kinds] = remedy
             elif after.look is not None:
                 more = with_scaling(after.look.candidates, self.state)
-                several = len(pods) > 1
-                frontier.push(candidate.extended(each, of_several=several) for each in more)
+                frontier.extend(candidate, more, len(pods - before.nodes.keys()) > 1)
         enough = len(by_kinds) >= self.search.most
         why = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
         return sorted(by_kinds.values(), key=lambda each: each.cost.points), frontier.not_tried(why)
@@ -560,18 +612,42 @@ class Fixer:
         evicts = {"priority", "evict", "scale"}.intersection(candidate.kinds)
         if not evicts and len(also.pending_again) > len(pods) + len(also.placed):
             return None
+        parts = tuple(self._text(step, after) for step in candidate.steps)
         return Remedy(
-            candidate.text,
+            ", and ".join(parts),
             candidate.kinds,
             lines,
             tuple(map(kubectl_command, lines)),
             manifest_patches(candidate.steps),
             self._cost(candidate, after, also, evicted),
-            after.nodes[min(pods)],
+            after.nodes[min(pods - before.nodes.keys())],
             candidate.because,
             also=also,
-            parts=tuple(proposal.text for proposal in candidate.proposals),
+            parts=parts,
         )
+
+    def _text(self, step: Step, after: Outcome) -> str:
+        """Return the text of a step; of requests and spread constraints from what they are before
+        and after all changes."""
+        proposal, before = step.proposal, self.state.pods
+        if proposal.kind not in ("request", "spread"):
+            return proposal.text
+        pod = next(pod for pod in before if subject_of(pod, self.state) in step.subjects)
+        changed = next(each for each in after.state.pods if each.key == pod.key)
+        if proposal.kind == "spread":
+            constraints = (each.spec.topology_spread_constraints for each in (pod, changed))
+            return spread_text(*constraints)
+        catalog = PodCatalog()
+        own, lower = catalog.info(pod), catalog.info(changed).resources.requests
+        limits = {
+            name: lower[name] for name, n in own.resources.requests.items() if lower[name] < n
+        }
+        if not limits:
+            return proposal.text
+        lowered = {each["name"]: each["resources"]["requests"] for each in _containers(proposal)}
+        text = request_text(own, limits, lowered)
+        # It says why it is so much where nothing has changed since.
+        return proposal.text if proposal.text.startswith(text) else text
 
     def _cost(
         self, candidate: Candidate, after: Outcome, also: Aftermath, evicted: Set[str]
@@ -595,10 +671,16 @@ class Fixer:
         )
 
 
+def _containers(proposal: Proposal) -> list[Any]:
+    """Return the patches of containers that request less."""
+    init = (proposal.patch.get("spec") or {}).get("initContainers") or ()
+    return [*init, *(container_patch(*each) for each in proposal.requests.items())]
+
+
 def _lowered(proposal: Proposal) -> set[str]:
     """Return the resources of which the pod requests less."""
     resources = (proposal.patch.get("spec") or {}).get("resources") or {}
-    by_container = (name for amounts in proposal.requests.values() for name in amounts)
+    by_container = (n for each in _containers(proposal) for n in each["resources"]["requests"])
     return {*by_container, *(resources.get("requests") or {})}
 
 
@@ -608,10 +690,12 @@ def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermat
     there = {pod.key for pod in after.state.pods}
     evicted = {eviction.pod for eviction in after.record.evicted}
     lost = sorted(key for key in before.nodes if key not in after.nodes and key not in pods)
+    existing = {pod.key for pod in before.state.pods}
+    waiting = {key for key in after.record.pending if key not in existing and key not in pods}
     ran = {pod.key: pod.node_name for pod in before.state.pods if pod.node_name}
     return Aftermath(
         tuple(sorted(k for k in after.nodes if k not in before.nodes and k not in pods)),
-        tuple(key for key in lost if key in there or key in evicted),
+        tuple(sorted(waiting.union(key for key in lost if key in there or key in evicted))),
         tuple(key for key in lost if key not in there and key not in evicted),
         {
             key: node
@@ -650,7 +734,7 @@ def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
         return replace(answer, node=before.nodes[min(pods)])
     if before.look is None:
         return answer
-    remedies, not_tried = fixer.remedies(frozenset(waiting), before)
+    remedies, not_tried = fixer.remedies(pods, before)
     return replace(
         answer,
         group=before.look.group,
@@ -690,6 +774,8 @@ def fix_pending(fixer: Fixer) -> Remedies:
         owner = owners[rest[0]]
         pods = frozenset(key for key in rest if owner[1] and owners[key] == owner)
         pods |= {rest[0]}  # it may have no owner
+        running = (key for key in outcome.nodes if owner[1] and owners.get(key) == owner)
+        pods |= {*running}
         before = fixer.run((), pods)
         remedies: list[Remedy] = []
         if before.look is not None:
@@ -697,7 +783,7 @@ def fix_pending(fixer: Fixer) -> Remedies:
             remedies, left = fixer.remedies(pods, before, name)
             not_tried += left
         if not remedies:
-            hopeless |= pods
+            hopeless |= pods - outcome.nodes.keys()
             continue
         best = max(remedies, key=lambda each: (1 + len(each.also.placed)) / (each.cost.points + 1))
         chosen.append(best)
@@ -759,6 +845,8 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
     top:     how many remedies are enough
     max_runs, max_seconds: when the search ends
     """
+
+    READS: ClassVar = READS
 
     pod: PodOrManifest | None = None
     prefer: tuple[str, ...] = ()

@@ -7,8 +7,9 @@ of kubectl, and as patches.
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
@@ -16,25 +17,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from ksched_cli.analysis.reasons import alike, distances, independent_verdicts, reason_masks
+from ksched_cli.analysis.reasons import (
+    alike,
+    distances,
+    independent_verdicts,
+    reason_masks,
+    untolerated_of,
+)
 from ksched_cli.analysis.usage import CONTROL_PLANE
-from ksched_cli.answers import Count, Part
+from ksched_cli.answers import Count, Effect, Part
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.resources import CPU, MEMORY, is_scalar_resource
+from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.engine.pipeline import OUTSIDE_PLACEMENT
 from ksched_cli.framework.interface import Proposal, Proposes
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.results import Mask
+from ksched_cli.kube.near_names import nearest
 from ksched_cli.kube.quantity import exact_text
+from ksched_cli.plugins.controllers import owner_of_taint
+from ksched_cli.plugins.node_resources.fit import container_patch
 from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import objects_of
 from ksched_cli.scenario.owned_pods import deployment_of
 from ksched_cli.scenario.scale import WITH_TEMPLATE
 
 if TYPE_CHECKING:
+    from ksched_cli.cluster.change_record import ChangeRecord
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.snapshot import Rows, Snapshot
     from ksched_cli.engine.simulation import Simulation
@@ -44,6 +55,8 @@ if TYPE_CHECKING:
 _DEFAULT_TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 # The fields of a pending pod that may change; tolerations may be added.
 _MUTABLE = {"tolerations", "schedulingGates"}
+# The lists of a pod's spec whose items are patched by name.
+_BY_NAME = ("containers", "initContainers")
 # Most of their spec cannot be changed.
 _REPLACED = ("pod", "job", "pvc", "resourceclaim")
 
@@ -78,12 +91,12 @@ def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
 
 
 def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[ChangedObject, ...]:
-    """Return the object whose change changes the pod, and with it all pods of the same template.
-    pods: those asked about"""
+    """Return the object whose change changes the pod, and with it all pods of the same template
+    that wait. pods: those asked about"""
     subject = subject_of(pod, state)
     if subject.kind != "Pod" or len(pods) == 1:
         return (subject,)
-    own = [each for each in state.pods if each.key in pods]
+    own = [each for each in state.pods if each.key in pods and not each.node_name]
     # Pods of one template share their spec.
     spec = next((each.spec for each in own if each.key == pod.key), None)
     alike = [ChangedObject("Pod", each.namespace, each.name) for each in own if each.spec is spec]
@@ -104,9 +117,9 @@ def change_lines(steps: Sequence[Step]) -> tuple[str, ...]:
     for subject, proposals in _by_subject(steps):
         patch: dict[str, Any] = {}
         for proposal in proposals:
-            patch = _combined(patch, proposal.patch)
+            patch = combined(patch, proposal.patch)
             if proposal.requests and subject.kind not in WITH_TEMPLATE:
-                patch = _combined(patch, _requesting(proposal.requests))
+                patch = combined(patch, _requesting(proposal.requests))
             elif proposal.requests:
                 lines += _resource_lines(proposal.requests, subject)
         if patch:
@@ -136,31 +149,22 @@ def manifest_patches(steps: Sequence[Step]) -> tuple[Any, ...]:
     for subject, proposals in _by_subject(steps):
         patch: dict[str, Any] = {}
         for proposal in proposals:
-            patch = _combined(patch, proposal.patch)
-            patch = _combined(patch, _requesting(proposal.requests))
+            patch = combined(patch, proposal.patch)
+            patch = combined(patch, _requesting(proposal.requests))
         if patch:
             identity = {
                 "apiVersion": f"{KINDS[subject.kind].group}/v1".removeprefix("/"),
                 "kind": subject.kind,
                 "metadata": {"name": subject.name, "namespace": subject.namespace},
             }
-            patches.append(_combined(identity, subject.patch(_of_template(patch, subject))))
+            patches.append(combined(identity, subject.patch(_of_template(patch, subject))))
     return tuple(patches)
 
 
 def _requesting(requests: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """Return a patch of the containers' requests, and of the limits that must equal them."""
-    containers = []
-    for name, amounts in requests.items():
-        resources: dict[str, Any] = {"requests": dict(amounts)}
-        if limits := _limits(amounts):
-            resources["limits"] = limits
-        containers.append({"name": name, "resources": resources})
+    containers = [container_patch(*each) for each in requests.items()]
     return {"spec": {"containers": containers}} if containers else {}
-
-
-def _limits(amounts: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in amounts.items() if is_scalar_resource(name)}
 
 
 def _resource_lines(
@@ -169,7 +173,7 @@ def _resource_lines(
     for container, amounts in requests.items():
         line = f"set resources {subject.text} -n {subject.namespace} -c {container}"
         line += f" --requests={_pairs(amounts)}"
-        limits = _limits(amounts)
+        limits = container_patch(container, amounts)["resources"].get("limits")
         yield line + (f" --limits={_pairs(limits)}" if limits else "")
 
 
@@ -191,30 +195,31 @@ def _of_template(patch: Mapping[str, Any], subject: ChangedObject) -> dict[str, 
     return {**patch, "spec": {**spec, "tolerations": own}}
 
 
-def _combined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+def combined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Combine both patches: the second one wins where both set one field."""
-    combined = dict(first)
+    both = dict(first)
     for key, value in second.items():
-        own = combined.get(key)
+        own = both.get(key)
         if isinstance(own, dict) and isinstance(value, dict):
-            combined[key] = _combined(own, value)
-        elif isinstance(own, list) and isinstance(value, list) and key == "containers":
+            both[key] = combined(own, value)
+        elif isinstance(own, list) and isinstance(value, list) and key in _BY_NAME:
             # Patches of containers, those of one name in one.
             by_name = {item["name"]: item for item in own}
             for item in value:
-                by_name[item["name"]] = _combined(by_name.get(item["name"], {}), item)
-            combined[key] = [*by_name.values()]
+                by_name[item["name"]] = combined(by_name.get(item["name"], {}), item)
+            both[key] = [*by_name.values()]
         else:
-            combined[key] = value
-    return combined
+            both[key] = value
+    return both
 
 
 def kubectl_command(line: str) -> str:
     """Return the kubectl command that does the same to a cluster; "" where there is none."""
     tokens = shlex.split(line)
     verb, target = tokens[0], tokens[1]
-    is_condition = any(word.startswith("node.kubernetes.io/") for word in tokens)
-    if verb == "add-nodes" or (verb == "taint" and target == "nodes" and is_condition):
+    # A controller removes its taint itself.
+    is_owned = any(owner_of_taint(re.split("[=:]", word)[0]) for word in tokens[2:])
+    if verb == "add-nodes" or (verb == "taint" and is_owned):
         return ""
     if verb == "apply" and "-f" in tokens:
         return f"echo {shlex.quote(tokens[tokens.index('-f') + 1])} | kubectl apply -f -"
@@ -238,30 +243,93 @@ def _is_mutable(kind: str, tokens: Sequence[str]) -> bool:
     return set(patch.get("spec") or {}) <= _MUTABLE
 
 
+# -- changes that the question has made -----------------------------------------------------------
+
+_CORDONING = ("cordon", "uncordon", "drain")
+_LIFE = ("fail", "recover")
+
+
+def fields_set(changes: Iterable[ChangeRecord]) -> frozenset[tuple[str, str]]:
+    """Return what the changes set, see `undoes`."""
+    return frozenset(
+        each for change in changes for each in _fields_set(change.text, change.effects)
+    )
+
+
+def undoes(lines: Iterable[str], fields: Set[tuple[str, str]]) -> bool:
+    """Whether one of the lines sets anew what changes have set. fields: of these changes"""
+    return bool(fields) and any(fields & _fields_set(line) for line in lines)
+
+
+def _fields_set(line: str, effects: Sequence[Effect] = ()) -> set[tuple[str, str]]:
+    """Return what a change sets, as pairs of an object's name and a field, a taint or a label of
+    it. effects: name the objects that the change selects"""
+    try:
+        verb, *tokens = shlex.split(line)
+    except ValueError:
+        return set()
+    patch = tokens[tokens.index("-p") + 1] if verb == "patch" and "-p" in tokens else "{}"
+    names = [token.rpartition("/")[2] for token in tokens if not token.startswith("-")]
+    names += [effect.subject.rpartition("/")[2] for effect in effects]
+    fields: Iterable[str] = ()
+    if verb in _CORDONING:
+        fields = ("unschedulable",)
+    elif verb in _LIFE:
+        fields = (f"taint node.kubernetes.io/{key}" for key in ("not-ready", "unreachable"))
+    elif verb in ("taint", "label"):
+        keys = (re.split("[=:]", token.removesuffix("-"))[0] for token in tokens[1:])
+        fields = (f"{verb} {key}" for key in keys)
+    elif verb == "scale":
+        fields = ("replicas",)
+    elif verb == "set":
+        fields = ("resources",)
+    elif verb == "patch":
+        try:
+            fields = _leaves(json.loads(patch))
+        except ValueError:
+            return set()
+    fields = [*fields]
+    return {(name, each) for name in names for each in fields}
+
+
+def _leaves(patch: Any) -> Iterator[str]:
+    """Yield the names of the fields of a pod's spec, or of another object's, that a patch sets."""
+    for key, value in patch.items() if isinstance(patch, dict) else ():
+        if key in ("spec", "template", "metadata"):
+            yield from _leaves(value)
+        elif key in ("containers", "initContainers") and isinstance(value, list):
+            yield from {field for each in value for field in each if field != "name"}
+        else:
+            yield key
+
+
 # -- candidates -----------------------------------------------------------------------------------
 
 # What a change of each kind costs, in points; docs/fix.md explains them. Data, to be argued about.
+# First what changes nobody's manifest and disturbs nobody, then what a pod's owner can do to the
+# pod, then changes of nodes, then other people's pods.
 COSTS: Mapping[str, float] = {
     "gate": 1,
     "uncordon": 2,
-    "label": 3,
-    "toleration": 4,
-    "object": 4,
+    "object": 3,
+    "condition": 4,
     "class": 5,
+    "scheduler": 5,
+    "toleration": 5,
     "port": 5,
     "selector": 6,
     "spread": 6,
     "claim": 6,
-    "untaint": 7,
-    "relabel": 7,
     "request": 7,
     "gang": 7,
     "affinity": 8,
-    "condition": 9,
     "priority": 10,
-    "evict": 12,
-    "scale": 14,
-    "node": 16,
+    "untaint": 11,
+    "label": 12,
+    "relabel": 13,
+    "node": 14,
+    "evict": 17,
+    "scale": 18,
 }
 DEFAULT_COST = 8  # of a plugin's own kind
 TOGETHER_COST = 8  # of each proposal after the first
@@ -270,7 +338,7 @@ CONTROL_PLANE_COST = 10  # more, to run where the control plane does
 AMOUNT_COST: Mapping[str, float] = {"request": 8, "spread": 0.01, "node": 4}
 DEFAULT_AMOUNT_COST = 1.0
 
-MAX_TOGETHER = 3  # proposals that are made at once
+MAX_TOGETHER = 4  # proposals that are made at once
 MAX_NODES = 64  # nearest of those that are rejected alike, which plugins are asked about
 MAX_NODES_OF_SINGLE = 2  # the same, where no run is made
 # How many nodes are added at once; so many as the latter for several pods alone.
@@ -280,7 +348,7 @@ MAX_CLASSES = 3  # priority classes that are tried
 _SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet")
 # What rejects a node whose size does not matter.
 _LASTING = (
-    "NodeAffinity", "TaintToleration", "NodeName", "VolumeZone", OUTSIDE_PLACEMENT.plugin,
+    "NodeAffinity", "NodeName", "VolumeZone", OUTSIDE_PLACEMENT.plugin,
 )  # fmt: skip
 
 
@@ -341,13 +409,21 @@ class Candidate(Struct, frozen=True):
         )
         return sum(costs) + TOGETHER_COST * (len(self.proposals) - 1)
 
-    def extended(self, more: Candidate, *, of_several: bool) -> Candidate:
-        """Combine both. A later proposal replaces one of the same kind, unless it evicts.
-        of_several: pods are to have a node; then it is replaced where it sets the same"""
-        field_of = _field_of if of_several else _kind_of
-        later = {key for step in more.steps if (key := field_of(step)) is not None}
-        steps = [step for step in self.steps if field_of(step) not in later]
-        steps += more.steps
+    def extended(self, more: Candidate, *, of_several: bool) -> Candidate | None:
+        """Combine both. A later proposal is added to one of the same kind about the same pods, and
+        replaces one that sets the same field of another object; None where it contradicts it.
+        of_several: pods are to have a node; else a later proposal replaces any of its kind"""
+        steps = [*self.steps]
+        for step in more.steps:
+            same = [each for each in steps if _sets_same(each, step, of_several)]
+            proposal: Proposal | None = step.proposal
+            for earlier in same:
+                steps.remove(earlier)
+                if proposal is not None and not proposal.changes:
+                    proposal = _joined(earlier.proposal, proposal)
+            if proposal is None:
+                return None
+            steps.append(Step(proposal, step.subjects))
         return Candidate(
             tuple(step.proposal for step in steps),
             tuple(dict.fromkeys((*self.because, *more.because))),
@@ -364,20 +440,44 @@ class Candidate(Struct, frozen=True):
         return Candidate((changed,), self.because, self.subjects)
 
 
-def _kind_of(step: Step) -> str | None:
-    """Return its kind; None where it evicts pods."""
-    return None if step.proposal.kind == "evict" else step.proposal.kind
+def _sets_same(earlier: Step, later: Step, of_several: bool) -> bool:
+    """Whether of two steps one value lasts; each eviction does."""
+    kind = earlier.proposal.kind
+    if kind != later.proposal.kind or kind == "evict":
+        return False
+    lines, others = earlier.proposal.changes, later.proposal.changes
+    if not lines and not others:
+        return earlier.subjects == later.subjects
+    if not lines or not others or not of_several:
+        return True
+    return _target(lines[0]) == _target(others[0])
 
 
-def _field_of(step: Step) -> object:
-    """Return the field that a step sets, of which one value lasts; None where it evicts pods."""
-    kind = _kind_of(step)
-    if kind is None:
+def _target(line: str) -> str:
+    """Return the object that a line changes."""
+    _, target, *rest = line.split()
+    return target if target != "nodes" else rest[0]
+
+
+def _joined(earlier: Proposal, later: Proposal) -> Proposal | None:
+    """Return both changes of the same pods as one; None where they set one label of a selector to
+    two values. later: was proposed for pods that are as the earlier one says"""
+    patch = combined(earlier.patch, later.patch)
+    if later.kind == "request":
+        requests = {name: {**amounts} for name, amounts in earlier.requests.items()}
+        for name, amounts in later.requests.items():
+            requests[name] = {**requests.get(name, {}), **amounts}
+        amount = 1 - (1 - earlier.amount) * (1 - later.amount)
+        return replace(later, patch=patch, requests=requests, amount=amount)
+    if later.kind == "spread":
+        return replace(later, patch=patch, amount=max(earlier.amount, later.amount))
+    selectors = [
+        (each.patch.get("spec") or {}).get("nodeSelector") or {} for each in (earlier, later)
+    ]
+    if selectors[0].keys() & selectors[1].keys():
         return None
-    if step.proposal.changes:
-        _, target, *rest = step.proposal.changes[0].split()
-        return kind, target if target != "nodes" else rest[0]
-    return kind, step.subjects
+    text = f"{earlier.text} and {later.text}"
+    return replace(later, text=text, patch=patch, amount=earlier.amount + later.amount)
 
 
 def cost_of(proposal: Proposal) -> float:
@@ -439,6 +539,16 @@ def candidates(
     yield from _priorities(simulation, pod)
 
 
+def other_schedulers(pod: Pod, names: Collection[str]) -> Iterator[Candidate]:
+    """Return candidates that have another scheduler look at the pod, the name nearest to its own
+    first. names: of the profiles"""
+    near = nearest(pod.spec.scheduler_name, names)
+    for index, name in enumerate(dict.fromkeys(filter(None, (near, *names)))):
+        text = f"set schedulerName: {name} instead of {pod.spec.scheduler_name}"
+        patch = {"spec": {"schedulerName": name}}
+        yield Candidate((Proposal("scheduler", text, patch=patch, amount=index),))
+
+
 def for_rejected_pod(
     framework: Framework, snapshot: Snapshot, pod: PodInfo, status: Status
 ) -> Iterator[Candidate]:
@@ -464,12 +574,13 @@ def single_changes(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
         order = distances(evaluation).order()
         nearest = order[np.isin(order, rows)][:MAX_NODES_OF_SINGLE]
         proposed = _by_node(evaluation, nearest, MAX_NODES_OF_SINGLE, together=1)
-    cheapest: dict[str, Proposal] = {}
+    cheapest: dict[tuple[str, str], Proposal] = {}
     for candidate in proposed:
         proposal = candidate.proposals[0]
         if not proposal.evicts and proposal.kind != "claim":
-            before = cheapest.get(proposal.kind, proposal)
-            cheapest[proposal.kind] = min(before, proposal, key=cost_of)
+            # A kind may have several ways: to raise a maxSkew, or to let it be.
+            way = proposal.kind, proposal.text.partition(" ")[0]
+            cheapest[way] = min(cheapest.get(way, proposal), proposal, key=cost_of)
     return tuple(sorted(cheapest.values(), key=cost_of))
 
 
@@ -536,6 +647,9 @@ def _more_nodes(evaluation: Evaluation, waiting: int) -> Iterator[Candidate]:
     for answer in independent_verdicts(evaluation):
         if answer.plugin in _LASTING:
             lasting |= answer.verdicts.ids != 0
+        elif answer.plugin == "TaintToleration":
+            # A new node does not have the taints that controllers have put there since.
+            lasting |= (answer.verdicts.ids != 0) & _lasting_taints(evaluation)
     models: dict[object, int] = {}
     names = snapshot.names
     rows = np.flatnonzero(~lasting)
@@ -564,6 +678,16 @@ def _more_nodes(evaluation: Evaluation, waiting: int) -> Iterator[Candidate]:
             text = f"add {_nodes(count)} like {model}{size}"
             amount = index + 2 * (len(texts) + number)
             yield Candidate((Proposal("node", text, (line,), amount=amount),))
+
+
+def _lasting_taints(evaluation: Evaluation) -> Mask:
+    """Return the rows that have a taint of nobody's, which the pod does not tolerate."""
+    ids, sets = evaluation.statuses.snapshot.taint_sets
+    lasting = [
+        any(owner_of_taint(taint.key) is None for taint in untolerated_of(evaluation, taints))
+        for taints in sets
+    ]
+    return np.array(lasting, dtype=np.bool_)[ids]
 
 
 def _nodes(count: int) -> str:

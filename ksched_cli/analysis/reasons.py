@@ -109,7 +109,8 @@ def independent_verdicts(evaluation: Evaluation) -> list[PluginVerdicts]:
         return answers
     ids, sets = evaluation.statuses.snapshot.taint_sets
     is_cordon = [
-        {taint.key for taint in _untolerated(evaluation, taints)} == {CORDON.key} for taints in sets
+        {taint.key for taint in untolerated_of(evaluation, taints)} == {CORDON.key}
+        for taints in sets
     ]
     repeated = cordoned[0] & np.array(is_cordon, dtype=np.bool_)[ids]
     return [
@@ -133,10 +134,11 @@ def alike(columns: Sequence[Ids]) -> Rows:
 
 def untolerated(evaluation: Evaluation, row: int) -> list[Taint]:
     """The taints of the node that keep the pod off it."""
-    return _untolerated(evaluation, evaluation.statuses.snapshot.nodes[row].spec.taints)
+    return untolerated_of(evaluation, evaluation.statuses.snapshot.nodes[row].spec.taints)
 
 
-def _untolerated(evaluation: Evaluation, taints: Iterable[Taint]) -> list[Taint]:
+def untolerated_of(evaluation: Evaluation, taints: Iterable[Taint]) -> list[Taint]:
+    """Return those of the taints that keep the pod off a node."""
     compares = evaluation.framework.handle.release.enabled(COMPARISON_GATE)
     tolerations = evaluation.pod.spec.tolerations
     hard = (taint for taint in taints if taint.effect in HARD_EFFECTS)

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from ksched_cli.analysis.attempts import AttemptTrace, trace_of
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import find_pods
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.usage import (
@@ -247,13 +248,14 @@ def result_of(
     traced: Collection[str] = (),
     by: str = "",
     before: Sequence[NodeUsage] | None = None,
-    shown: bool = False,
     lists_nodes: bool = False,
+    hints: Hints | None = None,
 ) -> ScheduleResult:
     """simulation: after the run. traced: the pods whose attempts are in it; where empty, all are.
     by: the label that nodes are shown by. before: how full they were before the run, for a page.
-    shown: people read the answer, not only programs. lists_nodes: with every node's usage"""
-    shown = shown or before is not None
+    lists_nodes: with every node's usage. hints: verifies what helps pending pods, for people who
+    read the answer; None: programs do, unless it is for a page"""
+    shown = hints is not None or before is not None
     owners = {pod.key: owner_path(pod) for pod in simulation.state.pods} if shown else {}
     usages = node_usages(simulation.snapshot)
     notes = {pod: run.last[pod].notes for pod in sorted(run.placements)}
@@ -281,7 +283,7 @@ def result_of(
         extender_bindings=run.extender_bindings or UNSET,
         attempts=tuple(map(trace_of, attempts)) if trace else UNSET,
         cluster_map=cluster_map(simulation, run, before) if before is not None else None,
-        pending_groups=pending_groups(simulation, run) if shown else (),
+        pending_groups=pending_groups(simulation, run, hints) if shown else (),
         queue=run.pending,
         placed=_placed(run, owners) if shown else (),
         owners={pod: owners[pod] for pod in run.gated if pod in owners},
@@ -341,14 +343,15 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
             if traced:
                 simulation.focus = Focus(traced)
             before = node_usages(simulation.snapshot) if self.is_mapped else None
-            record = simulation.run().about(chosen)
+            record = simulation.run()
+        is_shown = self.is_shown or self.is_mapped
         return result_of(
             simulation,
-            record,
+            record.about(chosen),
             trace=self.trace,
             traced=traced,
             by=self.by,
             before=before,
-            shown=self.is_shown,
             lists_nodes=self.lists_nodes,
+            hints=Hints(simulation, record, None, opened.run.workloads) if is_shown else None,
         )

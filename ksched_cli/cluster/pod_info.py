@@ -122,11 +122,12 @@ class PodCatalog:
         self._infos: dict[int, PodInfo] | None = None
         self._earlier: Mapping[int, PodInfo] = {}
 
-    def successor(self) -> PodCatalog:
+    def successor(self, infos: Iterable[PodInfo] = ()) -> PodCatalog:
         """Return the catalog of a state that has most pods of this one's: PodInfos are made for
-        the others only."""
+        the others only. infos: others that were made of pods of the state"""
         catalog = copy(self)
-        catalog._infos, catalog._earlier = {}, self._infos or {}  # noqa: SLF001  # a copy's
+        earlier = {**(self._infos or {}), **{id(info.pod): info for info in infos}}
+        catalog._infos, catalog._earlier = {}, earlier  # noqa: SLF001  # a copy's
         return catalog
 
     def info(self, pod: Pod) -> PodInfo:

@@ -182,9 +182,10 @@ def first_by_name(ties: Rows) -> int:
 class RandomChoice:
     """Draws among the ties, as kube-scheduler does; the same draws for the same seed."""
 
-    __slots__ = ("_draw",)
+    __slots__ = ("_draw", "seed")
 
     def __init__(self, seed: int | None) -> None:
+        self.seed = seed
         self._draw = random.Random(seed)  # nosec B311  # the same draws for the same seed
 
     def __call__(self, ties: Rows) -> int:

@@ -25,6 +25,8 @@ from ksched_cli.plugins.helper import (
     PreFiltered,
     eviction,
     had_node,
+    may_make_room,
+    named,
     sign_host_ports,
 )
 
@@ -73,8 +75,8 @@ class NodePorts(FilteringPlugin, Proposes):
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
         own = pod.template.host_ports
         holders = [each for each in node.pods if conflicts(own, set(each.template.host_ports))]
-        names = ", ".join(other.key for other in holders)
-        yield eviction(f"evict {names}, which has the port on {node.name}", holders)
+        if all(may_make_room(other, pod) for other in holders):
+            yield eviction(f"evict {named(holders)}, which has the port on {node.name}", holders)
         # With the host's network, a container listens on its host port.
         if not pod.spec.host_network:
             yield self._other_ports(pod, node)

@@ -533,7 +533,10 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
             skew = count - _global_minimum(counted, tally)
             if skew > counted.constraint.max_skew:
                 skews[index] = skew
-        yield from proposals(pod.spec.topology_spread_constraints, own, skews)
+        _, taint_sets = node.snapshot.taint_sets
+        tolerations, compares = pod.spec.tolerations, self._compares
+        is_barred = any(first_untolerated(t, tolerations, compares) for t in taint_sets)
+        yield from proposals(pod.spec.topology_spread_constraints, own, skews, is_barred)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         score_state = _pre_score_state(state)
@@ -764,41 +767,66 @@ def score_line(counted: CountedConstraint, weight: float, node: NodeInfo) -> str
 # constraint.
 
 
+# More than any maxSkew: a constraint that is soft bounds nothing.
+SOFT_AMOUNT = 1_000
+
+
 def proposals(
     constraints: Sequence[TopologySpreadConstraint],
     hard: Sequence[TopologySpreadConstraint],
     skews: Mapping[int, int],
+    is_barred: bool,
 ) -> Iterator[Proposal]:
     """constraints: of the pod; hard: those that decide; skews: by index into these, the least
-    maxSkew with which the node meets it; 0 where the node lacks the label"""
+    maxSkew with which the node meets it; 0 where the node lacks the label; is_barred: taints keep
+    the pod off some nodes"""
+    violated = [(hard[index], skew) for index, skew in skews.items()]
     if all(skews.values()):
-        raised = [(hard[index], skew) for index, skew in skews.items()]
-        looser = {id(each): {"max_skew": skew} for each, skew in raised}
-        texts = [
-            f"raise the maxSkew over {each.topology_key} from {each.max_skew} to {skew}"
-            for each, skew in raised
-        ]
-        excess = sum(skew - each.max_skew for each, skew in raised)
-        yield _spread(constraints, looser, texts, excess)
+        excess = sum(skew - each.max_skew for each, skew in violated)
+        yield _spread(
+            constraints, {id(each): {"max_skew": skew} for each, skew in violated}, excess
+        )
+    ignoring = [each for each, _ in violated if each.node_taints_policy != HONOR]
+    if is_barred and ignoring:
+        # The nodes that the pod does not tolerate no longer count as domains without pods.
+        yield _spread(
+            constraints, {id(each): {"node_taints_policy": HONOR} for each in ignoring}, 0
+        )
+    many = [each for each, _ in violated if (each.min_domains or 1) > 1]
+    if many:
+        yield _spread(constraints, {id(each): {"min_domains": None} for each in many}, len(many))
     # minDomains is of hard constraints alone.
-    fields = {"when_unsatisfiable": "ScheduleAnyway", "min_domains": None}
-    soft = {id(hard[index]): fields for index in skews}
-    keys = ", ".join(hard[index].topology_key for index in skews)
-    texts = [f"let the spread over {keys} be ScheduleAnyway"]
-    yield _spread(constraints, soft, texts, SOFT_AMOUNT)
-
-
-# More than any maxSkew: a constraint that is soft bounds nothing.
-SOFT_AMOUNT = 1_000
+    fields = {"when_unsatisfiable": SOFT, "min_domains": None}
+    yield _spread(constraints, {id(each): fields for each, _ in violated}, SOFT_AMOUNT)
 
 
 def _spread(
     constraints: Sequence[TopologySpreadConstraint],
     fields: Mapping[int, Mapping[str, Any]],
-    texts: Sequence[str],
     amount: int,
 ) -> Proposal:
     """The constraints with these fields, by identity."""
-    changed = [plain_fields(replace(each, **fields.get(id(each), {}))) for each in constraints]
-    patch = {"spec": {"topologySpreadConstraints": [{"$patch": "replace"}, *changed]}}
-    return Proposal("spread", " and ".join(texts), patch=patch, amount=amount)
+    changed = [replace(each, **fields.get(id(each), {})) for each in constraints]
+    plain = [plain_fields(each) for each in changed]
+    patch = {"spec": {"topologySpreadConstraints": [{"$patch": "replace"}, *plain]}}
+    return Proposal("spread", spread_text(constraints, changed), patch=patch, amount=amount)
+
+
+def spread_text(
+    before: Sequence[TopologySpreadConstraint], after: Sequence[TopologySpreadConstraint]
+) -> str:
+    """Return what to do so that the constraints become the others, one by one."""
+    texts = []
+    for first, second in zip(before, after, strict=True):
+        key = first.topology_key
+        if second.when_unsatisfiable != first.when_unsatisfiable:
+            texts.append(f"let the spread over {key} be {SOFT}")
+            continue
+        if second.max_skew != first.max_skew:
+            skews = f"from {first.max_skew} to {second.max_skew}"
+            texts.append(f"raise the maxSkew over {key} {skews}")
+        if second.min_domains != first.min_domains:
+            texts.append(f"require no minDomains over {key} (now {first.min_domains})")
+        if second.node_taints_policy != first.node_taints_policy:
+            texts.append(f"set nodeTaintsPolicy: Honor for the spread over {key}")
+    return " and ".join(texts)

@@ -13,6 +13,9 @@ from ksched_cli.framework.cluster_events import POD, Action, ClusterEvent, Regis
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import PreEnqueuePlugin, Proposal, Proposes
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins.controllers import KUEUE_GATES, owner_of_gate
+
+BYPASSING = 30
 
 
 class SchedulingGates(PreEnqueuePlugin, Proposes):
@@ -36,4 +39,11 @@ class SchedulingGates(PreEnqueuePlugin, Proposes):
         if gates:
             noun = "gate" if len(gates) == 1 else "gates"
             text = f"remove the scheduling {noun} {' and '.join(gates)}"
-            yield Proposal("gate", text, patch={"spec": {"schedulingGates": None}})
+            owners = dict.fromkeys(owner.name for gate in gates if (owner := owner_of_gate(gate)))
+            if owners:
+                text += f", which bypasses {' and '.join(owners)}"
+            if any(gate.startswith(KUEUE_GATES) for gate in gates):
+                text += " and its quota"
+            # Controllers remove theirs: to do it for them comes last.
+            amount = BYPASSING if owners else 0
+            yield Proposal("gate", text, patch={"spec": {"schedulingGates": None}}, amount=amount)

@@ -6,7 +6,7 @@ Upstream: plugins/tainttoleration/taint_toleration.go and component-helpers/sche
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
+from ksched_cli.plugins.controllers import owner_of_taint, taint_sentence
 from ksched_cli.plugins.helper import (
     Fragments,
     PreFiltered,
@@ -107,19 +108,6 @@ def after_toleration_change(pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
 STATE_KEY = "PreScoreTaintToleration"
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 SOFT_EFFECT = "PreferNoSchedule"
-CONDITIONS = "node.kubernetes.io/"
-# The node lifecycle controller sets these anew as long as the node is so.
-NOT_USABLE = tuple(
-    f"{CONDITIONS}{condition}"
-    for condition in (
-        "not-ready",
-        "unreachable",
-        "memory-pressure",
-        "disk-pressure",
-        "pid-pressure",
-        "network-unavailable",
-    )
-)
 UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
 
 
@@ -206,22 +194,37 @@ class TaintToleration(FilterPlugin, ScoringPlugin, SignPlugin, Explains, Propose
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
         hard = [t for t in node.object.spec.taints if t.effect in HARD_EFFECTS]
-        taints = self._untolerated(hard, pod)
-        text = " and ".join(map(taint_text, taints))
-        lines = tuple(f"taint nodes {node.name} {taint.key}:{taint.effect}-" for taint in taints)
-        conditions = [t.key.removeprefix(CONDITIONS) for t in taints if t.key in NOT_USABLE]
-        if conditions:
-            yield Proposal("condition", f"get {node.name} back: it is {conditions[0]}", lines)
+        # NodeUnschedulable proposes to uncordon the node, which takes its taint away.
+        is_cordoned = node.object.spec.unschedulable
+        taints = [
+            t for t in self._untolerated(hard, pod) if not (is_cordoned and t.key == CORDON.key)
+        ]
+        if not taints:
+            yield Proposal("uncordon", f"uncordon {node.name}", (f"uncordon {node.name}",))
             return
-        added = [{"key": t.key, "operator": "Exists", "effect": t.effect} for t in taints]
-        for toleration, taint in zip(added, taints, strict=True):
-            if taint.value:
-                toleration |= {"operator": "Equal", "value": taint.value}
-        patch = {"spec": {"tolerations": [*plain_fields(pod.spec.tolerations), *added]}}
+        owners = {t.key: owner for t in taints if (owner := owner_of_taint(t.key)) is not None}
+        if any(owner.leaves for owner in owners.values()):
+            return  # so does the node
+        by_controller = [t for t in taints if t.key in owners]
+        others = [t for t in taints if t.key not in owners]
+        if owners:
+            sentences = {
+                owners[t.key].key: taint_sentence(owners[t.key], taint_text(t), node.name)
+                for t in by_controller
+            }
+            text = f"get {node.name} ready: {'; '.join(sentences.values())}"
+            lines = _without(node, by_controller)
+            patch, more = _tolerating(pod, others), ""
+            if others:
+                more = f", and tolerate {' and '.join(map(taint_text, others))}"
+            yield Proposal("condition", text + more, lines, patch=patch, amount=len(taints))
+            return
+        text = " and ".join(map(taint_text, taints))
+        patch = _tolerating(pod, taints)
         yield Proposal("toleration", f"tolerate {text}", patch=patch, amount=len(taints))
         noun = "taint" if len(taints) == 1 else "taints"
         text = f"remove the {noun} {text} from {node.name}"
-        yield Proposal("untaint", text, lines, amount=len(taints))
+        yield Proposal("untaint", text, _without(node, taints), amount=len(taints))
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         taints = [t for t in node.object.spec.taints if t.effect == SOFT_EFFECT]
@@ -231,6 +234,22 @@ class TaintToleration(FilterPlugin, ScoringPlugin, SignPlugin, Explains, Propose
     def _untolerated(self, taints: Iterable[Taint], pod: PodInfo) -> list[Taint]:
         tolerations, compares = pod.spec.tolerations, self._compares
         return [taint for taint in taints if not tolerated(tolerations, taint, compares)]
+
+
+def _without(node: NodeInfo, taints: Iterable[Taint]) -> tuple[str, ...]:
+    """Return the changes that remove the taints."""
+    return tuple(f"taint nodes {node.name} {taint.key}:{taint.effect}-" for taint in taints)
+
+
+def _tolerating(pod: PodInfo, taints: Sequence[Taint]) -> dict[str, Any]:
+    """Return the patch of the pod that tolerates the taints, too; none for no taints."""
+    if not taints:
+        return {}
+    added = [{"key": t.key, "operator": "Exists", "effect": t.effect} for t in taints]
+    for toleration, taint in zip(added, taints, strict=True):
+        if taint.value:
+            toleration |= {"operator": "Equal", "value": taint.value}
+    return {"spec": {"tolerations": [*plain_fields(pod.spec.tolerations), *added]}}
 
 
 class PreFilteringTaintToleration(TaintToleration, PassingPreFilter):

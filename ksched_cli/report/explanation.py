@@ -25,7 +25,7 @@ from ksched_cli.report.reasons import (
     fix_command,
     message_line,
     rejected_nodes,
-    remedy_line,
+    remedy_lines,
     why_not,
 )
 from ksched_cli.report.view import (
@@ -99,7 +99,7 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
         yield Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
         if answer.diagnosis is not None:
             yield Line(answer.diagnosis.cause)
-            yield Line(remedy_line(answer.diagnosis))
+            yield from map(Line, remedy_lines(answer.diagnosis))
         yield message_line(answer.message)
     if answer.scale_up:
         tone = Tone.GOOD if answer.scale_up.would_scale_up else Tone.WARN

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ksched_cli import program_name
 from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, GroupPart, Member
-from ksched_cli.report.reasons import fix_command, message_line, remedy_line
+from ksched_cli.report.reasons import fix_command, message_line, remedy_lines
 from ksched_cli.report.view import (
     Bars,
     Block,
@@ -87,7 +87,7 @@ def _unplaced(answer: GroupExplanation, about: Line) -> Iterator[Line]:
     if blocker is not None:
         yield Line(_cause(answer, blocker))
         if blocker.diagnosis is not None:
-            yield Line(remedy_line(blocker.diagnosis))
+            yield from map(Line, remedy_lines(blocker.diagnosis))
     yield about
     if blocker is not None:
         for message in dict.fromkeys((blocker.message, answer.message)):
@@ -123,7 +123,7 @@ def _blocker(blocker: Blocker, group: str) -> Groups:
     """What blocks, for a page; the lines of texts have it."""
     where = f" in {blocker.domain}" if blocker.domain else ""
     diagnosis = blocker.diagnosis
-    cause = [diagnosis.cause, remedy_line(diagnosis)] if diagnosis else []
+    cause = [diagnosis.cause, *remedy_lines(diagnosis)] if diagnosis else []
     block = Block(
         heading=f"{blocker.pod or group}{where}",
         state="blocks",

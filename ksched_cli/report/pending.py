@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ksched_cli.analysis.diagnosis import POD, PendingGroup, PendingReport
-from ksched_cli.report.reasons import fix_command, message_line, reasons_table, remedy_line
+from ksched_cli.analysis.hints import joined_hints, remedy_text
+from ksched_cli.report.reasons import fix_command, message_line, reasons_table, remedy_lines
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -112,7 +113,7 @@ def _block(group: PendingGroup, reasons: int, on: Medium) -> Block:
     lines: list[str | Line] = []
     sections: list[Section] = [reasons_table(group.reasons, on=on, brief=reasons)]
     if group.diagnosis:
-        lines = [group.diagnosis.cause, remedy_line(group.diagnosis)]
+        lines = [group.diagnosis.cause, *remedy_lines(group.diagnosis)]
     if group.diagnosis and group.message:
         whole = Medium.WHOLE | Medium.WIDE | Medium.PAGE
         sections.insert(0, Text(lines=[message_line(group.message)], on=whole))
@@ -172,8 +173,10 @@ def fix_subject(group: PendingGroup) -> str:
 def _joined(first: PendingGroup, other: PendingGroup) -> PendingGroup:
     """Where the two causes differ in amounts, the first says of which pod it is."""
     mine, theirs = first.diagnosis, other.diagnosis
-    if mine and theirs and mine.remedy != theirs.remedy:
-        mine = replace(mine, remedy="")
+    if mine and theirs:
+        hints = joined_hints(mine.hints, theirs.hints, len(first.pods), len(other.pods))
+        advice = mine.advice if mine.advice == theirs.advice else ""
+        mine = replace(mine, hints=hints, remedy=remedy_text(hints), advice=advice)
     if mine and theirs and mine.cause != theirs.cause and mine.cause.startswith("it "):
         mine = replace(mine, cause=f"{first.pods[0]}: {mine.cause}")
     return replace(first, pods=(*first.pods, *other.pods), diagnosis=mine)

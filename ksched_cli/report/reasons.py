@@ -77,11 +77,13 @@ def before_any_node(answer: Explanation | PreemptionResult) -> Iterator[Line]:
     elif answer.gated:
         yield Line(f"{answer.pod} is not in the queue yet", Tone.WARN)
         yield Line(f"{answer.gated.plugin}: {answer.gated.message}")
+        yield Line(getattr(answer, "held_by", ""))
 
 
-def remedy_line(diagnosis: Diagnosis) -> str:
-    """Return the text of what removes the cause; "" if only a run can find that out."""
-    return f"what helps: {diagnosis.remedy}" if diagnosis.remedy else ""
+def remedy_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield what helps, as runs show, and who would have to act where no run can."""
+    yield f"what helps: {diagnosis.remedy}" if diagnosis.remedy else ""
+    yield diagnosis.advice
 
 
 def fix_command(pod: str) -> Command:

@@ -29,6 +29,7 @@ from ksched_cli.cluster.tolerations import tolerates
 from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.quantity import Quantity, QuantityError
+from ksched_cli.plugins.controllers import is_of_controller
 from ksched_cli.scenario.arguments import Arguments, choose_pods, read_selector
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.objects import load_objects, patched_raw, plain_object
@@ -335,11 +336,11 @@ class AddNodes(Change):
 
 
 def copy_of_node(model: Node, name: str) -> Node:
-    """A new node like another one: its labels with its own host name, its taints but those of
-    cordoning and of conditions, its capacity and images."""
+    """A new node like another one: its labels with its own host name, its taints but those
+    that controllers put there, its capacity and images."""
     own = {HOSTNAME_LABEL: name} if HOSTNAME_LABEL in model.metadata.labels else {}
     labels = {**model.metadata.labels, **own}
-    taints = tuple(t for t in model.spec.taints if not t.key.startswith("node.kubernetes.io/"))
+    taints = tuple(t for t in model.spec.taints if not is_of_controller(t.key))
     metadata = structs.replace(
         model.metadata, name=name, uid="", labels=labels, creation_timestamp="", resource_version=""
     )

@@ -57,7 +57,7 @@ def test_usage_by_a_label_has_nodes_that_take_no_pods_apart() -> None:
         *(pod(f"p{name}", cpu=1, node=name) for name in "ab"),
     )
     run = simulation(state)
-    lines = shown(result_of(run, run.run(), by="pool", shown=True), EVERYTHING)
+    lines = shown(result_of(run, run.run(), by="pool", hints=Hints(run, run.run())), EVERYTHING)
     at = lines.index("2 of 3 nodes used")
     assert lines[at + 2].startswith("cpu 1 of 8 12%")
     assert "without 1 cordoned" in lines

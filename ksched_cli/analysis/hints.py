@@ -1,0 +1,241 @@
+"""Hints: single changes that a diagnosis says would help, each the outcome of a run.
+
+The plugins propose them (proposals.py). Each is made on the state, and the whole scheduler runs
+with exactly that change; what is shown is for whom it helps. A hint that helps none of the pods, or
+takes another pod its node, is dropped, and so is one that undoes a change of the question.
+
+Runs cost time, so that a budget limits them: what it leaves over is "might help".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from ksched_cli.answers import Count, Part
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.scheduling_cycle import RandomChoice
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import InputError, UsageError
+from ksched_cli.scenario.owned_pods import deployment_of
+
+if TYPE_CHECKING:
+    from ksched_cli.analysis.diagnosis import Diagnosis
+
+# The runs of one question may cost this many units, of which a second has about 300,000: as many as
+# one run takes on 5,000 nodes with 25,000 pods.
+BUDGET = 45_000
+RUN_COST = 1_500  # of a run, besides one for each node and each pod
+ATTEMPT_COST = 70  # of an attempt, besides one for each NODES_AT_ONCE nodes
+NODES_AT_ONCE = 14
+# As many are shown, and as many are run for one cause.
+SHOWN, TRIED = 3, 6
+
+
+class Hint(Part, frozen=True):
+    """A change that gives pods a node, as a run with exactly that change shows.
+
+    text: what to do, in words
+    changes: lines for --change
+    places: the pods of those asked about that then have a node
+    waiting: how many of them have none without it
+    unplaces: pods of the same workload that have a node without it, and none with it
+    """
+
+    text: str
+    changes: tuple[str, ...]
+    places: tuple[str, ...]
+    waiting: Count
+    unplaces: tuple[str, ...] = ()
+
+    @property
+    def gain(self) -> int:
+        """How many more pods have a node."""
+        return len(self.places) - len(self.unplaces)
+
+
+def remedy_text(hints: Sequence[Hint], owner: str = "") -> str:
+    """Return what helps, with for whom where several pods wait. owner: of these pods, as
+    "ReplicaSet/web" """
+    texts = []
+    of_owner = f" of {owner}" if owner else ""
+    for hint in hints:
+        count = hint.gain
+        if hint.waiting == 1:
+            texts.append(hint.text)
+        elif count == hint.waiting:
+            texts.append(f"{hint.text} (places all {count:,} pods{of_owner})")
+        else:
+            texts.append(f"{hint.text} (helps {count:,} of {hint.waiting:,} pods{of_owner})")
+    return ", or ".join(texts)
+
+
+def joined_hints(
+    first: Sequence[Hint], second: Sequence[Hint], of_first: int, of_second: int
+) -> tuple[Hint, ...]:
+    """Return the hints of two sets of pods as those of all of them, the ones that help most first.
+    of_first, of_second: how many pods each set has"""
+    joined: dict[tuple[str, ...], Hint] = {}
+    for hint in (*first, *second):
+        before = joined.get(hint.changes)
+        places = (*(before.places if before is not None else ()), *hint.places)
+        joined[hint.changes] = structs.replace(hint, places=places, waiting=of_first + of_second)
+    return tuple(sorted(joined.values(), key=lambda hint: -hint.gain)[:SHOWN])
+
+
+def fork(simulation: Simulation, state: ClusterState) -> Simulation:
+    """Return a simulation like this one, of another state, that has not run. It shares what was
+    made of the pods that both states have, and tells nobody of its progress."""
+    options = simulation.options
+    draw = options.tie_break
+    options = replace(
+        options,
+        tie_break=RandomChoice(draw.seed) if isinstance(draw, RandomChoice) else draw,
+        detailed=False,
+        on_progress=None,
+        trace_calls=False,
+    )
+    infos = (pod for pods in simulation.snapshot.pods for pod in pods)
+    catalog = simulation.catalog.successor(infos)
+    return Simulation(state, simulation.configuration, simulation.registry, options, pods=catalog)
+
+
+@dataclass(slots=True)
+class Hints:
+    """Verifies hints after a run.
+
+    simulation: has run; its state is the one that changes are made to
+    before: what that run did
+    only: the one pod that was tried; None: all were
+    workloads: the pods that workloads lack are made
+    """
+
+    simulation: Simulation
+    before: RunRecord
+    only: PodInfo | None = None
+    workloads: bool = True
+    _budget: float = BUDGET
+    _outcomes: dict[tuple[str, ...], Mapping[str, str] | None] = field(default_factory=dict)
+    _nodes_before: Mapping[str, str] | None = None
+
+    def verify(
+        self,
+        diagnosis: Diagnosis,
+        pod: PodInfo,
+        pods: Collection[str],
+        own: str = "",
+        owner: str = "",
+    ) -> Diagnosis:
+        """Return the diagnosis with the hints that help.
+
+        pod: that it is about; pods: those that wait for the same reason, of which hints help some
+        own: a pod that they must help; "" for any
+        owner: of the pods, where the text names it
+        """
+        from ksched_cli.analysis.proposals import (
+            Step,
+            change_lines,
+            fields_set,
+            subjects_of,
+            undoes,
+        )
+
+        state = self.simulation.state
+        subjects = subjects_of(pod.pod, frozenset(pods), state)
+        fields = fields_set(state.changes)
+        hints: list[Hint] = []
+        untried: list[str] = []
+        for proposal in diagnosis.proposals[:TRIED]:
+            lines = change_lines([Step(proposal, subjects)])
+            if len(hints) == SHOWN or undoes(lines, fields):
+                continue
+            if lines not in self._outcomes and not self._pays():
+                untried.append(proposal.text)
+                continue
+            hint = self._hint(proposal.text, lines, pods, _workload(pod.pod))
+            if hint is not None and own in ("", *hint.places):
+                hints.append(hint)
+        return structs.replace(
+            diagnosis,
+            hints=tuple(hints),
+            remedy=remedy_text(hints, owner),
+            advice=diagnosis.advice or might_help(untried) if not hints else "",
+            proposals=(),
+        )
+
+    def _hint(
+        self, text: str, lines: tuple[str, ...], pods: Collection[str], workload: object
+    ) -> Hint | None:
+        """Return the hint of these changes; None where they cannot be made, help none of the pods,
+        or take others their nodes than fewer pods of the same workload."""
+        state = self.simulation.state
+        if lines not in self._outcomes:
+            self._outcomes[lines] = self._run(lines)
+        after = self._outcomes[lines]
+        if self._nodes_before is None:
+            self._nodes_before = self.before.nodes(state.pods)
+        before = self._nodes_before
+        if after is None:
+            return None
+        places = tuple(key for key in pods if key in after and key not in before)
+        unplaces = tuple(key for key in before if key not in after)
+        hint = Hint(text, lines, places, len(pods), unplaces)
+        own = {pod.key for pod in state.pods if unplaces and _workload(pod) == workload}
+        return hint if hint.gain > 0 and own.issuperset(unplaces) else None
+
+    def _pays(self) -> bool:
+        """Take the cost of a run from the budget; False where it has not so much left."""
+        simulation = self.simulation
+        # The calls of extenders cost more than any run, and would be recorded.
+        if simulation.extenders.extenders:
+            return False
+        nodes = len(simulation.snapshot)
+        attempts = 1 if self.only is not None else len(self.before.attempts)
+        cost: float = RUN_COST + nodes + len(simulation.state.pods)
+        cost += attempts * (ATTEMPT_COST + nodes / NODES_AT_ONCE)
+        if cost > self._budget:
+            return False
+        self._budget -= cost
+        return True
+
+    def _run(self, lines: Iterable[str]) -> Mapping[str, str] | None:
+        """Return pod → node after the changes and a run; None where they cannot be made."""
+        from ksched_cli.scenario.change import apply_changes
+        from ksched_cli.scenario.file import parse_change
+
+        try:
+            changes = [*map(parse_change, lines)]
+            state, _ = apply_changes(self.simulation.state, changes, workloads=self.workloads)
+            simulation = fork(self.simulation, state)
+        except (UsageError, InputError):
+            return None
+        only = self.only
+        if only is not None:
+            pod = next((pod for pod in state.pods if pod.key == only.key), None)
+            only = None if pod is None else simulation.catalog.info(pod)
+        nodes = simulation.run(only).nodes(state.pods)
+        simulation.close()
+        return nodes
+
+
+def _workload(pod: Pod) -> object:
+    """Return what the pods of one workload have in common."""
+    return pod.namespace, deployment_of(pod) or pod.owner
+
+
+def might_help(texts: Sequence[str]) -> str:
+    """Return the sentence about changes that were not run."""
+    return f"might help: {', or '.join(texts[:SHOWN])}" if texts else ""
+
+
+def unverified(diagnosis: Diagnosis) -> Diagnosis:
+    """Return the diagnosis where no run is made: what was proposed might help."""
+    texts = [proposal.text for proposal in diagnosis.proposals]
+    advice = might_help(texts) or diagnosis.advice
+    return structs.replace(diagnosis, advice=advice, proposals=())
