@@ -39,6 +39,7 @@ from ksched_cli.analysis.proposals import (
     fields_set,
     for_rejected_pod,
     kubectl_command,
+    made_anew,
     manifest_patches,
     other_schedulers,
     subject_of,
@@ -380,6 +381,8 @@ class _Frontier:
         """changes: those of the question, which no candidate undoes"""
         self._search = search
         self._fields = fields_set(changes)
+        # What makes pods as they are not now: to make them anew is all that helps.
+        self.confounded: set[ChangedObject] = set()
         self._numbers = count()
         self._queue: list[tuple[float, int, Candidate]] = []
         self._lines: set[tuple[str, ...]] = set()
@@ -391,20 +394,25 @@ class _Frontier:
                 self._left[f"of kind {', '.join(sorted(never))} (--never)"] += 1
             elif self._fields and undoes(change_lines(candidate.steps), self._fields):
                 self._left["undo what --change does"] += 1
-            elif len(candidate.proposals) <= MAX_TOGETHER:
+            else:
                 cost = candidate.cost(self._search.prefer)
                 heapq.heappush(self._queue, (cost, next(self._numbers), candidate))
 
     def extend(self, candidate: Candidate, more: Iterable[Candidate], of_several: bool) -> None:
         """Push the candidate together with each of the others."""
         extended = (candidate.extended(each, of_several=of_several) for each in more)
-        self.push(each for each in extended if each is not None)
+        self.push(
+            each for each in extended if each is not None and len(each.proposals) <= MAX_TOGETHER
+        )
 
     def pop(self, helping: Iterable[tuple[str, ...]]) -> Candidate | None:
         """Return the next candidate, except those whose kinds include all kinds of one that helps,
         at whatever price; None if there is none."""
         while self._queue:
             _, _, candidate = heapq.heappop(self._queue)
+            if any(map(candidate.patches, self.confounded)):
+                self._left["of a template that the pods differ from"] += 1
+                continue
             if not any(set(kinds) <= set(candidate.kinds) for kinds in helping):
                 return candidate
             self._left["of the same kinds as a cheaper remedy"] += 1
@@ -500,8 +508,8 @@ class Fixer:
         self._last_run = self.search.max_runs + self.runs - 1
         assert before.look is not None
         frontier.push(with_scaling(before.look.candidates, self.state))
-        by_kinds: dict[tuple[str, ...], Remedy] = {}
-        settled: set[tuple[str, ...]] = set()
+        by_kinds = self._by_control(frontier, before, pods)
+        settled = {*by_kinds}
         while len(by_kinds) < self.search.most and not self._limit:
             candidate = frontier.pop(settled)
             if candidate is None:
@@ -512,7 +520,7 @@ class Fixer:
             after = self._try(lines, pods)
             if after is None:
                 continue
-            if pods <= after.nodes.keys():
+            if _lasting(pods, candidate, after) <= after.nodes.keys():
                 candidate, after = self._largest_request(candidate, after, before.look, pods)
                 candidate, after = self._fewest_nodes(candidate, after, pods)
                 remedy = self._remedy(candidate, before, after, pods)
@@ -525,6 +533,22 @@ class Fixer:
         enough = len(by_kinds) >= self.search.most
         why = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
         return sorted(by_kinds.values(), key=lambda each: each.cost.points), frontier.not_tried(why)
+
+    def _by_control(
+        self, frontier: _Frontier, before: Outcome, pods: frozenset[str]
+    ) -> dict[tuple[str, ...], Remedy]:
+        """Return the remedy to make the pods anew, by its kinds, where they are not as their
+        template says and that alone helps. Then no patch of the template is the cause of what it
+        does: the frontier leaves them out."""
+        assert before.look is not None
+        subject = before.look.subjects[0]
+        control = made_anew(before.look.pod.pod, subject, self.state)
+        after = None if control is None else self._try(change_lines(control.steps), pods)
+        if control is None or after is None or not pods <= after.nodes.keys():
+            return {}
+        frontier.confounded.add(subject)
+        remedy = self._remedy(control, before, after, pods)
+        return {} if remedy is None else {control.kinds: remedy}
 
     def _largest_request(
         self, candidate: Candidate, after: Outcome, look: Look, pods: frozenset[str]
@@ -627,12 +651,24 @@ class Fixer:
         )
 
     def _text(self, step: Step, after: Outcome) -> str:
-        """Return the text of a step; of requests and spread constraints from what they are before
-        and after all changes."""
+        """Return the text of a step: what changes, and whose it is."""
         proposal, before = step.proposal, self.state.pods
-        if proposal.kind not in ("request", "spread"):
+        if not (proposal.patch or proposal.requests):
             return proposal.text
         pod = next(pod for pod in before if subject_of(pod, self.state) in step.subjects)
+        return self._changed_text(proposal, pod, after) + self._owner_text(pod)
+
+    def _owner_text(self, pod: Pod) -> str:
+        """Return whose template has to be changed where the state does not have it."""
+        if pod.metadata.controller is None or subject_of(pod, self.state).kind != "Pod":
+            return ""
+        return f" (in {'/'.join(pod.owner)}, which makes the pod and is not in this state)"
+
+    def _changed_text(self, proposal: Proposal, pod: Pod, after: Outcome) -> str:
+        """Return the proposal's text; of requests and spread constraints from what they are before
+        and after all changes."""
+        if proposal.kind not in ("request", "spread"):
+            return proposal.text
         changed = next(each for each in after.state.pods if each.key == pod.key)
         if proposal.kind == "spread":
             constraints = (each.spec.topology_spread_constraints for each in (pod, changed))
@@ -669,6 +705,13 @@ class Fixer:
             len(after.state.nodes) - len(self.state.nodes),
             round(max(amounts, default=0), 4),
         )
+
+
+def _lasting(pods: frozenset[str], candidate: Candidate, after: Outcome) -> frozenset[str]:
+    """Return those of the pods that are to have a node: a rollout takes the old ones away."""
+    if "rollout" not in candidate.kinds:
+        return pods
+    return pods & {pod.key for pod in after.state.pods}
 
 
 def _containers(proposal: Proposal) -> list[Any]:

@@ -27,7 +27,7 @@ from ksched_cli.analysis.reasons import (
 from ksched_cli.analysis.usage import CONTROL_PLANE
 from ksched_cli.answers import Count, Effect, Part
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects import HOSTNAME_LABEL, Pod
 from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation
@@ -36,13 +36,15 @@ from ksched_cli.framework.interface import Proposal, Proposes
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.results import Mask
 from ksched_cli.kube.near_names import nearest
-from ksched_cli.kube.quantity import exact_text
+from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.kube.quantity import Quantity, exact_text
 from ksched_cli.plugins.controllers import owner_of_taint
 from ksched_cli.plugins.node_resources.fit import container_patch
+from ksched_cli.plugins.volumes import claim_uses
 from ksched_cli.scenario.arguments import WORKLOADS
-from ksched_cli.scenario.objects import objects_of
+from ksched_cli.scenario.objects import objects_of, plain_object
 from ksched_cli.scenario.owned_pods import deployment_of
-from ksched_cli.scenario.scale import WITH_TEMPLATE
+from ksched_cli.scenario.scale import RESTARTABLE, WITH_TEMPLATE
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.change_record import ChangeRecord
@@ -237,10 +239,10 @@ def kubectl_command(line: str) -> str:
 
 def _is_mutable(kind: str, tokens: Sequence[str]) -> bool:
     """Whether the API server accepts the patch for an existing object."""
-    if kind != "pod":
-        return False
     patch = json.loads(tokens[tokens.index("-p") + 1])
-    return set(patch.get("spec") or {}) <= _MUTABLE
+    if isinstance(patch, list):
+        return False
+    return set(patch.get("spec") or {}) <= (_MUTABLE if kind == "pod" else set())
 
 
 # -- changes that the question has made -----------------------------------------------------------
@@ -315,6 +317,8 @@ COSTS: Mapping[str, float] = {
     "condition": 4,
     "class": 5,
     "scheduler": 5,
+    "rollout": 5,
+    "restart": 5,
     "toleration": 5,
     "port": 5,
     "selector": 6,
@@ -338,7 +342,9 @@ CONTROL_PLANE_COST = 10  # more, to run where the control plane does
 AMOUNT_COST: Mapping[str, float] = {"request": 8, "spread": 0.01, "node": 4}
 DEFAULT_AMOUNT_COST = 1.0
 
-MAX_TOGETHER = 4  # proposals that are made at once
+MAX_TOGETHER = 4  # proposals to which others are added
+MAX_OF_NODE = 8  # plugins that reject a node, where a change for each of them is tried
+FREELY_COMBINED = 3  # of so many, all proposals with all; of more, the cheapest of each
 MAX_NODES = 64  # nearest of those that are rejected alike, which plugins are asked about
 MAX_NODES_OF_SINGLE = 2  # the same, where no run is made
 # How many nodes are added at once; so many as the latter for several pods alone.
@@ -348,8 +354,11 @@ MAX_CLASSES = 3  # priority classes that are tried
 _SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet")
 # What rejects a node whose size does not matter.
 _LASTING = (
-    "NodeAffinity", "NodeName", "VolumeZone", OUTSIDE_PLACEMENT.plugin,
+    "NodeName", OUTSIDE_PLACEMENT.plugin,
 )  # fmt: skip
+# What rejects a node for its labels.
+_BY_LABELS = ("NodeAffinity", "VolumeZone", "VolumeBinding")
+LARGEST = 4  # times the largest node that there is
 
 
 # The plugin and the reason of nodes outside of the domain that a group is tried in.
@@ -394,6 +403,13 @@ class Candidate(Struct, frozen=True):
     @property
     def text(self) -> str:
         return ", and ".join(proposal.text for proposal in self.proposals)
+
+    def patches(self, subject: ChangedObject) -> bool:
+        """Whether it patches the object."""
+        return any(
+            subject in step.subjects and (step.proposal.patch or step.proposal.requests)
+            for step in self.steps
+        )
 
     @property
     def evicts(self) -> frozenset[str]:
@@ -508,7 +524,7 @@ def conflict(evaluation: Evaluation) -> tuple[ConflictingReason, ...]:
 
 def _smallest_cover(masks: Mapping[tuple[str, str], Mask]) -> list[tuple[str, str]]:
     left = np.logical_or.reduce([*masks.values()]) if masks else np.zeros(0, dtype=np.bool_)
-    for count in range(1, MAX_TOGETHER + 1):
+    for count in range(1, FREELY_COMBINED + 1):
         for keys in combinations(masks, count):
             if (np.logical_or.reduce([masks[key] for key in keys]) == left).all():
                 return list(keys)
@@ -535,7 +551,7 @@ def candidates(
         yield from for_rejected_pod(evaluation.framework, snapshot, pod, evaluation.pre_filter)
         return
     yield from _by_node(evaluation, distances(evaluation).order(), MAX_NODES)
-    yield from _more_nodes(evaluation, waiting)
+    yield from _more_nodes(simulation, evaluation, waiting)
     yield from _priorities(simulation, pod)
 
 
@@ -547,6 +563,61 @@ def other_schedulers(pod: Pod, names: Collection[str]) -> Iterator[Candidate]:
         text = f"set schedulerName: {name} instead of {pod.spec.scheduler_name}"
         patch = {"spec": {"schedulerName": name}}
         yield Candidate((Proposal("scheduler", text, patch=patch, amount=index),))
+
+
+RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+# The fields of a pod's spec that its template sets, and that decide where it may run.
+_COMPARED = ("nodeSelector", "affinity", "tolerations", "priorityClassName", "schedulerName")
+
+
+def made_anew(pod: Pod, subject: ChangedObject, state: ClusterState) -> Candidate | None:
+    """Return the candidate that makes the pods of a workload anew, where the pod differs from the
+    template: something else has changed it since, or as it was made. None where they are alike."""
+    workload: Any = objects_of(state, KINDS[subject.kind]).get((subject.namespace, subject.name))
+    if subject.kind == "Pod" or workload is None:
+        return None
+    own = plain_object(KINDS["Pod"], pod)["spec"]
+    template = plain_json(workload.raw).get("spec", {}).get("template", {}).get("spec") or {}
+    differing = [
+        field for field in _COMPARED if _comparable(field, own) != _comparable(field, template)
+    ]
+    requests, others = (
+        {c["name"]: _requests(c) for c in _containers(spec)} for spec in (own, template)
+    )
+    differing += [
+        f"the requests of {name}" for name in others if requests.get(name) != others[name]
+    ]
+    if not differing:
+        return None
+    text = (
+        f"make the pods of {subject.text} anew: they differ from its template in "
+        f"{' and '.join(differing)}; what changed them, as a webhook, may change them again"
+    )
+    if subject.kind in RESTARTABLE:
+        line = f"rollout restart {subject.text} -n {subject.namespace}"
+        return Candidate((Proposal("restart", text, (line,)),), subjects=((subject,),))
+    patch = {"metadata": {"annotations": {RESTARTED_AT: "now"}}}
+    return Candidate((Proposal("restart", text, patch=patch),), subjects=((subject,),))
+
+
+def _comparable(field: str, spec: Mapping[str, Any]) -> Any:
+    """Return a field without what the API server adds to it."""
+    value = spec.get(field) or None
+    if field == "tolerations":
+        return [t for t in value or () if t.get("key") not in _DEFAULT_TOLERATED] or None
+    return None if value == "default-scheduler" else value
+
+
+def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for field in _BY_NAME:
+        yield from spec.get(field) or ()
+
+
+def _requests(container: Mapping[str, Any]) -> dict[str, Quantity]:
+    """Return the requests, and the limits of what is not requested, as the API server does."""
+    resources = container.get("resources") or {}
+    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {name: Quantity.parse(str(amount)) for name, amount in amounts.items()}
 
 
 def for_rejected_pod(
@@ -588,7 +659,7 @@ def single_changes(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
 
 
 def _by_node(
-    evaluation: Evaluation, order: Rows, most: int, together: int = MAX_TOGETHER
+    evaluation: Evaluation, order: Rows, most: int, together: int = MAX_OF_NODE
 ) -> Iterator[Candidate]:
     """Takes one proposal of each plugin that rejects a node. order: the rows, the nearest first;
     most: of those that are rejected alike; together: plugins that reject a node, at most"""
@@ -610,6 +681,8 @@ def _by_node(
             for answer in rejecting
         )
         by_plugin = [_proposals(evaluation, answer.plugin, node) for answer in rejecting]
+        if len(rejecting) > FREELY_COMBINED:
+            by_plugin = [sorted(proposals, key=cost_of)[:1] for proposals in by_plugin]
         for proposals in product(*by_plugin):
             candidate = Candidate(_without_repeated(proposals), because)
             if (key := tuple(p.text for p in candidate.proposals)) not in unique:
@@ -639,45 +712,130 @@ def _without_repeated(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
     return tuple(lasting)
 
 
-def _more_nodes(evaluation: Evaluation, waiting: int) -> Iterator[Candidate]:
-    """One more node like those that the pod may use, the smallest first; where none is large
-    enough, one of the size that the pod requests."""
+class _Model(Struct, frozen=True):
+    """A node of which one more is added.
+
+    labels: that the pod asks for and the node lacks
+    """
+
+    row: int
+    labels: Mapping[str, str]
+
+
+def _more_nodes(
+    simulation: Simulation, evaluation: Evaluation, waiting: int
+) -> Iterator[Candidate]:
+    """One more node like those that the pod may use, the smallest first, with the labels that it
+    asks for; where none is large enough, one of the size that the pod requests, or that all pods
+    that wait request."""
+    snapshot, pod = evaluation.statuses.snapshot, evaluation.pod
+    # Pods that wait take the room of a new node, too.
+    totals: dict[str, int] = {}
+    for each in simulation.pending():
+        for name, amount in each.resources.requests.items():
+            totals[name] = totals.get(name, 0) + amount
+    for index, model in enumerate(_models(simulation.state, evaluation)):
+        name = snapshot.names[model.row]
+        size = _enlarged(snapshot, model.row, pod.resources.requests)
+        amount = index + 2 * len(size) + len(model.labels)
+        counts = (*NODE_COUNTS, *(n for n in MANY_NODE_COUNTS if n <= waiting))
+        for number, count in enumerate(counts if not index else (1,)):
+            yield _added(name, count, size, model.labels, amount + 2 * number)
+        larger = _enlarged(snapshot, model.row, totals)
+        # A machine of many times the size of all others is none that anybody has.
+        is_likely = all(
+            required
+            <= LARGEST * max(int(snapshot.allocatable(resource).max()), size.get(resource, 0))
+            for resource, required in larger.items()
+        )
+        if not index and larger != size and is_likely:
+            yield _added(name, 1, larger, model.labels, amount + 1)
+
+
+def _models(state: ClusterState, evaluation: Evaluation) -> Iterator[_Model]:
+    """Yield the nodes of which one more might take the pod, a few of different shapes: those whose
+    labels it selects first, then the smallest."""
     snapshot, pod = evaluation.statuses.snapshot, evaluation.pod
     lasting = np.zeros(len(snapshot), dtype=np.bool_)
+    mislabelled = np.zeros(len(snapshot), dtype=np.bool_)
     for answer in independent_verdicts(evaluation):
         if answer.plugin in _LASTING:
             lasting |= answer.verdicts.ids != 0
+        elif answer.plugin in _BY_LABELS:
+            mislabelled |= answer.verdicts.ids != 0
         elif answer.plugin == "TaintToleration":
             # A new node does not have the taints that controllers have put there since.
             lasting |= (answer.verdicts.ids != 0) & _lasting_taints(evaluation)
-    models: dict[object, int] = {}
-    names = snapshot.names
-    rows = np.flatnonzero(~lasting)
+    labels = _selected_labels(pod, state) if mislabelled.any() else {}
+    if not labels:
+        lasting |= mislabelled
     resources = list(dict.fromkeys((*pod.resources.requests, CPU, MEMORY)))
-    sizes = [snapshot.allocatable(name) for name in resources]
-    for row in sorted(rows.tolist(), key=lambda row: [int(size[row]) for size in sizes]):
-        key = tuple(int(size[row]) for size in sizes), snapshot.nodes[row].spec.taints
-        models.setdefault(key, row)
-    for index, row in enumerate([*models.values()][:MAX_MODELS]):
-        model = names[row]
-        daemons = [
-            other for other in snapshot.pods[row] if other.pod.owner[0] in ("DaemonSet", "Node")
-        ]
-        flags, texts = [], []
-        for name, amount in pod.resources.requests.items():
-            required = amount + sum(other.resources.requests.get(name, 0) for other in daemons)
-            if amount and required > int(snapshot.allocatable(name)[row]):
-                text = exact_text(name, required)
-                plain = name in (CPU, MEMORY)
-                flags.append(f" --{name} {text}" if plain else f" --resource {name}={text}")
-                texts.append(f"{text} of {name}")
-        size = f", with {' and '.join(texts)}" if texts else ""
-        counts = (*NODE_COUNTS, *(n for n in MANY_NODE_COUNTS if n <= waiting))
-        for number, count in enumerate(counts if not index else (1,)):
-            line = f"add-nodes more --like {model} --count {count}{''.join(flags)}"
-            text = f"add {_nodes(count)} like {model}{size}"
-            amount = index + 2 * (len(texts) + number)
-            yield Candidate((Proposal("node", text, (line,), amount=amount),))
+    sizes = np.array([snapshot.allocatable(name) for name in resources])
+    models: dict[object, _Model] = {}
+    rows = np.flatnonzero(~lasting)
+    for row in rows[np.lexsort((*sizes[::-1, rows], mislabelled[rows]))].tolist():
+        node, is_other = snapshot.nodes[row], bool(mislabelled[row])
+        own = node.metadata.labels
+        lacking = {key: value for key, value in labels.items() if own.get(key) != value}
+        key = (*sizes[:, row].tolist(), node.spec.taints, is_other)
+        models.setdefault(key, _Model(row, lacking if is_other else {}))
+        if len(models) == MAX_MODELS:
+            break
+    yield from models.values()
+
+
+def _enlarged(snapshot: Snapshot, row: int, requests: Mapping[str, int]) -> dict[str, int]:
+    """Return how much a node needs of what it has too little of for these requests beside its
+    daemon pods."""
+    daemons = [pod for pod in snapshot.pods[row] if pod.pod.owner[0] in ("DaemonSet", "Node")]
+    required = {
+        name: amount + sum(each.resources.requests.get(name, 0) for each in daemons)
+        for name, amount in requests.items()
+        if amount
+    }
+    return {n: amount for n, amount in required.items() if amount > snapshot.allocatable(n)[row]}
+
+
+def _added(
+    model: str, count: int, size: Mapping[str, int], labels: Mapping[str, str], amount: float
+) -> Candidate:
+    """Return the candidate that adds nodes. size: by resource, where it is not the model's"""
+    flags, texts = [], []
+    for name, required in size.items():
+        text = exact_text(name, required)
+        plain = name in (CPU, MEMORY)
+        flags.append(f" --{name} {text}" if plain else f" --resource {name}={text}")
+        texts.append(f"{name} {text}")
+    for key, value in labels.items():
+        flags.append(f" --label {key}={value}")
+        texts.append(f"the label {key}={value}")
+    line = f"add-nodes more --like {model} --count {count}{''.join(flags)}"
+    text = f"add {_nodes(count)} like {model}"
+    text += f", with {' and '.join(texts)}" if texts else ""
+    return Candidate((Proposal("node", text, (line,), amount=amount),))
+
+
+def _selected_labels(pod: PodInfo, state: ClusterState) -> dict[str, str]:
+    """Return the labels that a node needs for the pod: of its node selector, of the first term of
+    its affinity, and of where its volumes are; {} where labels alone are not enough."""
+    labels = dict(pod.spec.node_selector)
+    required = pod.spec.required_nodes
+    terms = list(required.node_selector_terms[:1]) if required else []
+    for use in claim_uses(pod.pod):
+        claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
+        volume = state.persistent_volumes.get(claim.spec.volume_name) if claim is not None else None
+        affinity = volume.spec.node_affinity if volume is not None else None
+        if affinity is not None and affinity.required is not None:
+            terms += affinity.required.node_selector_terms[:1]
+    for term in terms:
+        if term.match_fields:
+            return {}
+        for each in term.match_expressions:
+            if each.operator == "In" and each.values:
+                labels.setdefault(each.key, each.values[0])
+            elif each.operator == "Exists":
+                labels.setdefault(each.key, "true")
+    return {} if HOSTNAME_LABEL in labels else labels
 
 
 def _lasting_taints(evaluation: Evaluation) -> Mask:
@@ -709,7 +867,8 @@ def _priorities(simulation: Simulation, pod: PodInfo) -> Iterator[Candidate]:
 
 def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator[Candidate]:
     """The candidates that evict running pods only, if any. Where one does nothing but evict pods of
-    a workload, scaling it down is a candidate too."""
+    a workload, scaling it down is a candidate too; of the pod's own Deployment, to have its old
+    pods leave before the new ones come."""
     running: dict[str, Pod] = {}
     for candidate in proposed:
         evicted = candidate.evicts
@@ -719,9 +878,44 @@ def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator
             continue
         yield candidate
         if evicted and len(candidate.proposals) == 1:
-            subjects = {subject_of(running[key], state) for key in evicted}
-            if len(subjects) == 1 and (scaled := _scaled(subjects.pop(), len(evicted), state)):
-                yield Candidate((scaled,), candidate.because, candidate.subjects)
+            pods = [running[key] for key in evicted]
+            subjects = {subject_of(pod, state) for pod in pods}
+            subject = subjects.pop()
+            if subjects:
+                continue
+            is_own = subject in candidate.subjects[0]
+            more = (
+                _leaving_first(subject, pods, state)
+                if is_own
+                else _scaled(subject, len(pods), state)
+            )
+            if more is not None:
+                yield Candidate((more,), candidate.because, candidate.subjects)
+
+
+def _leaving_first(
+    subject: ChangedObject, old: Sequence[Pod], state: ClusterState
+) -> Proposal | None:
+    """Let a Deployment's old pods leave before new ones come; the controller then scales their
+    ReplicaSet down."""
+    owners = {pod.owner for pod in old}
+    (kind, name), *others = owners
+    if subject.kind != "Deployment" or kind != "ReplicaSet" or others:
+        return None
+    replica_set = state.replica_sets.get((subject.namespace, name))
+    if replica_set is None or (replica_set.spec.replicas or 0) < len(old):
+        return None
+    rolling = {"maxSurge": 0, "maxUnavailable": 1}
+    patch = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": rolling}}}
+    text = json.dumps(patch, separators=(",", ":"))
+    space = f"-n {subject.namespace}"
+    lines = (
+        f"patch {subject.text} {space} -p '{text}'",
+        f"scale replicaset/{name} {space} --replicas={(replica_set.spec.replicas or 0) - len(old)}",
+    )
+    noun = "pod leaves" if len(old) == 1 else "pods leave"
+    text = f"set maxSurge 0 and maxUnavailable 1 for {subject.text}, so that its old {noun} first"
+    return Proposal("rollout", text, lines)
 
 
 def _scaled(subject: ChangedObject, fewer: int, state: ClusterState) -> Proposal | None:

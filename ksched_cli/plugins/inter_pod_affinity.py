@@ -542,6 +542,8 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         for counter, by_domain in self._conflicting_pods(state, pod, filter_state.incoming).items():
             there = by_domain.get(counter.domains.codes.item(node.row), ())
             conflicting |= {other.uid: other for other, _ in there}
+        if is_far and not (avoided or is_avoided):
+            yield from other_namespaces(pod, node, filter_state.incoming.required)
         yield from proposals(pod, node, is_far, avoided, is_avoided, [*conflicting.values()])
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
@@ -801,6 +803,44 @@ def score_line(counter: DomainCounter, weight: int, selection: PodSelection, nod
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def other_namespaces(
+    pod: PodInfo, node: NodeInfo, counted: Sequence[CountedTerm]
+) -> Iterator[Proposal]:
+    """Look for the pods of the affinity in the namespaces, too, in which they run. counted: the
+    terms, as they are counted on the nodes"""
+    affinity = (pod.spec.affinity and pod.spec.affinity.pod_affinity) or NO_AFFINITY
+    terms = affinity.required_during_scheduling_ignored_during_execution
+    parsed = affinity_terms(pod)
+    if parsed.error or len(parsed.required) != len(terms):
+        return
+    changed, texts = [], []
+    for term, selector, count in zip(terms, parsed.required, counted, strict=False):
+        plain = plain_fields(term)
+        if not count.counter.total:
+            spaces = sorted(
+                {
+                    other.namespace
+                    for pods in node.snapshot.pods
+                    for other in pods
+                    if selector.selector.matches(other.pod.metadata.labels)
+                }
+            )
+            if not spaces:
+                return
+            own = list(term.namespaces)
+            if not own and term.namespace_selector is None:
+                own = [pod.namespace]
+            plain["namespaces"] = sorted({*own, *spaces})
+            texts.append(
+                f"look for the pods of its affinity by {term.topology_key} in namespace "
+                f"{listed(spaces)}, too"
+            )
+        changed.append(plain)
+    if texts:
+        patch = {"spec": {"affinity": {"podAffinity": {REQUIRED: changed}}}}
+        yield Proposal("affinity", " and ".join(texts), patch=patch)
 
 
 def proposals(

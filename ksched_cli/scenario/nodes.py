@@ -14,7 +14,7 @@ from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import CSINode, Node, Pod, Taint, plain_fields
+from ksched_cli.cluster.objects import CSINode, Node, Pod, ResourceSlice, Taint, plain_fields
 from ksched_cli.cluster.objects.node import (
     HOSTNAME_LABEL,
     KUBELET_PODS,
@@ -303,7 +303,14 @@ class AddNodes(Change):
             copies = [with_spec(node, tuple(taints.values())) for node in copies]
         detail = f"like {self.like}" if self.like else ""
         effects = [Effect(name, "added", detail) for name in names]
-        return replace(state, nodes=(*state.nodes, *copies), csi_nodes=csi_nodes), effects
+        slices = {**state.resource_slices}
+        for each in state.resource_slices.values():
+            if each.spec.node_name == self.like and self.like:
+                own = (copy_of_slice(each, name) for name in names)
+                slices |= {copy.name: copy for copy in own}
+        return replace(
+            state, nodes=(*state.nodes, *copies), csi_nodes=csi_nodes, resource_slices=slices
+        ), effects
 
     def warnings_in(self, state: ClusterState) -> tuple[str, ...]:
         """Copies are in the zone of their model: whoever did not say so may want another."""
@@ -352,6 +359,20 @@ def copy_of_node(model: Node, name: str) -> Node:
 
 def copy_of_csi_node(csi_node: CSINode, name: str) -> CSINode:
     return structs.replace(csi_node, metadata=structs.replace(csi_node.metadata, name=name, uid=""))
+
+
+def copy_of_slice(resource_slice: ResourceSlice, node: str) -> ResourceSlice:
+    """Return the devices of a node's slice as those of another node, in a pool of its own."""
+    spec, pool = resource_slice.spec, resource_slice.spec.pool
+    pool = structs.replace(
+        pool, name=f"{pool.name}-{node}" if pool.name != spec.node_name else node
+    )
+    metadata = structs.replace(
+        resource_slice.metadata, name=f"{resource_slice.name}-{node}", uid="", resource_version=""
+    )
+    return structs.replace(
+        resource_slice, metadata=metadata, spec=structs.replace(spec, node_name=node, pool=pool)
+    )
 
 
 # -- pods that leave ------------------------------------------------------------------------------

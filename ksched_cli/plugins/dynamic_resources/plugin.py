@@ -15,10 +15,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ksched_cli.cluster.node_affinity import node_terms
-from ksched_cli.cluster.objects import AllocationResult, ConsumerReference, ResourceClaim
+from ksched_cli.cluster.objects import (
+    AllocationResult,
+    ConsumerReference,
+    ResourceClaim,
+    plain_fields,
+)
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask, Snapshot
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
@@ -54,8 +60,18 @@ from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.args import DynamicResourcesArgs
 from ksched_cli.plugins.dynamic_resources.features import features_of, skipping_nodes
 from ksched_cli.plugins.dynamic_resources.requests import ALLOCATION_RESULTS_MAX_SIZE
-from ksched_cli.plugins.helper import FilteringPlugin, PreFiltered, applied, default_normalize_score
+from ksched_cli.plugins.helper import (
+    FilteringPlugin,
+    PreFiltered,
+    applied,
+    default_normalize_score,
+    eviction,
+    may_make_room,
+    named,
+)
 from ksched_cli.plugins.node_affinity import terms_text
+from ksched_cli.plugins.node_resources.fit import lower_request
+from ksched_cli.plugins.taint_toleration import HARD_EFFECTS, taint_text
 
 if TYPE_CHECKING:
     from ksched_cli.plugins.dynamic_resources.search import DeviceSearch, ExtendedSearch
@@ -482,7 +498,18 @@ class DynamicResources(
         return lines
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
-        return relaxed(self._claims(pod))
+        claims = self._claims(pod)
+        yield from relaxed(claims)
+        yield from tolerating(claims, self._handle.cluster, node.name)
+        yield from fewer_devices(pod, self._handle.service(BackingClasses).requested(pod))
+        holders = [each for each in node.pods if self._holds_devices(each)]
+        yield from evictions(pod, node, holders)
+
+    def _holds_devices(self, pod: PodInfo) -> bool:
+        return any(
+            claim.status.allocation is not None and is_reserved_for(claim, pod)
+            for claim in self._store.all()
+        )
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
         return for_pod(pod, self._store, self._handle.cluster)
@@ -768,3 +795,58 @@ def relaxed(claims: Iterable[ResourceClaim]) -> Iterator[Proposal]:
                 patch = json.dumps([{"op": "remove", "path": f"{path}/selectors"}])
                 text = f"do not select devices in {name}"
                 yield Proposal("claim", text, (f"{line} -p '{patch}'",), amount=1)
+
+
+MAX_EVICTED = 4  # pods with devices, of which each alone is evicted, then all together
+
+
+def tolerating(
+    claims: Iterable[ResourceClaim], cluster: ClusterState, node: str
+) -> Iterator[Proposal]:
+    """Tolerate the taints of devices that the node may use. node: its name"""
+    slices = [s.spec for s in cluster.resource_slices.values() if s.spec.node_name in (None, node)]
+    taints = [taint for each in slices for device in each.devices for taint in device.taints]
+    taints += [rule.spec.taint for rule in cluster.device_taint_rules.values()]
+    unique = {(t.key, t.value, t.effect): t for t in taints if t.effect in HARD_EFFECTS}
+    for claim in claims:
+        if claim.status.allocation is not None:
+            continue
+        line = f"patch resourceclaim/{claim.name} -n {claim.namespace} --type=json"
+        for index, request in enumerate(claim.spec.devices.requests):
+            if request.exactly is None:
+                continue
+            own = request.exactly.tolerations
+            new = [taint for taint in unique.values() if not tolerated(own, taint)]
+            if not new:
+                continue
+            added = [
+                {"key": t.key, "operator": "Equal", "value": t.value, "effect": t.effect}
+                for t in new
+            ]
+            path = f"/spec/devices/requests/{index}/exactly/tolerations"
+            value = [*plain_fields(own), *added]
+            patch = json.dumps([{"op": "add", "path": path, "value": value}])
+            texts = " and ".join(map(taint_text, new))
+            text = f"tolerate the device taint {texts} in {request.name} of claim {claim.key}"
+            yield Proposal("claim", text, (f"{line} -p '{patch}'",), amount=len(new))
+
+
+def fewer_devices(pod: PodInfo, backed: Mapping[str, int]) -> Iterator[Proposal]:
+    """Request fewer of the resources that devices back, as only runs tell how many there are.
+    backed: by name, how many the pod requests"""
+    for name, amount in backed.items():
+        for count in range(min(amount - 1, ALLOCATION_RESULTS_MAX_SIZE), 0, -1):
+            lower = lower_request(pod, {name: count})
+            if lower is not None:
+                yield lower
+
+
+def evictions(pod: PodInfo, node: NodeInfo, holders: Sequence[PodInfo]) -> Iterator[Proposal]:
+    """Evict pods that have devices, those of the lowest priority first. holders: on the node"""
+    victims = [other for other in holders if may_make_room(other, pod)]
+    victims.sort(key=lambda other: (other.priority, other.key))
+    for victim in victims[:MAX_EVICTED]:
+        yield eviction(f"evict {victim.key} from {node.name}, which has devices there", [victim])
+    if 1 < len(victims) <= MAX_EVICTED:
+        text = f"evict {named(victims)} from {node.name}, which have devices there"
+        yield eviction(text, victims)

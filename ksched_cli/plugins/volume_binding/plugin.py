@@ -60,6 +60,7 @@ from ksched_cli.plugins.volume_binding.binder import (
     NO_CAPACITY,
     NODE_CONFLICT,
     REASON_BITS,
+    SELECTED_NODE,
     VOLUME_MISSING,
     PodClaims,
     PodVolumes,
@@ -210,6 +211,11 @@ class VolumeBinding(
             return
         lost = REASON_BITS[NODE_CONFLICT] | REASON_BITS[VOLUME_MISSING]
         claims = volumes.dynamic_provisions_at(node.row)
+        selected = [(claim, self.binder.assumed.selected_node(claim)) for claim in claims]
+        gone = [(claim, name) for claim, name in selected if name and name not in node.snapshot.row]
+        if gone:
+            yield _unselected(gone)
+            return
         # The data of a bound volume is where the volume is; a node that was selected stays so.
         if volumes.reason_bits[node.row] & lost or any(
             self.binder.assumed.selected_node(claim) for claim in claims
@@ -446,6 +452,17 @@ def _with_class(claims: Sequence[PersistentVolumeClaim], name: str) -> Proposal:
     noun = "claim" if len(claims) == 1 else "claims"
     keys = " and ".join(claim.key for claim in claims)
     return Proposal("class", f"create {noun} {keys} with class {name}", lines, amount=len(claims))
+
+
+def _unselected(claims: Sequence[tuple[PersistentVolumeClaim, str]]) -> Proposal:
+    """Let the volumes be made for another node than the one that is gone."""
+    patch = json.dumps({"metadata": {"annotations": {SELECTED_NODE: None}}}, separators=(",", ":"))
+    lines = tuple(f"patch pvc/{each.name} -n {each.namespace} -p '{patch}'" for each, _ in claims)
+    texts = [
+        f"remove the annotation {SELECTED_NODE} of claim {claim.key}, as node {name} is gone"
+        for claim, name in claims
+    ]
+    return Proposal("claim", " and ".join(texts), lines)
 
 
 # -- explain ---------------------------------------------------------------------------------------
