@@ -10,6 +10,7 @@ than any node has room for takes a new node.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from enum import IntEnum
 from typing import Annotated, ClassVar, Literal, NamedTuple
@@ -42,6 +43,23 @@ from ksched_cli.plugins.volumes import claim_class, claim_uses
 from ksched_cli.scenario.owned_pods import deployment_of
 
 _MAX_LISTED = 3
+_MAX_SIGNATURES = 64  # looked at to find the owners that hold the most
+
+
+class RoomHolder(Part, frozen=True):
+    """A workload that holds what is short on the nodes that the pod may use.
+
+    owner: namespace/Kind/name, or words for pods without a controller
+    pods: how many of its pods are there; priority: of the first of them
+    amount: of the resource, in words; total: how much these nodes have
+    """
+
+    owner: str
+    pods: Count
+    priority: int
+    resource: str
+    amount: str
+    total: str
 
 
 class Diagnosis(Part, frozen=True):
@@ -53,6 +71,7 @@ class Diagnosis(Part, frozen=True):
     shortage: the resources that are short, where nothing else is in the way
     hints: single changes that help, each verified by a run
     advice: who would have to act, or what might help; no run has verified it
+    holders: who holds most of what is short, where nothing else is in the way
     proposals: of single changes, cheapest first, until they are verified
     """
 
@@ -62,6 +81,7 @@ class Diagnosis(Part, frozen=True):
     shortage: Annotated[str, HIDDEN] = ""
     hints: tuple[Hint, ...] = ()
     advice: str = ""
+    holders: tuple[RoomHolder, ...] = ()
     proposals: Annotated[tuple[Proposal, ...], HIDDEN] = ()
 
     @property
@@ -216,8 +236,42 @@ class _Nodes:
             nodes=nodes,
             shortage=", ".join(shortages) if is_all else "",
             advice="; ".join(dict.fromkeys(self._leaving(nearest))),
+            holders=self._holders(least),
             proposals=_proposals(self._evaluation, nearest),
         )
+
+    def _holders(self, obstacles: Sequence[Obstacle]) -> tuple[RoomHolder, ...]:
+        """Return who holds most of a resource on the nodes that the pod may use, where that is all
+        that is in the way, and an empty node has room."""
+        if [o.difficulty for o in obstacles] != [Difficulty.RESOURCE] or not obstacles[0].short:
+            return ()
+        resource, rows = obstacles[0].short, self._open_rows()
+        # Pods of one signature are of one owner, and request the same.
+        counts: Counter[int] = Counter()
+        pods: dict[int, PodInfo] = {}
+        for row in rows.tolist():
+            for pod in self._snapshot.pods[row]:
+                counts[pod.signature] += 1
+                pods[pod.signature] = pod
+        amounts = {
+            each: pods[each].resources.requests.get(resource, 0) * n for each, n in counts.items()
+        }
+        by_owner: dict[str, list[int]] = {}
+        for signature in sorted(amounts, key=lambda each: -amounts[each])[:_MAX_SIGNATURES]:
+            pod = pods[signature].pod
+            owner = owner_path(pod) if pod.owner[0] else f"{pod.namespace}/pods without controller"
+            by_owner.setdefault(owner, []).append(signature)
+        holders = []
+        total = int(self._snapshot.allocatable(resource)[rows].sum())
+        for owner, signatures in by_owner.items():
+            amount = sum(amounts[each] for each in signatures)
+            count = sum(counts[each] for each in signatures)
+            texts = amount_texts(resource, (amount, total))
+            holders.append(
+                (amount, RoomHolder(owner, count, pods[signatures[0]].priority, resource, *texts))
+            )
+        largest = sorted(holders, key=lambda each: -each[0])[:_MAX_LISTED]
+        return tuple(holder for amount, holder in largest if amount)
 
     def _leaving(self, rows: Rows) -> Iterator[str]:
         """Yield who takes the nodes away, by taints."""

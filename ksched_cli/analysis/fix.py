@@ -137,11 +137,13 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     blocked_by: the pod whose attempt is explained: the first that finds no node
     domain: KEY=VALUE of the topology domain that its group was tried in, of several the one where
             most of the group's pods find a node
-    cause: what is in the way where the least is
+    cause: what is in the way where the least is; with --pending, of the first pod that nothing
+           helps
     remedies: best first
     unresolved: with --pending, the pods that none of the changes helps
     conflict: if there is no remedy, a smallest set of reasons that covers every node
     runs: how many runs were made
+    tried: what was run and does not help, in words
     not_tried: what the search left out, and why
     """
 
@@ -160,6 +162,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     unresolved: tuple[str, ...] = ()
     conflict: tuple[ConflictingReason, ...] = ()
     runs: Count = 0
+    tried: tuple[str, ...] = ()
     not_tried: tuple[str, ...] = ()
     undecided: Annotated[bool, HIDDEN] = False
 
@@ -446,6 +449,7 @@ class Fixer:
     workloads: bool = True
     empty_protects: bool = False
     runs: int = 0
+    tried: list[str] = field(default_factory=list)
     failed: bool = False
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     _start: float = field(default_factory=monotonic)
@@ -517,8 +521,7 @@ class Fixer:
             lines = change_lines(candidate.steps)
             if not frontier.is_new(lines) or self._violates_budgets(candidate.evicts):
                 continue
-            after = self._try(lines, pods)
-            if after is None:
+            if (after := self._try(lines, pods)) is None:
                 continue
             if _lasting(pods, candidate, after) <= after.nodes.keys():
                 candidate, after = self._largest_request(candidate, after, before.look, pods)
@@ -527,12 +530,14 @@ class Fixer:
                 settled.add(candidate.kinds)
                 if remedy is not None:
                     by_kinds[candidate.kinds] = remedy
-            elif after.look is not None:
-                more = with_scaling(after.look.candidates, self.state)
+            else:
+                self.tried.append(candidate.text)
+                more = with_scaling(after.look.candidates if after.look else (), self.state)
                 frontier.extend(candidate, more, len(pods - before.nodes.keys()) > 1)
         enough = len(by_kinds) >= self.search.most
-        why = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
-        return sorted(by_kinds.values(), key=lambda each: each.cost.points), frontier.not_tried(why)
+        limit = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
+        best_first = sorted(by_kinds.values(), key=lambda each: each.cost.points)
+        return best_first, frontier.not_tried(limit)
 
     def _by_control(
         self, frontier: _Frontier, before: Outcome, pods: frozenset[str]
@@ -787,6 +792,7 @@ def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
         remedies=tuple(remedies),
         conflict=() if remedies else before.look.conflict,
         runs=fixer.runs,
+        tried=tuple(dict.fromkeys(fixer.tried)),
         not_tried=left_out(not_tried),
         undecided=fixer.failed,
     )
@@ -812,13 +818,14 @@ def fix_pending(fixer: Fixer) -> Remedies:
     original, outcome = fixer.state, first
     chosen: list[Remedy] = []
     hopeless: set[str] = set()
+    looks: list[Look] = []
     not_tried: Counter[str] = Counter()
     while rest := [key for key in waiting if key not in outcome.nodes and key not in hopeless]:
         owner = owners[rest[0]]
         pods = frozenset(key for key in rest if owner[1] and owners[key] == owner)
         pods |= {rest[0]}  # it may have no owner
-        running = (key for key in outcome.nodes if owner[1] and owners.get(key) == owner)
-        pods |= {*running}
+        # Those of its pods that have a node keep one.
+        pods |= {key for key in outcome.nodes if owner[1] and owners.get(key) == owner}
         before = fixer.run((), pods)
         remedies: list[Remedy] = []
         if before.look is not None:
@@ -827,6 +834,7 @@ def fix_pending(fixer: Fixer) -> Remedies:
             not_tried += left
         if not remedies:
             hopeless |= pods - outcome.nodes.keys()
+            looks += [before.look] if before.look is not None else []
             continue
         best = max(remedies, key=lambda each: (1 + len(each.also.placed)) / (each.cost.points + 1))
         chosen.append(best)
@@ -837,7 +845,10 @@ def fix_pending(fixer: Fixer) -> Remedies:
         answer,
         remedies=_joined(fixer, first, chosen, frozenset(waiting) - hopeless),
         unresolved=tuple(key for key in answer.pods if key in hopeless),
+        blocked_by=looks[0].pod.key if looks else "",
+        cause=looks[0].cause if looks else "",
         runs=fixer.runs,
+        tried=tuple(dict.fromkeys(fixer.tried)),
         not_tried=left_out(not_tried),
         undecided=fixer.failed,
     )

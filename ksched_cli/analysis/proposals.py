@@ -346,7 +346,7 @@ MAX_TOGETHER = 4  # proposals to which others are added
 MAX_OF_NODE = 8  # plugins that reject a node, where a change for each of them is tried
 FREELY_COMBINED = 3  # of so many, all proposals with all; of more, the cheapest of each
 MAX_NODES = 64  # nearest of those that are rejected alike, which plugins are asked about
-MAX_NODES_OF_SINGLE = 2  # the same, where no run is made
+MAX_NODES_OF_SINGLE = 8  # the same, where no run is made
 # How many nodes are added at once; so many as the latter for several pods alone.
 NODE_COUNTS, MANY_NODE_COUNTS = (1, 2, 3, 4), (8, 16, 32)
 MAX_MODELS = 4  # shapes of nodes of which one more is added
@@ -475,9 +475,13 @@ def _target(line: str) -> str:
     return target if target != "nodes" else rest[0]
 
 
+# Kinds of which a second change is made besides the first.
+_ADDED = ("toleration", "affinity", "selector")
+
+
 def _joined(earlier: Proposal, later: Proposal) -> Proposal | None:
-    """Return both changes of the same pods as one; None where they set one label of a selector to
-    two values. later: was proposed for pods that are as the earlier one says"""
+    """Return both changes of the same pods as one; None where they set one field to two values.
+    later: was proposed for pods that are as the earlier one says"""
     patch = combined(earlier.patch, later.patch)
     if later.kind == "request":
         requests = {name: {**amounts} for name, amounts in earlier.requests.items()}
@@ -490,7 +494,7 @@ def _joined(earlier: Proposal, later: Proposal) -> Proposal | None:
     selectors = [
         (each.patch.get("spec") or {}).get("nodeSelector") or {} for each in (earlier, later)
     ]
-    if selectors[0].keys() & selectors[1].keys():
+    if later.kind not in _ADDED or selectors[0].keys() & selectors[1].keys():
         return None
     text = f"{earlier.text} and {later.text}"
     return replace(later, text=text, patch=patch, amount=earlier.amount + later.amount)

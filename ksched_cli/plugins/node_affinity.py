@@ -274,7 +274,23 @@ def proposals(
         own, more = _with_term(node, terms, term)
         patch |= own
         texts += more
-    yield Proposal("selector", " and ".join(texts), patch={"spec": patch}, amount=len(texts))
+    labels_of: list[tuple[str, Sequence[str]]] = [(key, (value,)) for key, value in unmet.items()]
+    labels_of += [(each.key, each.values) for each in expressions if each.operator == IN]
+    unlikeness = sum(
+        min(_unlikeness(value, node.labels[key]) for value in values)
+        for key, values in labels_of
+        if key in node.labels and values
+    )
+    text, amount = " and ".join(texts), len(texts) + unlikeness
+    yield Proposal("selector", text, patch={"spec": patch}, amount=amount)
+
+
+def _unlikeness(value: str, other: str) -> float:
+    """Return 0 for values that are spelled alike, up to 1: the nearest is the likeliest to be
+    meant."""
+    from difflib import SequenceMatcher  # which only proposals need
+
+    return 1 - SequenceMatcher(None, value.casefold(), other.casefold()).ratio()
 
 
 def _unmet(term: NodeSelectorTerm, node: NodeInfo) -> list[NodeSelectorRequirement]:

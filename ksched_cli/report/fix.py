@@ -25,6 +25,7 @@ from ksched_cli.report.view import (
 from ksched_cli.report.words import counted, listed, printable, verb
 
 SHOWN_NAMES = 3
+SHOWN_TRIED = 12
 
 
 def view(answer: Remedies) -> View:
@@ -69,11 +70,13 @@ def _verdict(answer: Remedies) -> Iterator[Line]:
     helps = counted(len(answer.remedies), "remedy", "remedies")
     outcome = f"{helps} {verb(len(answer.remedies), 'helps', 'help')}"
     tone = Tone.GOOD if answer.is_yes else Tone.WARN if answer.remedies else Tone.BAD
-    yield Line(
-        f"{_subject(answer)}: {outcome if answer.remedies else 'nothing that was tried helps'}",
-        tone,
-    )
-    is_alone = not answer.group and answer.blocked_by in ("", *answer.pods[:1])
+    if not answer.remedies:
+        tried = counted(len(answer.tried), "change")
+        outcome = f"no remedy; {tried} {verb(len(answer.tried), 'was', 'were')} tried"
+        if not answer.tried:
+            outcome = "there is no change to try"
+    yield Line(f"{_subject(answer)}: {outcome}", tone)
+    is_alone = answer.pod and not answer.group and answer.blocked_by in ("", *answer.pods[:1])
     who = "it " if is_alone else f"{answer.blocked_by} "
     where = f" in {answer.domain}, where most of them fit" if answer.domain else ""
     if answer.cause.startswith("it is waiting"):
@@ -106,7 +109,7 @@ def _sections(answer: Remedies) -> Iterator[Section]:
     )
     yield _costs(remedies)
     yield table(
-        "Why no change that was tried helps",
+        "What is in the way",
         answer.conflict,
         (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
         (Column("Why not"), lambda each: why_not(each.plugin, (each.reason,))),
@@ -155,8 +158,10 @@ def change_option(line: str) -> str:
 
 
 def _search(answer: Remedies) -> str:
-    """How much was tried."""
+    """How much was tried; without any remedy, what."""
     text = counted(answer.runs, "run")
+    if answer.tried and not answer.remedies:
+        text += f": {listed(answer.tried, SHOWN_TRIED)}"
     if answer.not_tried:
         text += "; not tried: " + "; ".join(answer.not_tried)
     return text

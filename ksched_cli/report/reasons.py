@@ -10,7 +10,7 @@ from ksched_cli.analysis.diagnosis import Diagnosis
 from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.report.view import Column, Command, Kind, Line, Medium, Section, Table, Tone, table
-from ksched_cli.report.words import grouped
+from ksched_cli.report.words import enumerated, grouped
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.explain import Explanation
@@ -81,7 +81,13 @@ def before_any_node(answer: Explanation | PreemptionResult) -> Iterator[Line]:
 
 
 def remedy_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield what helps, as runs show, and who would have to act where no run can."""
+    """Yield who holds the room, what helps, as runs show, and who would have to act where no run
+    can."""
+    holders = [
+        f"{each.owner} (priority {each.priority:,}) {each.amount} of {each.total} {each.resource}"
+        for each in diagnosis.holders
+    ]
+    yield f"who holds the room: {enumerated(holders)}" if holders else ""
     yield f"what helps: {diagnosis.remedy}" if diagnosis.remedy else ""
     yield diagnosis.advice
 
