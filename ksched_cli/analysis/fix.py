@@ -39,9 +39,9 @@ from ksched_cli.analysis.proposals import (
     fields_set,
     for_rejected_pod,
     kubectl_command,
-    made_anew,
     manifest_patches,
     other_schedulers,
+    renewing_pods,
     subject_of,
     subjects_of,
     undoes,
@@ -523,7 +523,7 @@ class Fixer:
                 continue
             if (after := self._try(lines, pods)) is None:
                 continue
-            if _lasting(pods, candidate, after) <= after.nodes.keys():
+            if _lasting(pods, candidate, before, after) <= after.nodes.keys():
                 candidate, after = self._largest_request(candidate, after, before.look, pods)
                 candidate, after = self._fewest_nodes(candidate, after, pods)
                 remedy = self._remedy(candidate, before, after, pods)
@@ -547,7 +547,7 @@ class Fixer:
         does: the frontier leaves them out."""
         assert before.look is not None
         subject = before.look.subjects[0]
-        control = made_anew(before.look.pod.pod, subject, self.state)
+        control = renewing_pods(before.look.pod.pod, subject, self.state)
         after = None if control is None else self._try(change_lines(control.steps), pods)
         if control is None or after is None or not pods <= after.nodes.keys():
             return {}
@@ -712,11 +712,14 @@ class Fixer:
         )
 
 
-def _lasting(pods: frozenset[str], candidate: Candidate, after: Outcome) -> frozenset[str]:
-    """Return those of the pods that are to have a node: a rollout takes the old ones away."""
+def _lasting(
+    pods: frozenset[str], candidate: Candidate, before: Outcome, after: Outcome
+) -> frozenset[str]:
+    """Return those of the pods that are to have a node: a rollout takes old ones away."""
     if "rollout" not in candidate.kinds:
         return pods
-    return pods & {pod.key for pod in after.state.pods}
+    there = {pod.key for pod in after.state.pods}
+    return frozenset(key for key in pods if key in there or key not in before.nodes)
 
 
 def _containers(proposal: Proposal) -> list[Any]:

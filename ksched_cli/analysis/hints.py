@@ -9,7 +9,7 @@ Runs cost time, so that a budget limits them: what it leaves over is "might help
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 # one run takes on 5,000 nodes with 25,000 pods.
 BUDGET = 45_000
 RUN_COST = 1_500  # of a run, besides one for each node and each pod
-ATTEMPT_COST = 70  # of an attempt, besides one for each NODES_AT_ONCE nodes
+# Of an attempt, besides one for so many nodes; one for each with plugins that look at each node.
+ATTEMPT_COST = 70
 NODES_AT_ONCE = 14
 # As many are shown, and as many are run for one cause.
 SHOWN, TRIED = 3, 6
@@ -121,8 +122,8 @@ class Hints:
     only: PodInfo | None = None
     workloads: bool = True
     _budget: float = BUDGET
-    _outcomes: dict[tuple[str, ...], Mapping[str, str] | None] = field(default_factory=dict)
-    _nodes_before: Mapping[str, str] | None = None
+    # By changes, the pods that have no node after them; None where they cannot be made.
+    _outcomes: dict[tuple[str, ...], frozenset[str] | None] = field(default_factory=dict)
 
     def verify(
         self,
@@ -175,16 +176,15 @@ class Hints:
         """Return the hint of these changes; None where they cannot be made, help none of the pods,
         or take others their nodes than fewer pods of the same workload."""
         state = self.simulation.state
+        if () not in self._outcomes:
+            self._outcomes[()] = without_node(state, self.before)
         if lines not in self._outcomes:
             self._outcomes[lines] = self._run(lines)
-        after = self._outcomes[lines]
-        if self._nodes_before is None:
-            self._nodes_before = self.before.nodes(state.pods)
-        before = self._nodes_before
-        if after is None:
+        before, after = self._outcomes[()], self._outcomes[lines]
+        if before is None or after is None:
             return None
-        places = tuple(key for key in pods if key in after and key not in before)
-        unplaces = tuple(key for key in before if key not in after)
+        places = tuple(key for key in pods if key in before and key not in after)
+        unplaces = tuple(sorted(after - before))
         hint = Hint(text, lines, places, len(pods), unplaces)
         own = {pod.key for pod in state.pods if unplaces and _workload(pod) == workload}
         return hint if hint.gain > 0 and own.issuperset(unplaces) else None
@@ -192,20 +192,25 @@ class Hints:
     def _pays(self) -> bool:
         """Take the cost of a run from the budget; False where it has not so much left."""
         simulation = self.simulation
-        # The calls of extenders cost more than any run, and would be recorded.
-        if simulation.extenders.extenders:
+        # The calls of extenders cost more than any run, and would be recorded; a plugin that fails
+        # would fail again.
+        if simulation.extenders.extenders or simulation.caller.defects:
             return False
+        frameworks = simulation.frameworks.values()
+        plugins = {plugin.name for framework in frameworks for plugin in framework.plugins}
+        is_plain = any(simulation.registry[name].is_foreign for name in plugins)
         nodes = len(simulation.snapshot)
         attempts = 1 if self.only is not None else len(self.before.attempts)
         cost: float = RUN_COST + nodes + len(simulation.state.pods)
-        cost += attempts * (ATTEMPT_COST + nodes / NODES_AT_ONCE)
+        cost += attempts * (ATTEMPT_COST + nodes / (1 if is_plain else NODES_AT_ONCE))
         if cost > self._budget:
             return False
         self._budget -= cost
         return True
 
-    def _run(self, lines: Iterable[str]) -> Mapping[str, str] | None:
-        """Return pod → node after the changes and a run; None where they cannot be made."""
+    def _run(self, lines: Iterable[str]) -> frozenset[str] | None:
+        """Return the pods without a node after the changes and a run; None where the changes cannot
+        be made."""
         from ksched_cli.scenario.change import apply_changes
         from ksched_cli.scenario.file import parse_change
 
@@ -219,9 +224,15 @@ class Hints:
         if only is not None:
             pod = next((pod for pod in state.pods if pod.key == only.key), None)
             only = None if pod is None else simulation.catalog.info(pod)
-        nodes = simulation.run(only).nodes(state.pods)
+        pods = without_node(state, simulation.run(only))
         simulation.close()
-        return nodes
+        return pods
+
+
+def without_node(state: ClusterState, record: RunRecord) -> frozenset[str]:
+    """Return the pods that have no node after a run of the state."""
+    pending = {pod.key for pod in state.pods if not pod.node_name}
+    return frozenset(pending - record.placements.keys()).union(each.pod for each in record.evicted)
 
 
 def _workload(pod: Pod) -> object:

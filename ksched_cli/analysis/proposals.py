@@ -574,7 +574,7 @@ RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 _COMPARED = ("nodeSelector", "affinity", "tolerations", "priorityClassName", "schedulerName")
 
 
-def made_anew(pod: Pod, subject: ChangedObject, state: ClusterState) -> Candidate | None:
+def renewing_pods(pod: Pod, subject: ChangedObject, state: ClusterState) -> Candidate | None:
     """Return the candidate that makes the pods of a workload anew, where the pod differs from the
     template: something else has changed it since, or as it was made. None where they are alike."""
     workload: Any = objects_of(state, KINDS[subject.kind]).get((subject.namespace, subject.name))
@@ -733,15 +733,16 @@ def _more_nodes(
     asks for; where none is large enough, one of the size that the pod requests, or that all pods
     that wait request."""
     snapshot, pod = evaluation.statuses.snapshot, evaluation.pod
-    # Pods that wait take the room of a new node, too.
-    totals: dict[str, int] = {}
-    for each in simulation.pending():
-        for name, amount in each.resources.requests.items():
-            totals[name] = totals.get(name, 0) + amount
+    own = pod.resources.requests
+    # Pods that wait take the room of a new node, too; larger ones do not fit there.
+    pending = [each.resources.requests for each in simulation.pending()]
+    pending = [r for r in pending if all(n <= own.get(name, 0) for name, n in r.items())]
+    totals = {name: sum(each.get(name, 0) for each in pending) for name in own}
     for index, model in enumerate(_models(simulation.state, evaluation)):
         name = snapshot.names[model.row]
-        size = _enlarged(snapshot, model.row, pod.resources.requests)
-        amount = index + 2 * len(size) + len(model.labels)
+        size = _enlarged(snapshot, model.row, own)
+        # Another shape is better than a machine of a size that there is not, and that than several.
+        amount = 0.4 * index + 2 * len(size) + len(model.labels)
         counts = (*NODE_COUNTS, *(n for n in MANY_NODE_COUNTS if n <= waiting))
         for number, count in enumerate(counts if not index else (1,)):
             yield _added(name, count, size, model.labels, amount + 2 * number)
@@ -753,12 +754,12 @@ def _more_nodes(
             for resource, required in larger.items()
         )
         if not index and larger != size and is_likely:
-            yield _added(name, 1, larger, model.labels, amount + 1)
+            yield _added(name, 1, larger, model.labels, amount + 1.5)
 
 
 def _models(state: ClusterState, evaluation: Evaluation) -> Iterator[_Model]:
     """Yield the nodes of which one more might take the pod, a few of different shapes: those whose
-    labels it selects first, then the smallest."""
+    labels it selects and that are large enough first, then the smallest."""
     snapshot, pod = evaluation.statuses.snapshot, evaluation.pod
     lasting = np.zeros(len(snapshot), dtype=np.bool_)
     mislabelled = np.zeros(len(snapshot), dtype=np.bool_)
@@ -777,7 +778,10 @@ def _models(state: ClusterState, evaluation: Evaluation) -> Iterator[_Model]:
     sizes = np.array([snapshot.allocatable(name) for name in resources])
     models: dict[object, _Model] = {}
     rows = np.flatnonzero(~lasting)
-    for row in rows[np.lexsort((*sizes[::-1, rows], mislabelled[rows]))].tolist():
+    amounts = [pod.resources.requests.get(name, 0) for name in resources]
+    too_small = (sizes < np.array(amounts).reshape(-1, 1)).sum(axis=0)
+    order = np.lexsort((*sizes[::-1, rows], too_small[rows], mislabelled[rows]))
+    for row in rows[order].tolist():
         node, is_other = snapshot.nodes[row], bool(mislabelled[row])
         own = node.metadata.labels
         lacking = {key: value for key, value in labels.items() if own.get(key) != value}
@@ -906,6 +910,12 @@ def _leaving_first(
     (kind, name), *others = owners
     if subject.kind != "Deployment" or kind != "ReplicaSet" or others:
         return None
+    if not any(
+        not pod.node_name and deployment_of(pod) == subject.name and pod.owner != (kind, name)
+        for pod in state.pods
+        if pod.namespace == subject.namespace
+    ):
+        return None  # no new pod waits
     replica_set = state.replica_sets.get((subject.namespace, name))
     if replica_set is None or (replica_set.spec.replicas or 0) < len(old):
         return None

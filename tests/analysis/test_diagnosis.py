@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.testing import cluster, find, node, pod, simulation
@@ -24,7 +25,8 @@ CONTROL_PLANE = ["node-role.kubernetes.io/control-plane:NoSchedule"]
 def diagnosed(run: Simulation, key: str) -> Diagnosis | None:
     info = find(run, key)
     framework = run.frameworks[info.spec.scheduler_name]
-    return diagnose(run.pipeline.evaluate(framework, info, Mode.REASONS), run.state)
+    diagnosis = diagnose(run.pipeline.evaluate(framework, info, Mode.REASONS), run.state)
+    return diagnosis and Hints(run, run.record()).verify(diagnosis, info, (key,))
 
 
 def of(*objects: dict[str, Any]) -> Diagnosis:
@@ -52,18 +54,18 @@ def after_run() -> Simulation:
         (
             "batch/huge",
             "it requests 200Gi of memory, and of the 28 nodes it may use none has more than 63Gi",
-            "request 64128Mi of memory instead of 200Gi, which memory-6 has free",
+            "request memory 64128Mi instead of 200Gi, which memory-6 has free",
         ),
         (
             "batch/backup",
             "it requests 6 of cpu, and of the 20 nodes it may use none has more than 3.99 "
             "free (general-02)",
-            "request 3.99 of cpu instead of 6, which general-02 has free",
+            "request cpu 3.99 instead of 6, which general-02 has free",
         ),
         (
             "ml/finetune",
             "it requests 8 of nvidia.com/gpu, and of the 32 nodes it may use none has more than 4",
-            "request 4 of nvidia.com/gpu instead of 8, which gpu-3 has free",
+            "request nvidia.com/gpu 4 instead of 8, which gpu-3 has free",
         ),
         (
             "data/exporter",
@@ -98,7 +100,7 @@ def test_a_messy_cluster_s_pods(key: str, cause: str, remedy: str, after_run: Si
 def test_a_label_that_no_node_has() -> None:
     answer = of(node("a"), node("b"), pod("p", node_selector={"disktype": "ssd"}))
     assert answer.cause == "no node has the label disktype=ssd, which it selects"
-    assert answer.remedy == "label a disktype=ssd, or do not select disktype=ssd"
+    assert answer.remedy == "do not select disktype=ssd, or label a disktype=ssd"
 
 
 def test_what_takes_two_changes_or_a_run_is_left_to_fix() -> None:

@@ -98,7 +98,11 @@ def test_a_taint_is_tolerated_or_removed() -> None:
 
 def test_a_node_that_is_not_ready_is_brought_back_not_tolerated() -> None:
     answer = remedies(node("a", taints=["node.kubernetes.io/not-ready:NoSchedule"]), pod("p"))
-    assert answer.remedies[0].text == "get a back: it is not-ready"
+    assert answer.remedies[0].text == (
+        "get a ready: the node lifecycle controller keeps the taint "
+        "node.kubernetes.io/not-ready:NoSchedule until the kubelet reports that it is ready: "
+        "see kubectl describe node a"
+    )
     assert answer.remedies[0].commands == ("",)
     assert ("toleration",) not in kinds(answer)
 
@@ -128,7 +132,7 @@ def test_required_affinity_allows_the_value_that_the_node_has() -> None:
 def test_a_request_is_lowered_to_exactly_what_is_free(amount: int, fits: bool) -> None:
     objects = (node("a", cpu=2), pod("q", cpu="500m", node="a", priority=9), pod("p", cpu=3))
     remedy = of_kind(remedies(*objects), "request")
-    assert remedy.text == "request 1.5 of cpu instead of 3, which a has free"
+    assert remedy.text == "request cpu 1.5 instead of 3, which a has free"
     assert remedy.cost.requests == 0.5
     line = remedy.changes[0].replace("1500m", f"{amount}m")
     state, _ = apply_changes(cluster(*objects), [parse_change(line)])
@@ -138,7 +142,7 @@ def test_a_request_is_lowered_to_exactly_what_is_free(amount: int, fits: bool) -
 def test_a_request_is_lowered_so_far_that_nobody_is_evicted_for_it() -> None:
     objects = (node("a", cpu=4), pod("q", cpu=3, node="a"), pod("p", cpu=5, priority=5))
     remedy = of_kind(remedies(*objects), "request")
-    assert remedy.text == "request 1 of cpu instead of 5, which a has free"
+    assert remedy.text == "request cpu 1 instead of 5, which a has free"
     assert remedy.cost.evictions == 0
 
 

@@ -1,5 +1,6 @@
 """How full nodes are."""
 
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.schedule import result_of
 from ksched_cli.analysis.usage import NodeUsage, node_usages, utilization
 from ksched_cli.report.table import EVERYTHING
@@ -57,7 +58,7 @@ def test_usage_by_a_label_has_nodes_that_take_no_pods_apart() -> None:
         *(pod(f"p{name}", cpu=1, node=name) for name in "ab"),
     )
     run = simulation(state)
-    lines = shown(result_of(run, run.run(), by="pool", hints=Hints(run, run.run())), EVERYTHING)
+    lines = shown(result_of(run, run.run(), by="pool", hints=Hints(run, run.record())), EVERYTHING)
     at = lines.index("2 of 3 nodes used")
     assert lines[at + 2].startswith("cpu 1 of 8 12%")
     assert "without 1 cordoned" in lines

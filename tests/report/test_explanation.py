@@ -42,7 +42,7 @@ def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason() -> None:
     assert text[:3] == [
         "default/p fits on no node",
         "it requests 2 of cpu, and the only node it may use, b, has 1",
-        "what helps: request 1 of cpu instead of 2, which b has free",
+        "what helps: request cpu 1 instead of 2, which b has free",
     ]
     assert any("untolerated taint {k: v}" in line and "k=v:NoSchedule" in line for line in text)
     assert sum("Insufficient cpu; cpu: wants 2, 1 free of 1" in line for line in text) == 2

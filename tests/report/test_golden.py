@@ -20,6 +20,7 @@ from ksched_cli.analysis.compare import Side, compare
 from ksched_cli.analysis.diagnosis import pending_report
 from ksched_cli.analysis.drift import drift
 from ksched_cli.analysis.explain import explain, explain_group
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import find_group
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.analysis.schedule import result_of
@@ -101,7 +102,7 @@ def preempted(state: ClusterState) -> TextAt:
 
 def scheduled(state: ClusterState) -> TextAt:
     simulated = simulation(state)
-    answer = result_of(simulated, simulated.run(), shown=True)
+    answer = result_of(simulated, simulated.run(), hints=Hints(simulated, simulated.record()))
     return partial(render, answer, Form.TABLE)
 
 

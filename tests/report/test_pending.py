@@ -19,7 +19,7 @@ def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node() -> None
     at = lines.index("pending: default/p")
     assert lines[at + 1 : at + 3] == [
         "it requests 12 of cpu, and of the 2 nodes it may use none has more than 8",
-        "what helps: request 8 of cpu instead of 12, which b has free",
+        "what helps: request cpu 8 instead of 12, which b has free",
     ]
     message = "kube-scheduler says: 0/2 nodes are available: 2 Insufficient cpu."
     assert lines[at + 3].startswith(message)

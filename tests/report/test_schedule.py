@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.schedule import ScheduleResult, result_of
 from ksched_cli.answers import document_of
 from ksched_cli.cluster.state import ClusterState
@@ -24,7 +25,12 @@ def answer(simulated: Simulation, *, trace: bool = False) -> ScheduleResult:
 
 def read(simulated: Simulation, *, lists_nodes: bool = False) -> ScheduleResult:
     """As commands make it for people."""
-    return result_of(simulated, simulated.run(), shown=True, lists_nodes=lists_nodes)
+    return result_of(
+        simulated,
+        simulated.run(),
+        hints=Hints(simulated, simulated.record()),
+        lists_nodes=lists_nodes,
+    )
 
 
 @given(states(max_nodes=4, max_pending=3))
@@ -96,7 +102,7 @@ def test_a_run_says_who_went_where_and_why_not() -> None:
     assert "default/only a only one fits" in text
     at = text.index("pending: default/big")
     assert text[at + 1].startswith("it requests 3 of cpu, and the only node it may use, a, has 2")
-    assert text[at + 2].startswith("what helps: request 1 of cpu instead of 3, which a has free")
+    assert text[at + 2].startswith("what helps: request cpu 1 instead of 3, which a has free")
     assert text[at + 3].startswith("kube-scheduler says: 0/1 nodes are available")
     at = text.index("gated: default/held")
     assert text[at + 1] == "waiting for scheduling gates: [example.com/wait]"
