@@ -573,17 +573,21 @@ def pending_groups(
         groups[cause] = group if same is None else replace(same, pods=same.pods + keys)
     largest = sorted(groups.values(), key=lambda group: -len(group.pods))
     return tuple(
-        replace(group, diagnosis=_with_hints(group, pods[group.pods[0]], hints))
+        replace(group, diagnosis=_with_hints(group, pods[group.pods[0]], simulation, hints))
         for group in largest
     )
 
 
-def _with_hints(group: PendingGroup, first: PodInfo, hints: Hints | None) -> Diagnosis | None:
+def _with_hints(
+    group: PendingGroup, first: PodInfo, simulation: Simulation, hints: Hints | None
+) -> Diagnosis | None:
     """Return the group's diagnosis with what helps its pods."""
     diagnosis = group.diagnosis
     if diagnosis is None:
         return None
-    return unverified(diagnosis) if hints is None else hints.verify(diagnosis, first, group.pods)
+    if hints is None:
+        return unverified(diagnosis, simulation.state)
+    return hints.verify(diagnosis, first, group.pods)
 
 
 def owner_of(pod: Pod) -> str:

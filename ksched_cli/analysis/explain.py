@@ -300,7 +300,7 @@ def explain(
                 answer,
                 running_on=pod.pod.node_name,
                 rank=_rank_of(answer.nodes, pod.pod.node_name),
-                diagnosis=None if diagnosis is None else unverified(diagnosis),
+                diagnosis=None if diagnosis is None else unverified(diagnosis, simulation.state),
                 undecided=bool(answer.error) and simulation.caller.noted > defects,
                 may_preempt=answer.may_preempt and not answer.node,
             )
@@ -310,7 +310,7 @@ def explain(
     diagnosis = None if attempt.node or attempt.error else answer.diagnosis
     if diagnosis is not None and turn.gated:
         # What helps a pod that is not in the queue shows only after its gates are gone.
-        diagnosis = unverified(diagnosis)
+        diagnosis = unverified(diagnosis, simulation.state)
     elif diagnosis is not None:
         record = simulation.record()
         hints = Hints(simulation, record, pod if alone else None, workloads=workloads)
@@ -663,7 +663,7 @@ def _with_hints(blocker: Blocker, hints: Hints, waiting: Sequence[str]) -> Block
         return blocker
     pod = next((pod for pod in hints.simulation.pending() if pod.key == blocker.pod), None)
     if pod is None:
-        return replace(blocker, diagnosis=unverified(diagnosis))
+        return replace(blocker, diagnosis=unverified(diagnosis, hints.simulation.state))
     return replace(blocker, diagnosis=hints.verify(diagnosis, pod, waiting))
 
 

@@ -87,7 +87,10 @@ def joined_hints(
         before = joined.get(hint.changes)
         places = (*(before.places if before is not None else ()), *hint.places)
         joined[hint.changes] = structs.replace(hint, places=places, waiting=of_first + of_second)
-    return tuple(sorted(joined.values(), key=lambda hint: -hint.gain)[:SHOWN])
+    by_gain = sorted(joined.values(), key=lambda hint: hint.gain)
+    # Of changes in the same words, of one pod each, the one that helps most is enough.
+    unique = {hint.text: hint for hint in by_gain}
+    return tuple(sorted(unique.values(), key=lambda hint: -hint.gain)[:SHOWN])
 
 
 def fork(simulation: Simulation, state: ClusterState) -> Simulation:
@@ -245,8 +248,12 @@ def might_help(texts: Sequence[str]) -> str:
     return f"might help: {', or '.join(texts[:SHOWN])}" if texts else ""
 
 
-def unverified(diagnosis: Diagnosis) -> Diagnosis:
-    """Return the diagnosis where no run is made: what was proposed might help."""
-    texts = [proposal.text for proposal in diagnosis.proposals]
+def unverified(diagnosis: Diagnosis, state: ClusterState) -> Diagnosis:
+    """Return the diagnosis where no run is made: what was proposed might help, unless it undoes
+    what a change of the question has done to the state."""
+    from ksched_cli.analysis.proposals import fields_set, undoes
+
+    fields = fields_set(state.changes)
+    texts = [each.text for each in diagnosis.proposals if not undoes(each.changes, fields)]
     advice = might_help(texts) or diagnosis.advice
     return structs.replace(diagnosis, advice=advice, proposals=())

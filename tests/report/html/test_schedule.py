@@ -46,7 +46,10 @@ def test_pending_pods_are_grouped_as_in_the_table_with_cause_and_remedy(page_of:
     text = " ".join(page.text)
     assert "2 pods of no controller in default" in text
     cause = "no node has the label disk=x, which it selects"
-    remedy = "what helps: label a disk=x (places all 2 pods)"
+    remedy = (
+        "what helps: label a disk=x (places all 2 pods), "
+        "or do not select disk=x (helps 1 of 2 pods)"
+    )
     message = "kube-scheduler says: 0/1 nodes are available: 1 node(s) didn't match"
     assert f"{cause} {remedy} {message}" in text
     assert "no node has the label disk=y" in text
