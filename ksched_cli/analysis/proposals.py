@@ -44,7 +44,7 @@ from ksched_cli.plugins.volumes import claim_uses
 from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import objects_of, plain_object
 from ksched_cli.scenario.owned_pods import deployment_of
-from ksched_cli.scenario.scale import RESTARTABLE, WITH_TEMPLATE
+from ksched_cli.scenario.scale import WITH_TEMPLATE
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.change_record import ChangeRecord
@@ -597,9 +597,7 @@ def renewing_pods(pod: Pod, subject: ChangedObject, state: ClusterState) -> Cand
         f"make the pods of {subject.text} anew: they differ from its template in "
         f"{' and '.join(differing)}; what changed them, as a webhook, may change them again"
     )
-    if subject.kind in RESTARTABLE:
-        line = f"rollout restart {subject.text} -n {subject.namespace}"
-        return Candidate((Proposal("restart", text, (line,)),), subjects=((subject,),))
+    # As `kubectl rollout restart` does.
     patch = {"metadata": {"annotations": {RESTARTED_AT: "now"}}}
     return Candidate((Proposal("restart", text, patch=patch),), subjects=((subject,),))
 

@@ -664,3 +664,214 @@ def test_a_remedy_is_found_exactly_where_brute_force_finds_one(
     answer = remedies(*objects, never=frozenset(COSTS) - NODE_CHANGES, max_runs=1000)
     sizes = [len(remedy.changes) for remedy in answer.remedies]
     assert min(sizes, default=None) == fewest
+
+
+# -- remedies that people use in the end ----------------------------------------------------------
+
+
+def term(labels: Manifest, **fields: Any) -> Manifest:
+    near = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [near | fields]}
+    return {"podAffinity": required}
+
+
+def test_four_obstacles_of_a_node_are_removed_together() -> None:
+    answer = remedies(
+        node("a", cpu=1, unschedulable=True, taints=["gpu=x:NoSchedule"]),
+        pod("p", cpu=2, node_selector={"disk": "ssd"}),
+        never=frozenset({"node"}),
+    )
+    assert of_kind(answer, "request", "selector", "toleration", "uncordon").text == (
+        "uncordon a, and tolerate gpu=x:NoSchedule, and do not select disk=ssd, and request cpu 1 "
+        "instead of 2, which a has free"
+    )
+
+
+def test_the_container_that_requests_is_named_and_patched() -> None:
+    waiting = pod("p", cpu="100m")
+    init = {"name": "load", "resources": {"requests": {"cpu": "3"}}}
+    waiting["spec"]["initContainers"] = [init]
+    remedy = of_kind(remedies(node("a", cpu=1), waiting), "request")
+    assert remedy.text == (
+        "request cpu 1 instead of 3 (init container load: 1 instead of 3), which a has free"
+    )
+    (patch,) = remedy.patches
+    assert [each["name"] for each in patch["spec"]["initContainers"]] == ["load"]
+    assert "containers" not in patch["spec"]
+
+
+def test_a_sidecar_s_device_is_lowered_with_its_limit() -> None:
+    waiting = pod("p", requests={"x.com/npu": 8})
+    amounts = {"x.com/npu": "8"}
+    resources = {"requests": amounts, "limits": amounts}
+    warm = {"name": "warm", "restartPolicy": "Always", "resources": resources}
+    waiting["spec"]["initContainers"] = [warm]
+    remedy = of_kind(remedies(node("a", resources={"x.com/npu": 8}), waiting), "request")
+    assert "sidecar warm: 0 instead of 8" in remedy.text
+    (patched,) = remedy.patches[0]["spec"]["initContainers"]
+    assert patched["resources"] == {"requests": {"x.com/npu": "0"}, "limits": {"x.com/npu": "0"}}
+
+
+def test_a_new_node_has_the_labels_that_the_pod_selects() -> None:
+    waiting = pod("p", node_selector={ZONE: "c"})
+    remedy = of_kind(remedies(node("a", labels={ZONE: "a"}), waiting), "node")
+    assert remedy.text == f"add one more node like a, with the label {ZONE}=c"
+    assert remedy.changes == (f"add-nodes more --like a --count 1 --label {ZONE}=c",)
+
+
+def test_one_larger_node_comes_before_several_equal_ones() -> None:
+    waiting = [pod(name, cpu=3) for name in ("first", "p")]
+    remedy = of_kind(remedies(node("a", cpu=2), *waiting, never=frozenset({"request"})), "node")
+    assert remedy.text == "add one more node like a, with cpu 6"
+
+
+def test_a_node_that_is_added_has_its_daemon_pods_and_their_ports() -> None:
+    daemon = owned(pod("exporter-x", "mon", ports=[9100], node="a"), "DaemonSet", "exporter")
+    template = pod("x", ports=[9100])["spec"]
+    exporter = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "exporter", "namespace": "mon", "uid": "exporter"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "e"}},
+            "template": {"metadata": {"labels": {"app": "e"}}, "spec": template},
+        },
+    }
+    answer = remedies(node("a"), exporter, daemon, pod("p", ports=[9100]))
+    assert ("evict",) not in kinds(answer)
+    (waiting,) = of_kind(answer, "node").also.pending_again
+    assert waiting.startswith("mon/exporter-")
+
+
+def test_the_pods_of_an_affinity_are_looked_for_where_they_run() -> None:
+    affinity = term({"app": "cache"})
+    cache = pod("cache", "infra", labels={"app": "cache"}, node="a")
+    host = node("a", labels={"kubernetes.io/hostname": "a"})
+    remedy = of_kind(remedies(host, cache, pod("p", affinity=affinity)), "affinity")
+    assert remedy.text == (
+        "look for the pods of its affinity by kubernetes.io/hostname in namespace infra, too"
+    )
+
+
+def test_a_claim_waits_no_longer_for_a_node_that_is_gone() -> None:
+    gone = {"volume.kubernetes.io/selected-node": "gone"}
+    waiting = claim("data", "fast")
+    waiting["metadata"]["annotations"] = gone
+    remedy = of_kind(remedies(node("a"), CLASS, waiting, with_claim("data")), "claim")
+    assert remedy.text.endswith("of claim default/data, as node gone is gone")
+    assert remedy.commands[0].startswith("kubectl patch pvc/data")
+
+
+def test_a_device_s_taint_is_tolerated_in_the_claim() -> None:
+    taint = {"key": "gpu.com/unhealthy", "value": "x", "effect": "NoSchedule"}
+    tainted = device(
+        "ResourceSlice",
+        "slice",
+        driver="gpu.com",
+        nodeName="a",
+        pool={"name": "a", "generation": 1, "resourceSliceCount": 1},
+        devices=[{"name": "d0", "taints": [taint]}],
+    )
+    answer = remedies(*DEVICES[:2], tainted, cards("gpu"), WITH_DEVICE)
+    assert of_kind(answer, "claim").text == (
+        "tolerate the device taint gpu.com/unhealthy=x:NoSchedule in card of claim default/cards"
+    )
+
+
+def test_a_new_node_has_the_devices_of_its_model_and_a_pod_with_a_device_is_evicted() -> None:
+    taken = cards("gpu")
+    taken["metadata"] = {"name": "taken", "namespace": "default", "uid": "taken"}
+    result = {"request": "card", "driver": "gpu.com", "pool": "a", "device": "d0"}
+    taken["status"] = {
+        "allocation": {"devices": {"results": [result]}},
+        "reservedFor": [{"resource": "pods", "name": "user", "uid": "user"}],
+    }
+    user = pod("user", node="a", metadata={"name": "user", "namespace": "default", "uid": "user"})
+    user["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "taken"}]
+    answer = remedies(*DEVICES, taken, user, cards("gpu"), WITH_DEVICE)
+    assert of_kind(answer, "node").node == "more-1"
+    assert of_kind(answer, "evict").changes == ("delete pods user -n default",)
+
+
+def test_a_deployment_s_old_pod_leaves_before_the_new_one_comes() -> None:
+    workload = deployment("web", 1, ports=[80])
+    workload["metadata"]["uid"] = "web"
+    pods, sets = [], []
+    for name, where in (("old", "a"), ("new", "")):
+        labels = {"app": "web", "pod-template-hash": name}
+        replica_set = owned(deployment(f"web-{name}", 1, ports=[80]), "Deployment", "web")
+        replica_set |= {"kind": "ReplicaSet"}
+        replica_set["metadata"] |= {"uid": f"web-{name}", "labels": labels}
+        replica_set["spec"]["selector"] = {"matchLabels": labels}
+        replica_set["spec"]["template"]["metadata"]["labels"] = labels
+        sets.append(replica_set)
+        key = "p" if name == "new" else name
+        one = pod(key, ports=[80], node=where, labels=labels)
+        pods.append(owned(one, "ReplicaSet", f"web-{name}"))
+    answer = remedies(node("a"), workload, *sets, *pods)
+    remedy = of_kind(answer, "rollout")
+    assert remedy.text == (
+        "set maxSurge 0 and maxUnavailable 1 for deployment/web, so that its old pod leaves first"
+    )
+
+
+def test_the_scheduler_of_a_profile_looks_at_the_pod() -> None:
+    answer = remedies(node("a"), pod("p", profile="defualt-scheduler"))
+    assert "which the configuration does not have" in answer.cause
+    assert of_kind(answer, "scheduler").text == (
+        "set schedulerName: default-scheduler instead of defualt-scheduler"
+    )
+
+
+def test_a_value_of_near_spelling_comes_first() -> None:
+    nodes = [node(name, labels={ZONE: value}) for name, value in (("a", "west"), ("b", "east-1b"))]
+    waiting = pod("p", node_selector={ZONE: "east-1-b"})
+    text = of_kind(remedies(*nodes, waiting), "selector").text
+    assert text == f"select {ZONE}=east-1b instead of east-1-b"
+
+
+def test_pods_that_differ_from_their_template_are_made_anew_instead_of_patched() -> None:
+    """Without a control, any patch of the template would seem to be the remedy."""
+    waiting = owned(pod("p", labels={"app": "web"}, cpu=2), "Deployment", "web")
+    waiting["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet"
+    waiting["metadata"]["ownerReferences"][0]["name"] = "web-1"
+    waiting["metadata"]["labels"]["pod-template-hash"] = "1"
+    workload = deployment("web", 1, cpu=1)
+    replica_set = owned(deployment("web-1", 1, cpu=1), "Deployment", "web") | {"kind": "ReplicaSet"}
+    answer = remedies(node("a", cpu=1), workload, replica_set, waiting)
+    remedy = of_kind(answer, "restart")
+    assert remedy.text.startswith("make the pods of deployment/web anew: they differ from its ")
+    assert "the requests of c" in remedy.text
+    assert ("request",) not in kinds(answer)
+
+
+def test_a_workload_is_asked_as_a_whole() -> None:
+    """Places for the pods that wait must not be those of its running ones."""
+    running = [owned(pod(f"r{i}", cpu=1, node="a"), "ReplicaSet", "w") for i in range(2)]
+    waiting = [owned(pod(f"p{i}", cpu=1), "ReplicaSet", "w") for i in range(2)]
+    search_of = fixer(node("a", cpu=2), *running, *waiting)
+    names = frozenset(f"default/{name}" for name in ("r0", "r1", "p0", "p1"))
+    for remedy in fix(search_of, "replicaset/w", names).remedies:
+        state, _ = apply_changes(search_of.state, [parse_change(line) for line in remedy.changes])
+        run = simulation(state)
+        assert names <= run.run().nodes(state.pods).keys()
+
+
+def test_what_was_tried_is_said_where_nothing_helps() -> None:
+    answer = remedies(node("a", cpu=1), pod("p", cpu=2), never=frozenset({"request"}), max_runs=2)
+    assert answer.remedies == () or answer.tried == ()
+    alone = remedies(
+        node("a", taints=["ToBeDeletedByClusterAutoscaler:NoSchedule"]),
+        pod("p"),
+        never=frozenset({"node"}),
+    )
+    assert (alone.remedies, alone.tried) == ((), ())
+
+
+def test_lower_requests_of_several_runs_are_told_from_the_original_request() -> None:
+    run = Run(states=(str(EXAMPLES / "what-if" / "cluster.yaml"),))
+    opener = Opener((run,))
+    answer = fix_pending(
+        Fixer(lambda changed: opener.simulation(run, state=changed), opener.state(run), Search())
+    )
+    assert "request cpu 1.5 instead of 2, which" in answer.remedies[0].text
