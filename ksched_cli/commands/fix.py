@@ -44,8 +44,9 @@ def fix(
 
     A remedy is one change or a few, as lines for --change and as commands of kubectl, with what
     else it does. POD may be a workload or a PodGroup: then all of its pods get a node. Kinds:
-    gate, uncordon, label, toleration, object, class, port, selector, spread, claim, untaint,
-    relabel, request, gang, affinity, condition, priority, evict, scale, node.
+    gate, uncordon, object, condition, class, scheduler, rollout, restart, toleration, port,
+    selector, spread, claim, request, gang, affinity, priority, untaint, label, relabel, node,
+    evict, scale.
     -o name prints the changes of the first remedy, -o patch its patches of manifests.
     Exit code 0 when there is a remedy or none is needed, 1 when there is none, 3 when a plugin's
     failure leaves it undecided.

@@ -1,5 +1,5 @@
-"""Every remedy of `fix` does what it says: made by --change, it places the pod; a smaller one of
-its kind does not. The states are the random ones that the real scheduler is compared on.
+"""Every remedy of `fix` and every hint of `explain` does what it says: made by --change, it places
+the pods that it says; a smaller remedy of its kind does not. The states are the random ones that the real scheduler is compared on.
 
     REMEDY_SEEDS=25 python -m pytest tests/fuzz/test_remedies.py     500 states; the suite takes few
 """
@@ -86,9 +86,30 @@ def test_every_remedy_places_the_pod_and_no_smaller_one_does(
                 assert evicts or pod in (*other["pending"], *other["gated"]), remedy
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_hint_helps_those_whom_it_says(name: str, seed: int, tmp_path: Path) -> None:
+    options = options_of(random_case(name, 8_000 + seed), tmp_path)
+    groups = call("explain", "--pending", *options).get("groups", ())
+    without = set(lacking(options))
+    for group in groups:
+        for hint in (group["diagnosis"] or {}).get("hints", ()):
+            after = set(lacking([*options, *with_changes(hint["changes"])]))
+            assert set(hint["places"]) <= set(group["pods"]) & without - after, hint
+            assert after - without == set(hint["unplaces"]), hint
+            assert len(group["pods"]) >= hint["waiting"] >= len(hint["places"]) > 0, hint
+    for group in groups[:2]:
+        pod = group["pods"][-1]
+        diagnosis = call("explain", pod, *options).get("diagnosis") or {}
+        for hint in diagnosis.get("hints", ()):
+            assert pod not in lacking([*options, *with_changes(hint["changes"])]), hint
+
+
 def test_some_random_states_have_remedies(tmp_path: Path) -> None:
     """Or the test above shows nothing."""
     options = options_of(random_case("everything", 7_000), tmp_path)
     remedies = [call("fix", pod, *options)["remedies"] for pod in lacking(options)]
     kinds = {kind for each in remedies for remedy in each for kind in remedy["kinds"]}
     assert {"toleration", "request", "node"} <= kinds
+    groups = call("explain", "--pending", *options).get("groups", ())
+    assert any((group["diagnosis"] or {}).get("hints") for group in groups)
