@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # one run takes on 5,000 nodes with 25,000 pods.
 BUDGET = 45_000
 RUN_COST = 1_500  # of a run, besides one for each node and each pod
-# Of an attempt, besides one for so many nodes; one for each with plugins that look at each node.
+# An attempt costs so much, and one for so many nodes, or for each with a plugin from outside.
 ATTEMPT_COST = 70
 NODES_AT_ONCE = 14
 # As many are shown, and as many are run for one cause.
@@ -88,7 +88,7 @@ def joined_hints(
         places = (*(before.places if before is not None else ()), *hint.places)
         joined[hint.changes] = structs.replace(hint, places=places, waiting=of_first + of_second)
     by_gain = sorted(joined.values(), key=lambda hint: hint.gain)
-    # Of changes in the same words, of one pod each, the one that helps most is enough.
+    # The same words may stand for changes of several pods: the change that helps most is enough.
     unique = {hint.text: hint for hint in by_gain}
     return tuple(sorted(unique.values(), key=lambda hint: -hint.gain)[:SHOWN])
 

@@ -739,7 +739,7 @@ def _more_nodes(
     for index, model in enumerate(_models(simulation.state, evaluation)):
         name = snapshot.names[model.row]
         size = _enlarged(snapshot, model.row, own)
-        # Another shape is better than a machine of a size that there is not, and that than several.
+        # Another shape is better than a machine of a new size, and that is better than several.
         amount = 0.4 * index + 2 * len(size) + len(model.labels)
         counts = (*NODE_COUNTS, *(n for n in MANY_NODE_COUNTS if n <= waiting))
         for number, count in enumerate(counts if not index else (1,)):

@@ -806,8 +806,8 @@ def test_a_deployment_s_old_pod_leaves_before_the_new_one_comes() -> None:
         replica_set["spec"]["template"]["metadata"]["labels"] = labels
         sets.append(replica_set)
         key = "p" if name == "new" else name
-        one = pod(key, ports=[80], node=where, labels=labels)
-        pods.append(owned(one, "ReplicaSet", f"web-{name}"))
+        replica = pod(key, ports=[80], node=where, labels=labels)
+        pods.append(owned(replica, "ReplicaSet", f"web-{name}"))
     answer = remedies(node("a"), workload, *sets, *pods)
     remedy = of_kind(answer, "rollout")
     assert remedy.text == (
