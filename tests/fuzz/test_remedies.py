@@ -1,5 +1,6 @@
 """Every remedy of `fix` and every hint of `explain` does what it says: made by --change, it places
-the pods that it says; a smaller remedy of its kind does not. The states are the random ones that the real scheduler is compared on.
+the pods that it says; a smaller remedy of its kind does not. The states are the random ones that
+the real scheduler is compared on.
 
     REMEDY_SEEDS=25 python -m pytest tests/fuzz/test_remedies.py     500 states; the suite takes few
 """
