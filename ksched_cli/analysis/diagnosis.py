@@ -168,7 +168,9 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
         if claim is None:
             return Diagnosis(
                 f"there is no claim {name}",
-                advice=f"might help: create PersistentVolumeClaim {name}, or correct its name",
+                advice=f"the ephemeral volume controller makes {name}: see the pod's events"
+                if use.ephemeral
+                else f"might help: create PersistentVolumeClaim {name}, or correct its name",
             )
         if claim.metadata.deletion_timestamp:
             advice = "wait until it is gone, then create it anew"

@@ -762,6 +762,28 @@ def test_a_claim_waits_no_longer_for_a_node_that_is_gone() -> None:
     assert remedy.commands[0].startswith("kubectl patch pvc/data")
 
 
+def test_a_claim_is_as_large_as_the_storage_of_a_node() -> None:
+    driver = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": "disk.csi"},
+        "spec": {"storageCapacity": True},
+    }
+    capacity = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": "c", "namespace": "default"},
+        "storageClassName": "fast",
+        "nodeTopology": {"matchLabels": {}},
+        "capacity": "5Gi",
+    }
+    larger = claim("data", "fast", resources={"requests": {"storage": "10Gi"}})
+    answer = remedies(node("a"), CLASS, driver, capacity, larger, with_claim("data"))
+    remedy = of_kind(answer, "claim")
+    assert remedy.text == "claim 5Gi of storage instead of 10Gi in default/data"
+    assert "kubectl replace --force" in remedy.commands[0]
+
+
 def test_a_device_s_taint_is_tolerated_in_the_claim() -> None:
     taint = {"key": "gpu.com/unhealthy", "value": "x", "effect": "NoSchedule"}
     tainted = device(

@@ -24,6 +24,7 @@ from ksched_cli.cluster.objects import (
     TopologySelectorTerm,
 )
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import MEMORY
 from ksched_cli.cluster.snapshot import Column, Mask
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework import cluster_events as events
@@ -43,7 +44,7 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
-from ksched_cli.kube.quantity import amount_text
+from ksched_cli.kube.quantity import amount_text, exact_text
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.plugins.args import DEFAULT_SHAPE, VolumeBindingArgs
 from ksched_cli.plugins.helper import (
@@ -73,6 +74,7 @@ from ksched_cli.plugins.volumes import (
     AVAILABLE,
     CLAIM,
     NO_VOLUME,
+    STORAGE,
     WAIT_FOR_FIRST_CONSUMER,
     ClassVolumes,
     TranslationError,
@@ -224,6 +226,29 @@ class VolumeBinding(
         makes = partial(self._makes_volume, node)
         unmade = [claim for claim in claims if not makes(claim, claim_class(claim))]
         yield from other_classes(unmade, self._cluster, makes)
+        yield from self._smaller(unmade, node)
+
+    def _smaller(
+        self, claims: Sequence[PersistentVolumeClaim], node: NodeInfo
+    ) -> Iterator[Proposal]:
+        """Claim no more than the largest volume that their classes may make for the node."""
+        lines, texts = [], []
+        for claim in claims:
+            storage_class = self._cluster.storage_classes[claim_class(claim)]
+            largest = self.binder.capacity.largest(storage_class, node.row)
+            size = claim.spec.resources.requests.get(STORAGE)
+            limit = largest if largest is None or isinstance(largest, int) else largest.value()
+            where = self.binder.provisioning_nodes(storage_class)
+            if not limit or size is None or limit >= size.value() or not where[node.row]:
+                return
+            # Both count bytes.
+            amount, before = exact_text(MEMORY, limit), amount_text(MEMORY, size.value())
+            patch = {"spec": {"resources": {"requests": {STORAGE: amount}}}}
+            text = json.dumps(patch, separators=(",", ":"))
+            lines.append(f"patch pvc/{claim.name} -n {claim.namespace} -p '{text}'")
+            texts.append(f"claim {amount} of storage instead of {before} in {claim.key}")
+        if texts:
+            yield Proposal("claim", " and ".join(texts), tuple(lines), amount=1)
 
     def _makes_volume(self, node: NodeInfo, claim: PersistentVolumeClaim, class_name: str) -> bool:
         """Whether the class makes a volume for the claim that the node can use."""
