@@ -880,7 +880,10 @@ def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator
         evicted = candidate.evicts
         if evicted and not running:
             running = {pod.key: pod for pod in state.pods if pod.node_name}
-        if not evicted <= running.keys():
+        # Pods of DaemonSets and static ones come back before any other pod has their place.
+        if not evicted <= running.keys() or any(
+            running[key].owner[0] in ("DaemonSet", "Node") for key in evicted
+        ):
             continue
         yield candidate
         if evicted and len(candidate.proposals) == 1:

@@ -879,6 +879,20 @@ def test_a_workload_is_asked_as_a_whole() -> None:
         assert names <= run.run().nodes(state.pods).keys()
 
 
+def test_no_remedy_undoes_a_change_of_the_question() -> None:
+    state = cluster(node("a"), node("b", unschedulable=True), pod("p"))
+    drained, _ = apply_changes(state, [parse_change("drain a --force")])
+    answer = fix(Fixer(simulation, drained, Search()), "default/p", frozenset({"default/p"}))
+    assert of_kind(answer, "uncordon").changes == ("uncordon b",)
+    assert "1 change: undo what --change does" in answer.not_tried
+
+
+def test_no_remedy_evicts_a_pod_of_a_daemon_set() -> None:
+    daemon = owned(pod("d", ports=[80], cpu=1, node="a"), "DaemonSet", "d")
+    answer = remedies(node("a", cpu=1), daemon, pod("p", ports=[80], cpu=1))
+    assert not [each for each in answer.remedies if "evict" in each.kinds]
+
+
 def test_what_was_tried_is_said_where_nothing_helps() -> None:
     answer = remedies(node("a", cpu=1), pod("p", cpu=2), never=frozenset({"request"}), max_runs=2)
     assert answer.remedies == () or answer.tried == ()
