@@ -11,14 +11,14 @@ than any node has room for takes a new node.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from enum import IntEnum
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from ksched_cli.analysis.hints import Hint, Hints, unverified
+from ksched_cli.analysis.hints import SHOWN, Hint, Hints, remedy_text
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.reasons import Reason, alike, independent_verdicts, reasons, untolerated
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
@@ -155,6 +155,41 @@ def _proposals(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
     from ksched_cli.analysis.proposals import single_changes
 
     return single_changes(evaluation, rows)
+
+
+def with_hints(
+    diagnosis: Diagnosis,
+    hints: Hints,
+    pod: PodInfo,
+    pods: Collection[str],
+    own: str = "",
+    owner: str = "",
+) -> Diagnosis:
+    """Return the diagnosis with what helps, as runs show. pod, pods, own: see Hints.verified;
+    owner: of the pods, where the text names it"""
+    helping, untried = hints.verified(diagnosis.proposals, pod, pods, own)
+    return replace(
+        diagnosis,
+        hints=helping,
+        remedy=remedy_text(helping, owner),
+        advice="" if helping else diagnosis.advice or _might_help(untried),
+        proposals=(),
+    )
+
+
+def unverified(diagnosis: Diagnosis, state: ClusterState) -> Diagnosis:
+    """Return the diagnosis where no run is made: what was proposed might help, unless it undoes
+    what a change of the question has done to the state."""
+    from ksched_cli.analysis.proposals import fields_set, undoes
+
+    fields = fields_set(state.changes)
+    texts = [each.text for each in diagnosis.proposals if not undoes(each.changes, fields)]
+    return replace(diagnosis, advice=_might_help(texts) or diagnosis.advice, proposals=())
+
+
+def _might_help(texts: Sequence[str]) -> str:
+    """Return the sentence about changes that were not run."""
+    return f"might help: {', or '.join(texts[:SHOWN])}" if texts else ""
 
 
 # -- claims ---------------------------------------------------------------------------------------
@@ -589,7 +624,7 @@ def _with_hints(
         return None
     if hints is None:
         return unverified(diagnosis, simulation.state)
-    return hints.verify(diagnosis, first, group.pods)
+    return with_hints(diagnosis, hints, first, group.pods)
 
 
 def owner_of(pod: Pod) -> str:

@@ -17,9 +17,9 @@ from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
-from ksched_cli.analysis.diagnosis import Diagnosis, diagnose, owner_of
+from ksched_cli.analysis.diagnosis import Diagnosis, diagnose, owner_of, unverified, with_hints
 from ksched_cli.analysis.gates import READS, held_by
-from ksched_cli.analysis.hints import Hints, unverified
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes, find_group
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import (
@@ -315,7 +315,7 @@ def explain(
         record = simulation.record()
         hints = Hints(simulation, record, pod if alone else None, workloads=workloads)
         alike = (pod.key,) if alone else _waiting_alike(simulation, record, pod)
-        diagnosis = hints.verify(diagnosis, pod, alike, pod.key, owner_of(pod.pod))
+        diagnosis = with_hints(diagnosis, hints, pod, alike, pod.key, owner_of(pod.pod))
     rank, best = _rank_of(answer.nodes, attempt.node), answer.best_of_all
     return replace(
         answer,
@@ -664,7 +664,7 @@ def _with_hints(blocker: Blocker, hints: Hints, waiting: Sequence[str]) -> Block
     pod = next((pod for pod in hints.simulation.pending() if pod.key == blocker.pod), None)
     if pod is None:
         return replace(blocker, diagnosis=unverified(diagnosis, hints.simulation.state))
-    return replace(blocker, diagnosis=hints.verify(diagnosis, pod, waiting))
+    return replace(blocker, diagnosis=with_hints(diagnosis, hints, pod, waiting))
 
 
 def _member(run: RunRecord, pod: str, running_on: str) -> Member:

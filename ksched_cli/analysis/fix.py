@@ -63,7 +63,7 @@ from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.preemption_trial import EvictionBudgets, budgets_of
 from ksched_cli.framework.status import Defect
-from ksched_cli.plugins.node_resources.fit import container_patch, lower_request, request_text
+from ksched_cli.plugins.lower_requests import container_patch, lower_request, request_text
 from ksched_cli.plugins.pod_topology_spread import spread_text
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change

@@ -26,7 +26,7 @@ from ksched_cli.errors import InputError, UsageError
 from ksched_cli.scenario.owned_pods import deployment_of
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.diagnosis import Diagnosis
+    from ksched_cli.framework.interface import Proposal
 
 # The runs of one question may cost this many units, of which a second has about 300,000: as many as
 # one run takes on 5,000 nodes with 25,000 pods.
@@ -128,19 +128,14 @@ class Hints:
     # By changes, the pods that have no node after them; None where they cannot be made.
     _outcomes: dict[tuple[str, ...], frozenset[str] | None] = field(default_factory=dict)
 
-    def verify(
-        self,
-        diagnosis: Diagnosis,
-        pod: PodInfo,
-        pods: Collection[str],
-        own: str = "",
-        owner: str = "",
-    ) -> Diagnosis:
-        """Return the diagnosis with the hints that help.
+    def verified(
+        self, proposals: Iterable[Proposal], pod: PodInfo, pods: Collection[str], own: str = ""
+    ) -> tuple[tuple[Hint, ...], tuple[str, ...]]:
+        """Return the hints that help, and the texts of those for which the budget has no run.
 
-        pod: that it is about; pods: those that wait for the same reason, of which hints help some
+        proposals: cheapest first, about the pod
+        pods: those that wait for the same reason, of which hints help some
         own: a pod that they must help; "" for any
-        owner: of the pods, where the text names it
         """
         from ksched_cli.analysis.proposals import (
             Step,
@@ -155,7 +150,7 @@ class Hints:
         fields = fields_set(state.changes)
         hints: list[Hint] = []
         untried: list[str] = []
-        for proposal in diagnosis.proposals[:TRIED]:
+        for proposal in [*proposals][:TRIED]:
             lines = change_lines([Step(proposal, subjects)])
             if len(hints) == SHOWN or undoes(lines, fields):
                 continue
@@ -165,13 +160,7 @@ class Hints:
             hint = self._hint(proposal.text, lines, pods, _workload(pod.pod))
             if hint is not None and own in ("", *hint.places):
                 hints.append(hint)
-        return structs.replace(
-            diagnosis,
-            hints=tuple(hints),
-            remedy=remedy_text(hints, owner),
-            advice=diagnosis.advice or might_help(untried) if not hints else "",
-            proposals=(),
-        )
+        return tuple(hints), tuple(untried)
 
     def _hint(
         self, text: str, lines: tuple[str, ...], pods: Collection[str], workload: object
@@ -241,19 +230,3 @@ def without_node(state: ClusterState, record: RunRecord) -> frozenset[str]:
 def _workload(pod: Pod) -> object:
     """Return what the pods of one workload have in common."""
     return pod.namespace, deployment_of(pod) or pod.owner
-
-
-def might_help(texts: Sequence[str]) -> str:
-    """Return the sentence about changes that were not run."""
-    return f"might help: {', or '.join(texts[:SHOWN])}" if texts else ""
-
-
-def unverified(diagnosis: Diagnosis, state: ClusterState) -> Diagnosis:
-    """Return the diagnosis where no run is made: what was proposed might help, unless it undoes
-    what a change of the question has done to the state."""
-    from ksched_cli.analysis.proposals import fields_set, undoes
-
-    fields = fields_set(state.changes)
-    texts = [each.text for each in diagnosis.proposals if not undoes(each.changes, fields)]
-    advice = might_help(texts) or diagnosis.advice
-    return structs.replace(diagnosis, advice=advice, proposals=())

@@ -39,7 +39,7 @@ from ksched_cli.kube.near_names import nearest
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.quantity import Quantity, exact_text
 from ksched_cli.plugins.controllers import owner_of_taint
-from ksched_cli.plugins.node_resources.fit import container_patch
+from ksched_cli.plugins.lower_requests import container_patch
 from ksched_cli.plugins.volumes import claim_uses
 from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import objects_of, plain_object

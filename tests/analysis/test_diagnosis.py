@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
+from ksched_cli.analysis.diagnosis import Diagnosis, diagnose, with_hints
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
@@ -26,7 +26,7 @@ def diagnosed(run: Simulation, key: str) -> Diagnosis | None:
     info = find(run, key)
     framework = run.frameworks[info.spec.scheduler_name]
     diagnosis = diagnose(run.pipeline.evaluate(framework, info, Mode.REASONS), run.state)
-    return diagnosis and Hints(run, run.record()).verify(diagnosis, info, (key,))
+    return diagnosis and with_hints(diagnosis, Hints(run, run.record()), info, (key,))
 
 
 def of(*objects: dict[str, Any]) -> Diagnosis:

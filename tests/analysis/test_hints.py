@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.diagnosis import Diagnosis, pending_report
+from ksched_cli.analysis.diagnosis import Diagnosis, pending_report, with_hints
 from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.hints import BUDGET, Hints
 from ksched_cli.cluster.state import ClusterState
@@ -92,7 +92,7 @@ def test_what_costs_more_runs_than_the_budget_has_might_help() -> None:
     run = simulation(cluster(node("a", unschedulable=True), pod("p")))
     diagnosis = Diagnosis("", proposals=present(_proposed(run)).proposals)
     hints = Hints(run, run.record(), _budget=BUDGET / BUDGET)
-    answer = hints.verify(diagnosis, find(run, "p"), ("default/p",))
+    answer = with_hints(diagnosis, hints, find(run, "p"), ("default/p",))
     assert (answer.remedy, answer.advice) == ("", "might help: uncordon a")
 
 

@@ -69,8 +69,8 @@ from ksched_cli.plugins.helper import (
     may_make_room,
     named,
 )
+from ksched_cli.plugins.lower_requests import lower_request
 from ksched_cli.plugins.node_affinity import terms_text
-from ksched_cli.plugins.node_resources.fit import lower_request
 from ksched_cli.plugins.taint_toleration import HARD_EFFECTS, taint_text
 
 if TYPE_CHECKING:

@@ -1,0 +1,130 @@
+"""Proposals that a pod requests less: which of its containers request how much less.
+
+The largest containers give up what is too much, sidecars too; init containers what each of them
+requests beyond the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ksched_cli.cluster.objects import Container
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import CPU, is_scalar_resource
+from ksched_cli.framework.interface import Proposal
+from ksched_cli.kube.quantity import Quantity, amount_text, amount_texts, exact_text
+
+Amounts = Mapping[str, int]
+
+
+def lower_request(pod: PodInfo, limits: Amounts, why: str = "") -> Proposal | None:
+    """Return the proposal to request no more than the limits, by resource. It names the containers
+    that request less where the pod has several.
+
+    why: to end the text with
+    None where its containers do not request so much
+    """
+    requests: dict[str, dict[str, str]] = {}
+    by_init: dict[str, dict[str, str]] = {}
+    pod_level: dict[str, str] = {}
+    init = {container.name for container in pod.spec.init_containers}
+    for resource, limit in limits.items():
+        if _is_of_pod(pod, resource):
+            pod_level[resource] = exact_text(resource, limit)
+            continue
+        lowered = _lowered(pod, resource, pod.resources.requests[resource] - limit)
+        if lowered is None:
+            return None
+        for container, text in lowered.items():
+            amounts = by_init if container in init else requests
+            amounts.setdefault(container, {})[resource] = text
+    share = max(1 - limit / pod.resources.requests[name] for name, limit in limits.items())
+    spec: dict[str, Any] = {"resources": {"requests": pod_level}} if pod_level else {}
+    if by_init:
+        spec["initContainers"] = [container_patch(*each) for each in by_init.items()]
+    return Proposal(
+        "request",
+        f"{request_text(pod, limits, {**requests, **by_init})}{why}",
+        patch={"spec": spec} if spec else {},
+        requests=requests,
+        amount=share,
+    )
+
+
+def _is_of_pod(pod: PodInfo, resource: str) -> bool:
+    """Whether the pod's own resources say how much it requests, rather than its containers."""
+    return pod.spec.resources is not None and resource in pod.spec.resources.requests
+
+
+def container_patch(name: str, amounts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the patch of a container's requests, and of the limits that must equal them."""
+    resources = {"requests": dict(amounts)}
+    limits = {name: text for name, text in amounts.items() if is_scalar_resource(name)}
+    return {"name": name, "resources": resources | ({"limits": limits} if limits else {})}
+
+
+def request_text(pod: PodInfo, limits: Amounts, lowered: Mapping[str, Mapping[str, str]]) -> str:
+    """Return what to request instead, and in which containers. lowered: container → resource → the
+    lower request"""
+    containers = {
+        each.name: ("sidecar" if each.is_sidecar else "init container", each)
+        for each in pod.spec.init_containers
+    }
+    containers |= {each.name: ("container", each) for each in pod.spec.containers}
+    texts = []
+    for resource, limit in limits.items():
+        text = _instead(resource, limit, pod.resources.requests[resource], f"{resource} ")
+        where = [
+            f"{kind} {name}: {_instead(resource, lower, _amount(container, resource))}"
+            for name, (kind, container) in containers.items()
+            if (quantity := lowered.get(name, {}).get(resource)) is not None
+            and (lower := _in_units(resource, Quantity.parse(quantity)))
+            != _amount(container, resource)
+        ]
+        if _is_of_pod(pod, resource):
+            text += " (resources of the pod)"
+        elif len(containers) > 1 and where:
+            text += f" ({', '.join(where)})"
+        texts.append(text)
+    return f"request {' and '.join(texts)}"
+
+
+def _instead(resource: str, limit: int, before: int, name: str = "") -> str:
+    exact, text = exact_text(resource, limit), amount_text(resource, before)
+    if resource == CPU:
+        exact, text = amount_texts(resource, (limit, before))
+    return f"{name}{exact} instead of {text}"
+
+
+def _lowered(pod: PodInfo, resource: str, cut: int) -> dict[str, str] | None:
+    """By container, its request after the pod's is lowered by `cut`: the largest first. None where
+    containers do not request so much."""
+    lowered: dict[str, str] = {}
+    running = [c for c in pod.spec.init_containers if c.is_sidecar] + [*pod.spec.containers]
+    total = sum(_amount(container, resource) for container in running)
+    overhead = pod.resources.requests[resource] - max(
+        total, max((_amount(c, resource) for c in pod.spec.init_containers), default=0)
+    )
+    limit = pod.resources.requests[resource] - max(overhead, 0) - cut
+    excess = total - limit
+    for container in sorted(running, key=lambda c: -_amount(c, resource)):
+        if excess <= 0:
+            break
+        taken = min(excess, _amount(container, resource))
+        lowered[container.name] = exact_text(resource, _amount(container, resource) - taken)
+        excess -= taken
+    for container in pod.spec.init_containers:
+        if not container.is_sidecar and _amount(container, resource) > limit:
+            lowered[container.name] = exact_text(resource, limit)
+    return lowered if limit > 0 and excess <= 0 else None
+
+
+def _amount(container: Container, resource: str) -> int:
+    amount = container.resources.requests.get(resource)
+    return 0 if amount is None else _in_units(resource, amount)
+
+
+def _in_units(resource: str, amount: Quantity) -> int:
+    """Return the amount in the scheduler's units."""
+    return amount.milli_value() if resource == CPU else amount.value()
