@@ -638,8 +638,7 @@ def for_rejected_pod(
 def single_changes(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
     """Return changes each of which lets the pod onto one of the nodes, as far as the plugins know
     without a run: the cheapest of each kind, the cheapest first. They exclude changes that take
-    pods their nodes, as only a run tells where these go, and fewer devices, as only a run tells how
-    many. They are of an evaluation without a feasible node; rows: the nodes"""
+    pods their nodes. They are of an evaluation without a feasible node; rows: the nodes"""
     if evaluation.pre_filter is not None:
         snapshot, status = evaluation.statuses.snapshot, evaluation.pre_filter
         proposed = for_rejected_pod(evaluation.framework, snapshot, evaluation.pod, status)
@@ -650,7 +649,7 @@ def single_changes(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
     cheapest: dict[tuple[str, str], Proposal] = {}
     for candidate in proposed:
         proposal = candidate.proposals[0]
-        if not proposal.evicts and proposal.kind != "claim":
+        if not proposal.evicts:
             # A kind may have several ways: to raise a maxSkew, or to let it be.
             way = proposal.kind, proposal.text.partition(" ")[0]
             cheapest[way] = min(cheapest.get(way, proposal), proposal, key=cost_of)
