@@ -73,7 +73,7 @@ _CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
 # A program for credentials may ask a person to log in: kubelogin waits as long for that.
 PROGRAM_SECONDS = 180.0
-# Of a pod's service account.
+# Where a pod has the token of its service account.
 _SERVICE_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # nosec B105  # a path
 # How often a request is sent again after an answer that may pass (429, 5xx) or a connection that
 # was closed before the answer was complete, and how long before: twice as long each time.
