@@ -16,6 +16,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from ksched_cli.analysis.fixed_places import FixedPlace, fixed_places
+from ksched_cli.analysis.near_misses import near_label, near_toleration
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.reasons import Reason, alike, independent_verdicts, reasons, untolerated
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
@@ -25,6 +27,7 @@ from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, Taint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
@@ -32,7 +35,7 @@ from ksched_cli.errors import ExitCode
 from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.quantity import amount_texts
-from ksched_cli.kube.selectors import Requirement
+from ksched_cli.kube.selectors import Requirement, requirement_text
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
 from ksched_cli.plugins.volumes import claim_class, claim_uses
 from ksched_cli.scenario.owned_pods import deployment_of
@@ -46,12 +49,14 @@ class Diagnosis(Part, frozen=True):
     cause: what is in the way where the least is
     remedy: single changes that would help; empty where that takes more, or a run
     nodes: those with the least in the way, which the cause is about
+    notes: what else bears on it, a sentence each
     shortage: the resources that are short, where nothing else is in the way
     """
 
     cause: str
     remedy: str = ""
     nodes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     shortage: Annotated[str, HIDDEN] = ""
 
     @property
@@ -76,13 +81,15 @@ class Difficulty(IntEnum):
 class Obstacle(NamedTuple):
     """An obstacle that keeps a pod off nodes.
 
-    what:  in words that follow "node-3 would take it but for"
-    short: the resource that is short, or ""
+    what:   in words that follow "node-3 would take it but for"
+    short:  the resource that is short, or ""
+    beside: the words where there are other obstacles, if they differ
     """
 
     difficulty: Difficulty
     what: str
     short: str = ""
+    beside: str = ""
 
 
 # (plugin, beginning of its reason) → what is in the way.
@@ -116,7 +123,7 @@ def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
         return replace(diagnosis, remedy=_remedy(evaluation, _NO_ROWS) or diagnosis.remedy)
     if not len(evaluation.statuses.snapshot):
         return Diagnosis("the cluster has no nodes", "add nodes to the state")
-    return _Nodes(evaluation).diagnosis()
+    return _Nodes(evaluation, state).diagnosis()
 
 
 def _remedy(evaluation: Evaluation, rows: Rows) -> str:
@@ -179,15 +186,26 @@ def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis 
 class _Nodes:
     """The nodes, grouped by their obstacles."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Evaluation, state: ClusterState) -> None:
         self._evaluation = evaluation
+        self._state = state
         self._pod = evaluation.pod
         self._snapshot: Snapshot = evaluation.statuses.snapshot
         self._answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
 
     def diagnosis(self) -> Diagnosis:
+        # 1. Only nodes where its volumes are, or that its DaemonSet made it for, count.
+        places = fixed_places(self._evaluation, self._state)
+        allowed = np.logical_and.reduce(
+            [place.rows for place in places], initial=True, axis=0
+        ) & np.ones(len(self._snapshot), dtype=np.bool_)
+        is_nowhere = not allowed.any()
+        # 2. The nodes with the least in the way are the answer.
         best: tuple[tuple[int, int, int, int], Sequence[Obstacle], Rows] | None = None
-        for rows in self._alike():
+        for alike_rows in self._alike():
+            rows = alike_rows if is_nowhere else alike_rows[allowed[alike_rows]]
+            if not len(rows):
+                continue
             obstacles = sorted(set(self._obstacles(int(rows[0]), rows)))
             worst = max((o.difficulty for o in obstacles), default=Difficulty.OTHER)
             rank = (worst >= Difficulty.LABEL, len(obstacles), worst, -len(rows))
@@ -195,25 +213,41 @@ class _Nodes:
                 best = rank, obstacles, rows
         assert best is not None
         _, least, nearest = best
+        # 3. What other nodes lack is a sentence of its own.
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
         remedy = _remedy(self._evaluation, nearest)
-        cause = self._cause(least, nodes)
+        if is_nowhere:
+            return Diagnosis(_nowhere(places), remedy, nodes)
+        where = [place.where for place in places]
+        cause = "; ".join([*where, self._cause(least, nodes, np.flatnonzero(allowed))])
+        notes = tuple(o.what for o in self._elsewhere(int(nearest[0])))
         shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
         is_all = len(shortages) == len(least)
-        return Diagnosis(cause, remedy, nodes, ", ".join(shortages) if is_all else "")
+        return Diagnosis(cause, remedy, nodes, notes, ", ".join(shortages) if is_all else "")
 
-    def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str]) -> str:
+    def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str], allowed: Rows) -> str:
+        """nodes: which have these obstacles; allowed: the rows where its volumes are"""
         if len(obstacles) == 1 and obstacles[0].difficulty in (
             Difficulty.RESOURCE,
             Difficulty.TOO_BIG,
         ):
             return obstacles[0].what
         if any(obstacle.difficulty is Difficulty.LABEL for obstacle in obstacles):
-            missing = self._absent_labels()
+            missing = self._absent_labels(allowed)
             if missing:
                 return missing
-        what = " and ".join(obstacle.what for obstacle in obstacles)
+        *first, last = (obstacle.beside or obstacle.what for obstacle in obstacles)
+        what = f"{', '.join(first)} and {last}" if first else last
         return f"{_named(nodes)} would take it but for {what}"
+
+    def _elsewhere(self, row: int) -> Iterator[Obstacle]:
+        """Yield what the nodes lack that nothing but their room keeps the pod from. row: one that
+        the cause is about"""
+        rows = self._open_rows()
+        for answer in self._answers:
+            if answer.plugin == "NodeResourcesFit" and len(rows) and row not in rows:
+                status = answer.verdicts.statuses[answer.verdicts.ids[rows[0]]]
+                yield from self._of_resources(status, rows)
 
     def _alike(self) -> Iterator[Rows]:
         """Group the rows of which every plugin says the same, about the same taints."""
@@ -238,9 +272,9 @@ class _Nodes:
             elif answer.plugin == "TaintToleration":
                 for taint in untolerated(self._evaluation, row):
                     is_cordon = taint.key == CORDON.key
-                    yield self._of_cordon(rows) if is_cordon else _of_taint(taint)
+                    yield self._of_cordon(rows) if is_cordon else self._of_taint(taint)
             elif answer.plugin == "NodeResourcesFit":
-                yield from self._of_resources(status)
+                yield from self._of_resources(status, rows)
             elif answer.plugin == "NodeAffinity":
                 yield self._of_labels(row)
             else:
@@ -249,52 +283,70 @@ class _Nodes:
     def _of_cordon(self, rows: Rows) -> Obstacle:
         return Obstacle(Difficulty.CORDON, "the cordon" if len(rows) == 1 else "their cordons")
 
-    def _of_resources(self, status: Status) -> Iterator[Obstacle]:
-        """One obstacle per resource that is short, with the most that is free on the nodes that
-        nothing else keeps the pod from."""
-        rows = self._open_rows()
+    def _of_taint(self, taint: Taint) -> Obstacle:
+        if taint.key.startswith(CONDITIONS):
+            condition = taint.key.removeprefix(CONDITIONS)
+            return Obstacle(Difficulty.CONDITION, f"being {condition}")
+        difficulty = Difficulty.CONTROL_PLANE if taint.key in CONTROL_PLANE else Difficulty.TAINT
+        compares = self._evaluation.framework.handle.release.enabled(COMPARISON_GATE)
+        near = near_toleration(self._pod.spec.tolerations, taint, compares=compares)
+        return Obstacle(difficulty, f"the taint {taint_text(taint)}{f' ({near})' if near else ''}")
+
+    def _of_resources(self, status: Status, rows: Rows) -> Iterator[Obstacle]:
+        """One obstacle per resource that is short on the rows. Where nothing else is in the way
+        there, it is about all such nodes."""
+        open_rows = self._open_rows()
+        usable = open_rows if rows[0] in open_rows else rows
         for reason in status.reasons:
             resource = reason.removeprefix("Insufficient ")
-            if resource not in self._pod.resources.requests:
+            if resource in self._pod.resources.requests:
+                yield self._of_resource(resource, usable, rows)
+            else:
                 yield Obstacle(
                     Difficulty.RESOURCE,
-                    f"{_nodes(len(rows))} it may use: no room for one more pod (pods)",
+                    f"{_nodes(len(usable))} it may use: no room for one more pod (pods)",
+                    beside="no room for one more pod",
                 )
-                continue
-            yield self._of_resource(resource, rows)
 
-    def _of_resource(self, resource: str, rows: Rows) -> Obstacle:
-        """rows: the nodes that it may use"""
+    def _of_resource(self, resource: str, usable: Rows, rows: Rows) -> Obstacle:
+        """usable: the nodes that it may use; rows: those with the same obstacles"""
         amount = self._pod.resources.requests[resource]
-        allocatable = self._snapshot.allocatable(resource)[rows]
-        free = allocatable - self._snapshot.requested(resource)[rows]
-        is_too_big = amount > allocatable.max()
-        amounts = allocatable if is_too_big else free
-        best, most = self._snapshot.names[rows[int(amounts.argmax())]], int(amounts.max())
+        allocatable = self._snapshot.allocatable(resource)
+        free = allocatable - self._snapshot.requested(resource)
+
+        def most_on(rows: Rows) -> tuple[bool, str, int]:
+            """Whether it is too big for all of them, and which has the most room."""
+            is_too_big = bool(amount > allocatable[rows].max())
+            amounts = (allocatable if is_too_big else free)[rows]
+            return is_too_big, self._snapshot.names[rows[int(amounts.argmax())]], int(amounts.max())
+
+        is_too_big, best, most = most_on(usable)
         requested, text = amount_texts(resource, (amount, most))
         there = f"the only node it may use, {best}, has {text}"
-        if len(rows) > 1:
-            there = f"of the {len(rows):,} nodes it may use none has more than {text}"
-        difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
+        if len(usable) > 1:
+            there = f"of the {len(usable):,} nodes it may use none has more than {text}"
         what = f"it requests {requested} of {resource}, and {there}"
-        if is_too_big:
-            return Obstacle(difficulty, what, resource)
-        where = f" ({best})" if len(rows) > 1 else ""
-        return Obstacle(difficulty, f"{what} free{where}", resource)
+        if not is_too_big:
+            what += f" free ({best})" if len(usable) > 1 else " free"
+        never, best, most = most_on(rows)
+        requested, text = amount_texts(resource, (amount, most))
+        has = f"{best} has {text}{'' if never else ' free'}"
+        beside = f"too little {resource} (it requests {requested}, {has})"
+        difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
+        return Obstacle(difficulty, what, resource, beside)
 
     def _open_rows(self) -> Rows:
-        """Return the rows that only NodeResourcesFit rejects; all rows if there are none."""
+        """Return the rows that only NodeResourcesFit rejects."""
         closed = np.zeros(len(self._snapshot), dtype=np.bool_)
         for answer in self._answers:
             if answer.plugin != "NodeResourcesFit":
                 closed |= answer.verdicts.ids != 0
-        rows: Rows = np.flatnonzero(~closed)
-        return rows if len(rows) else np.arange(len(self._snapshot))
+        return np.flatnonzero(~closed)
 
     def _of_labels(self, row: int) -> Obstacle:
         labels = self._snapshot.nodes[row].metadata.labels
         unmet = [r for r in self._requirements() if not r.matches(labels)]
-        text = " and ".join(map(_requirement_text, unmet)) or "its node affinity"
+        text = " and ".join(map(requirement_text, unmet)) or "its node affinity"
         return Obstacle(
             Difficulty.LABEL,
             text if not unmet else f"the label{'s' if len(unmet) > 1 else ''} {text}",
@@ -308,27 +360,30 @@ class _Nodes:
         of_term = terms[0].labels if len(terms) == 1 else ()
         return (*required.labels.requirements, *of_term)
 
-    def _absent_labels(self) -> str:
-        """Return the labels selected by the pod that no node has, together or each alone; or ""."""
+    def _absent_labels(self, rows: Rows) -> str:
+        """Return the labels selected by the pod that none of the nodes has, together or each alone;
+        or ""."""
         requirements = self._requirements()
-        nodes = [node.metadata.labels for node in self._snapshot.nodes]
+        nodes = [self._snapshot.nodes[row].metadata.labels for row in rows.tolist()]
+        nobody = "no node" if len(rows) == len(self._snapshot) else "no node there"
         absent = [r for r in requirements if not any(map(r.matches, nodes))]
         if not absent and any(all(r.matches(labels) for r in requirements) for labels in nodes):
             return ""
         if not requirements:
             return ""
-        texts = [_requirement_text(r) for r in absent or requirements]
+        texts = [requirement_text(r) for r in absent or requirements]
         noun = "label" if len(texts) == 1 else "labels"
-        return f"no node has the {noun} {' and '.join(texts)}, which it selects"
+        near = "; ".join(filter(None, (near_label(each, nodes) for each in absent)))
+        hint = f" ({near})" if near else ""
+        return f"{nobody} has the {noun} {' and '.join(texts)}, which it selects{hint}"
 
 
-def _of_taint(taint: Taint) -> Obstacle:
-    text = taint_text(taint)
-    if taint.key.startswith(CONDITIONS):
-        condition = taint.key.removeprefix(CONDITIONS)
-        return Obstacle(Difficulty.CONDITION, f"being {condition}")
-    difficulty = Difficulty.CONTROL_PLANE if taint.key in CONTROL_PLANE else Difficulty.TAINT
-    return Obstacle(difficulty, f"the taint {text}")
+def _nowhere(places: Sequence[FixedPlace]) -> str:
+    """Return why no node is in all of the places."""
+    for place in places:
+        if not place.rows.any():
+            return f"{place.where}, {place.missing}"
+    return f"{' and '.join(place.where for place in places)}: no node is in both places"
 
 
 def _of_others(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
@@ -358,20 +413,6 @@ def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
         terms = affinity.pod_affinity.required_during_scheduling_ignored_during_execution
         return [f"by {term.topology_key}" for term in terms]
     return []
-
-
-def _requirement_text(requirement: Requirement) -> str:
-    """Return the requirement as kubectl writes it in a selector."""
-    key, values = requirement.key, requirement.values
-    if requirement.operator in ("In", "=") and len(values) == 1:
-        return f"{key}={values[0]}"
-    if requirement.operator == "In":
-        return f"{key} in ({', '.join(values)})"
-    if requirement.operator == "NotIn":
-        return f"{key} not in ({', '.join(values)})"
-    signs = {"DoesNotExist": f"!{key}", "Gt": f"{key}>{values[0] if values else ''}"}
-    signs |= {"Lt": f"{key}<{values[0] if values else ''}"}
-    return signs.get(requirement.operator, key)
 
 
 def _named(nodes: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from ksched_cli.plugins import short_names
 from ksched_cli.report.reasons import (
     APART_MAX,
     before_any_node,
+    cause_lines,
     fix_command,
     message_line,
     rejected_nodes,
@@ -98,7 +99,7 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
     else:
         yield Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
         if answer.diagnosis is not None:
-            yield Line(answer.diagnosis.cause)
+            yield from cause_lines(answer.diagnosis)
             yield Line(remedy_line(answer.diagnosis))
         yield message_line(answer.message)
     if answer.scale_up:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ksched_cli.analysis.diagnosis import POD, PendingGroup, PendingReport
-from ksched_cli.report.reasons import fix_command, message_line, reasons_table, remedy_line
+from ksched_cli.report.reasons import (
+    cause_lines,
+    fix_command,
+    message_line,
+    reasons_table,
+    remedy_line,
+)
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -112,7 +118,7 @@ def _block(group: PendingGroup, reasons: int, on: Medium) -> Block:
     lines: list[str | Line] = []
     sections: list[Section] = [reasons_table(group.reasons, on=on, brief=reasons)]
     if group.diagnosis:
-        lines = [group.diagnosis.cause, remedy_line(group.diagnosis)]
+        lines = [*cause_lines(group.diagnosis), remedy_line(group.diagnosis)]
     if group.diagnosis and group.message:
         whole = Medium.WHOLE | Medium.WIDE | Medium.PAGE
         sections.insert(0, Text(lines=[message_line(group.message)], on=whole))

@@ -79,6 +79,12 @@ def before_any_node(answer: Explanation | PreemptionResult) -> Iterator[Line]:
         yield Line(f"{answer.gated.plugin}: {answer.gated.message}")
 
 
+def cause_lines(diagnosis: Diagnosis) -> Iterator[Line]:
+    """Yield the cause, then what else bears on it."""
+    yield Line(diagnosis.cause)
+    yield from map(Line, diagnosis.notes)
+
+
 def remedy_line(diagnosis: Diagnosis) -> str:
     """Return the text of what removes the cause; "" if only a run can find that out."""
     return f"what helps: {diagnosis.remedy}" if diagnosis.remedy else ""

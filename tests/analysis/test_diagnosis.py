@@ -84,9 +84,11 @@ def after_run() -> Simulation:
         ),
         (
             "data/postgres-repair",
-            "memory-2, memory-5 would take it but for its volume, which cannot be used there "
-            "(claim data/data-postgres-0)",
-            "",
+            "the volume of claim data/data-postgres-0 is "
+            f"in {ZONE}=eu-west-1a; no node there has the label {ZONE}=eu-west-1c, which it "
+            f"selects (15 nodes have {ZONE}=eu-west-1a)",
+            f"select {ZONE}=eu-west-1a instead of eu-west-1c and select pool=general instead of "
+            "memory",
         ),
     ],
 )

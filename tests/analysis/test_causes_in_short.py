@@ -1,0 +1,193 @@
+"""The cause, in the line after the answer: what a pod's volumes, its DaemonSet, its tolerations and
+its labels say comes before what is in the way elsewhere."""
+
+from typing import Any
+
+import pytest
+
+from ksched_cli.analysis.diagnosis import Diagnosis
+from ksched_cli.testing import cluster, node, pod, simulation
+from tests.analysis.test_diagnosis import diagnosed
+from tests.narrowing import present
+from tests.volumes import claim, storage_class, volume
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def of(*objects: dict[str, Any], **options: str) -> Diagnosis:
+    run = simulation(cluster(*objects), **options)
+    (key,) = [pod.key for pod in run.pending() if pod.name == "p"]
+    return present(diagnosed(run, key))
+
+
+def zoned(name: str, zone: str, **fields: Any) -> dict[str, Any]:
+    return node(name, labels={ZONE: zone}, **fields)
+
+
+def bound(*claims: str, **fields: Any) -> dict[str, Any]:
+    """The pod with these claims."""
+    volumes = [
+        {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}}
+        for i, name in enumerate(claims)
+    ]
+    return pod("p", spec={"volumes": volumes}, **fields)
+
+
+# -- nodes that a pod is for -----------------------------------------------------------------------
+
+
+def test_the_zone_of_a_bound_volume_comes_before_what_is_in_the_way_elsewhere() -> None:
+    answer = of(
+        zoned("a1", "a", taints=["x:NoSchedule", "y:NoSchedule"]),
+        zoned("b1", "b"),
+        claim("data", volume="pv-0"),
+        volume("pv-0", zones=["a"], claim="data"),
+        bound("data"),
+    )
+    assert answer.cause == (
+        f"the volume of claim default/data is in {ZONE}=a; a1 would take it but for the taint "
+        "x:NoSchedule and the taint y:NoSchedule"
+    )
+    assert answer.nodes == ("a1",)
+
+
+def test_a_zone_without_nodes_is_the_cause() -> None:
+    answer = of(
+        zoned("a1", "a"), claim("data", volume="pv-0"), volume("pv-0", zones=["c"]), bound("data")
+    )
+    assert answer.cause == (
+        f"the volume of claim default/data is in {ZONE}=c, and no node is there"
+    )
+
+
+def test_a_selector_that_contradicts_the_zone_of_a_volume() -> None:
+    answer = of(
+        zoned("a1", "a"),
+        zoned("b1", "b"),
+        claim("data", volume="pv-0"),
+        volume("pv-0", zones=["a"]),
+        bound("data", node_selector={ZONE: "b"}),
+    )
+    assert answer.cause == (
+        f"the volume of claim default/data is in {ZONE}=a; no node there has the label "
+        f"{ZONE}=b, which it selects (1 node has {ZONE}=a)"
+    )
+
+
+def test_volumes_of_two_zones_are_never_together() -> None:
+    answer = of(
+        zoned("a1", "a"),
+        zoned("b1", "b"),
+        claim("one", volume="pv-a"),
+        claim("two", volume="pv-b"),
+        volume("pv-a", zones=["a"]),
+        volume("pv-b", zones=["b"]),
+        bound("one", "two"),
+    )
+    assert answer.cause == (
+        f"the volume of claim default/one is in {ZONE}=a and the volume of claim "
+        f"default/two is in {ZONE}=b: no node is in both places"
+    )
+
+
+def test_a_local_volume_s_node_that_is_gone_is_named() -> None:
+    answer = of(
+        node("a", labels={"kubernetes.io/hostname": "a"}),
+        claim("data", volume="pv-0"),
+        volume("pv-0", on=["gone"]),
+        bound("data"),
+    )
+    assert answer.cause == (
+        "the volume of claim default/data is on node gone, which is not in the state"
+    )
+
+
+def test_the_node_that_was_selected_for_a_new_volume_and_is_gone_is_named() -> None:
+    answer = of(
+        node("a"),
+        storage_class("gp3", "ebs.csi.aws.com"),
+        claim("data", storage_class="gp3", selected_node="gone"),
+        bound("data"),
+    )
+    assert answer.cause == (
+        "claim default/data gets its volume on node gone (annotation "
+        "volume.kubernetes.io/selected-node), which is not in the state"
+    )
+
+
+def daemon_pod(node_name: str, **fields: Any) -> dict[str, Any]:
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node_name]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u"}
+    metadata = {"ownerReferences": [{**owner, "controller": True}]}
+    return pod("p", affinity={"nodeAffinity": required}, metadata=metadata, **fields)
+
+
+@pytest.mark.parametrize(
+    ("named", "cause"),
+    [
+        ("n2", "DaemonSet agent made it for node n2, which is not in the state"),
+        (
+            "n1",
+            "DaemonSet agent made it for node n1; it requests 8 of cpu, and the only node it may "
+            "use, n1, has 4",
+        ),
+    ],
+)
+def test_the_node_that_a_daemon_set_made_a_pod_for(named: str, cause: str) -> None:
+    assert of(node("n1"), node("n3"), daemon_pod(named, cpu=8)).cause == cause
+
+
+# -- obstacles of different nodes ------------------------------------------------------------------
+
+
+def test_what_other_nodes_lack_is_a_sentence_of_its_own() -> None:
+    answer = of(node("a", cpu=1), node("b", taints=["x:NoSchedule"]), pod("p", cpu=2))
+    assert answer.cause == "b would take it but for the taint x:NoSchedule"
+    assert answer.notes == ("it requests 2 of cpu, and the only node it may use, a, has 1",)
+
+
+def test_several_obstacles_of_a_node_are_in_one_list() -> None:
+    answer = of(node("a", cpu=1, taints=["x:NoSchedule"], unschedulable=True), pod("p", cpu=2))
+    assert answer.cause == (
+        "a would take it but for the cordon, the taint x:NoSchedule and too little cpu (it "
+        "requests 2, a has 1)"
+    )
+    assert answer.notes == ()
+
+
+# -- near misses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "selected", "near"),
+    [
+        ({"disk-type": "ssd"}, {"disktype": "ssd"}, "1 node has disk-type=ssd"),
+        ({ZONE: "eu-1a"}, {"zone": "eu-1a"}, f"1 node has {ZONE}=eu-1a"),
+        ({ZONE: "eu-1a"}, {ZONE: "eu1a"}, f"1 node has {ZONE}=eu-1a"),
+        ({"pool": "large"}, {"pool": "gpu"}, "1 node has pool=large"),
+    ],
+)
+def test_labels_that_are_nearly_those_selected(
+    labels: dict[str, str], selected: dict[str, str], near: str
+) -> None:
+    answer = of(node("a", labels=labels), node("b"), pod("p", node_selector=selected))
+    assert answer.cause.endswith(f", which it selects ({near})")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "near"),
+    [
+        ({"key": "sla", "value": "951", "effect": "NoSchedule"}, "it tolerates sla=951:NoSchedule"),
+        ({"key": "sla", "operator": "Exists", "effect": "NoExecute"}, "it tolerates sla:NoExecute"),
+        ({"key": "slas", "operator": "Exists"}, "it tolerates slas"),
+        (
+            {"key": "sla", "operator": "Gt", "value": "900"},
+            "its toleration sla Gt 900 needs the feature gate TaintTolerationComparisonOperators",
+        ),
+        ({"key": "sla", "operator": "Gt", "value": "990"}, "it tolerates sla Gt 990"),
+    ],
+)
+def test_tolerations_that_nearly_cover_a_taint(toleration: dict[str, str], near: str) -> None:
+    answer = of(node("a", taints=["sla=950:NoSchedule"]), pod("p", tolerations=[toleration]))
+    assert answer.cause == f"a would take it but for the taint sla=950:NoSchedule ({near})"
