@@ -33,9 +33,11 @@ from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
 from ksched_cli.framework.resource_claims import may_allocate_devices
+from ksched_cli.framework.results import Ids, Mask
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement, requirement_text
+from ksched_cli.plugins.dynamic_resources.plugin import DynamicResources
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
 from ksched_cli.plugins.volumes import claim_class, claim_uses
 from ksched_cli.scenario.owned_pods import deployment_of
@@ -108,7 +110,6 @@ _OBSTACLES = {
     ),
     ("VolumeZone", ""): "the zone of its volume",
     ("VolumeRestrictions", ""): "a volume that another pod uses",
-    ("DynamicResources", ""): "its device claims, which cannot be allocated there",
     ("NodeName", ""): "its nodeName",
 }
 _NO_ROWS: Rows = np.arange(0)
@@ -257,9 +258,22 @@ class _Nodes:
         if not columns:
             yield np.arange(len(self._snapshot))
             return
+        columns += [
+            self._device_shortages(answer.verdicts.ids != 0)
+            for answer in self._answers
+            if answer.plugin == "DynamicResources"
+        ]
         classes = alike(columns)
         order = np.argsort(classes, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
+
+    def _device_shortages(self, rejected: Mask) -> Ids:
+        """Return a number per row, the same for rejected rows whose devices fall short alike."""
+        numbers: dict[str, int] = {}
+        shortages = np.zeros(len(self._snapshot), dtype=np.int32)
+        for row in np.flatnonzero(rejected).tolist():
+            shortages[row] = numbers.setdefault(self._device_shortage(row), len(numbers) + 1)
+        return shortages
 
     def _obstacles(self, row: int, rows: Rows) -> Iterator[Obstacle]:
         """The obstacles on the row, which represents all the rows."""
@@ -277,6 +291,8 @@ class _Nodes:
                 yield from self._of_resources(status, rows)
             elif answer.plugin == "NodeAffinity":
                 yield self._of_labels(row)
+            elif answer.plugin == "DynamicResources":
+                yield self._of_devices(row)
             else:
                 yield from _of_others(answer.plugin, status, self._pod)
 
@@ -342,6 +358,20 @@ class _Nodes:
             if answer.plugin != "NodeResourcesFit":
                 closed |= answer.verdicts.ids != 0
         return np.flatnonzero(~closed)
+
+    def _of_devices(self, row: int) -> Obstacle:
+        shortage = self._device_shortage(row)
+        if shortage:
+            return Obstacle(Difficulty.OTHER, shortage)
+        what = "its device claims: no ResourceSlice has devices there"
+        return Obstacle(Difficulty.LABEL, what)
+
+    def _device_shortage(self, row: int) -> str:
+        """Return what the pod's claims lack on the node; "" where it reaches no device."""
+        plugin = self._evaluation.framework.plugin("DynamicResources")
+        if not isinstance(plugin, DynamicResources):
+            return "its device claims, which cannot be allocated there"
+        return plugin.shortage(self._evaluation.state, row)
 
     def _of_labels(self, row: int) -> Obstacle:
         labels = self._snapshot.nodes[row].metadata.labels

@@ -8,6 +8,7 @@ import pytest
 from ksched_cli.analysis.diagnosis import Diagnosis
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.test_diagnosis import diagnosed
+from tests.devices import GPU, state_of
 from tests.narrowing import present
 from tests.volumes import claim, storage_class, volume
 
@@ -191,3 +192,76 @@ def test_labels_that_are_nearly_those_selected(
 def test_tolerations_that_nearly_cover_a_taint(toleration: dict[str, str], near: str) -> None:
     answer = of(node("a", taints=["sla=950:NoSchedule"]), pod("p", tolerations=[toleration]))
     assert answer.cause == f"a would take it but for the taint sla=950:NoSchedule ({near})"
+
+
+# -- devices ---------------------------------------------------------------------------------------
+
+MODEL = f'device.attributes["{GPU}"].model'
+IN_USE = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}
+
+
+def with_devices(case: dict[str, Any], minor: str = "1.37", **device: Any) -> Diagnosis:
+    """The diagnosis of the pod p, which has the claim `one`, on the only node, which has g0."""
+    devices = {"g0": {"model": "small"} | device}
+    fields = {"nodes": ["a"], "pods": {"p": ["one"]}, "slices": [{"node": "a", "devices": devices}]}
+    run = simulation(state_of({**fields, **case}), kubernetes_version=minor)
+    return present(diagnosed(run, "default/p"))
+
+
+@pytest.mark.parametrize(
+    ("case", "lack"),
+    [
+        (
+            {"claims": {"one": "gpu", "other": IN_USE}},
+            "it wants 1 gpu and 0 are free (1 is in use: g0 by default/other)",
+        ),
+        (
+            {"claims": {"one": {"r": {"class": "gpu", "selectors": [f'{MODEL} == "big"']}}}},
+            f'it wants 1 gpu and 0 are free (1 is deselected by CEL: {MODEL} == "big")',
+        ),
+        (
+            {"claims": {"one": {"r": {"class": "gpu", "selectors": [f"{MODEL}.odd"]}}}},
+            f"the CEL selector {MODEL}.odd fails: ",
+        ),
+        (
+            {"claims": {"one": {"r": {"class": "gpu", "count": 2}}}},
+            "it wants 2 gpu and 1 is free",
+        ),
+        (
+            {"claims": {"one": {"r": {"class": "gpu", "mode": "All"}}, "other": IN_USE}},
+            "it wants all of gpu (allocationMode All) (1 is in use: g0 by default/other)",
+        ),
+    ],
+)
+def test_what_a_claim_lacks_is_in_the_cause(case: dict[str, Any], lack: str) -> None:
+    cause = with_devices(case).cause
+    assert cause.startswith(f"a would take it but for claim default/one: {lack}")
+
+
+@pytest.mark.parametrize(
+    ("minor", "lack"),
+    [
+        (
+            "1.37",
+            "it wants 2 gpu and 0 are free (2 are not handed out, as pool "
+            f"{GPU}/a is incomplete (1 of 2 slices))",
+        ),
+        ("1.34", "it wants 2 gpu and 1 is free (1 is in use: g0 by default/other)"),
+    ],
+)
+def test_an_incomplete_pool_is_described_by_the_rules_of_the_release(minor: str, lack: str) -> None:
+    """Since 1.35, nothing of it is handed out."""
+    case = {
+        "claims": {"one": {"r": {"class": "gpu", "count": 2}}, "other": IN_USE},
+        "slices": [{"node": "a", "count": 2, "devices": {"g0": {}, "g1": {}}}],
+    }
+    if minor == "1.37":
+        del case["claims"]["other"]
+    assert with_devices(case, minor).cause == f"a would take it but for claim default/one: {lack}"
+
+
+def test_nodes_without_devices_are_not_the_nearest() -> None:
+    case = {"nodes": ["a", "b", "c"], "claims": {"one": "gpu", "other": IN_USE}}
+    assert with_devices(case).nodes == ("a",)
+    bare = with_devices({"claims": {"one": "gpu"}, "slices": []})
+    assert "no ResourceSlice has devices there" in bare.cause

@@ -481,6 +481,20 @@ class DynamicResources(
             lines += claims_state.search.lines(node.row, self._store)
         return lines
 
+    def shortage(self, state: CycleState, row: int) -> str:
+        """Return what the pod's claims lack on a node, in words that follow "would take it but
+        for"; "" where the node reaches no device."""
+        claims_state = read_state(state)
+        for index, mask in claims_state.reachable.items():
+            if not mask[row]:
+                claim = claims_state.claims[index]
+                if index in claims_state.shared:
+                    claim = allocated(claim, claims_state.shared[index])
+                failure = binding_failure(claim) if self._waits_for_devices else ""
+                return failure or describe_allocation(claim)
+        search = claims_state.search
+        return "" if search is None else search.shortage(row, self._store)
+
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
         return relaxed(self._claims(pod))
 
