@@ -28,16 +28,17 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
-from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.evaluation import Evaluation, Mode, PluginVerdicts
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
 from ksched_cli.framework.resource_claims import may_allocate_devices
-from ksched_cli.framework.results import Ids, Mask
+from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement, requirement_text
 from ksched_cli.plugins.dynamic_resources.plugin import DynamicResources
+from ksched_cli.plugins.inter_pod_affinity import InterPodAffinity
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
 from ksched_cli.plugins.volumes import claim_class, claim_uses
 from ksched_cli.scenario.owned_pods import deployment_of
@@ -98,7 +99,6 @@ class Obstacle(NamedTuple):
 _OBSTACLES = {
     ("InterPodAffinity", "node(s) didn't match pod anti-affinity"): "its own anti-affinity",
     ("InterPodAffinity", "node(s) didn't satisfy existing pods"): "the anti-affinity of pods there",
-    ("InterPodAffinity", "node(s) didn't match pod affinity"): "its pod affinity",
     ("PodTopologySpread", ""): "its topology spread constraints",
     ("NodePorts", ""): "a host port that is taken",
     ("NodeVolumeLimits", ""): "the number of volumes there",
@@ -259,21 +259,30 @@ class _Nodes:
             yield np.arange(len(self._snapshot))
             return
         columns += [
-            self._device_shortages(answer.verdicts.ids != 0)
+            self._shortages(answer)
             for answer in self._answers
-            if answer.plugin == "DynamicResources"
+            if answer.plugin in ("DynamicResources", "InterPodAffinity")
         ]
         classes = alike(columns)
         order = np.argsort(classes, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
 
-    def _device_shortages(self, rejected: Mask) -> Ids:
-        """Return a number per row, the same for rejected rows whose devices fall short alike."""
+    def _shortages(self, answer: PluginVerdicts) -> Ids:
+        """Return a number per row, the same for rejected rows that fall short alike."""
         numbers: dict[str, int] = {}
         shortages = np.zeros(len(self._snapshot), dtype=np.int32)
-        for row in np.flatnonzero(rejected).tolist():
-            shortages[row] = numbers.setdefault(self._device_shortage(row), len(numbers) + 1)
+        for row in np.flatnonzero(answer.verdicts.ids).tolist():
+            text = self._shortage(answer.plugin, row)
+            shortages[row] = numbers.setdefault(text, len(numbers) + 1)
         return shortages
+
+    def _shortage(self, plugin_name: str, row: int) -> str:
+        """Return what is in the pod's way on the node, in the plugin's own words; "" where it has
+        none."""
+        plugin = self._evaluation.framework.plugin(plugin_name)
+        if isinstance(plugin, DynamicResources | InterPodAffinity):
+            return plugin.shortage(self._evaluation.state, self._pod, row)
+        return ""
 
     def _obstacles(self, row: int, rows: Rows) -> Iterator[Obstacle]:
         """The obstacles on the row, which represents all the rows."""
@@ -281,20 +290,28 @@ class _Nodes:
             status = answer.verdicts.statuses[answer.verdicts.ids[row]]
             if not answer.verdicts.ids[row]:
                 continue
-            if answer.plugin == "NodeUnschedulable":
-                yield self._of_cordon(rows)
-            elif answer.plugin == "TaintToleration":
-                for taint in untolerated(self._evaluation, row):
-                    is_cordon = taint.key == CORDON.key
-                    yield self._of_cordon(rows) if is_cordon else self._of_taint(taint)
-            elif answer.plugin == "NodeResourcesFit":
-                yield from self._of_resources(status, rows)
-            elif answer.plugin == "NodeAffinity":
-                yield self._of_labels(row)
-            elif answer.plugin == "DynamicResources":
-                yield self._of_devices(row)
-            else:
-                yield from _of_others(answer.plugin, status, self._pod)
+            match answer.plugin:
+                case "NodeUnschedulable":
+                    yield self._of_cordon(rows)
+                case "TaintToleration":
+                    for taint in untolerated(self._evaluation, row):
+                        is_cordon = taint.key == CORDON.key
+                        yield self._of_cordon(rows) if is_cordon else self._of_taint(taint)
+                case "NodeResourcesFit":
+                    yield from self._of_resources(status, rows)
+                case "NodeAffinity":
+                    yield self._of_labels(row)
+                case plugin:
+                    yield from self._of_others(plugin, status, row)
+
+    def _of_others(self, plugin: str, status: Status, row: int) -> Iterator[Obstacle]:
+        shortage = self._shortage(plugin, row)
+        if shortage:
+            yield Obstacle(Difficulty.OTHER, shortage)
+        elif plugin == "DynamicResources":
+            yield Obstacle(Difficulty.LABEL, "its device claims: no device is in its reach")
+        else:
+            yield from _of_reasons(plugin, status, self._pod)
 
     def _of_cordon(self, rows: Rows) -> Obstacle:
         return Obstacle(Difficulty.CORDON, "the cordon" if len(rows) == 1 else "their cordons")
@@ -359,20 +376,6 @@ class _Nodes:
                 closed |= answer.verdicts.ids != 0
         return np.flatnonzero(~closed)
 
-    def _of_devices(self, row: int) -> Obstacle:
-        shortage = self._device_shortage(row)
-        if shortage:
-            return Obstacle(Difficulty.OTHER, shortage)
-        what = "its device claims: no ResourceSlice has devices there"
-        return Obstacle(Difficulty.LABEL, what)
-
-    def _device_shortage(self, row: int) -> str:
-        """Return what the pod's claims lack on the node; "" where it reaches no device."""
-        plugin = self._evaluation.framework.plugin("DynamicResources")
-        if not isinstance(plugin, DynamicResources):
-            return "its device claims, which cannot be allocated there"
-        return plugin.shortage(self._evaluation.state, row)
-
     def _of_labels(self, row: int) -> Obstacle:
         labels = self._snapshot.nodes[row].metadata.labels
         unmet = [r for r in self._requirements() if not r.matches(labels)]
@@ -416,7 +419,7 @@ def _nowhere(places: Sequence[FixedPlace]) -> str:
     return f"{' and '.join(place.where for place in places)}: no node is in both places"
 
 
-def _of_others(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
+def _of_reasons(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
     for reason in status.reasons or ("",):
         for (name, begin), what in _OBSTACLES.items():
             if plugin == name and reason.startswith(begin):
@@ -439,9 +442,6 @@ def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
     if affinity is not None and affinity.pod_anti_affinity and begin.endswith("pod anti-affinity"):
         terms = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
         return [f"one per {term.topology_key}" for term in terms]
-    if affinity is not None and affinity.pod_affinity and begin.endswith("pod affinity"):
-        terms = affinity.pod_affinity.required_during_scheduling_ignored_during_execution
-        return [f"by {term.topology_key}" for term in terms]
     return []
 
 

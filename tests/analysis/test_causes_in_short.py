@@ -264,4 +264,4 @@ def test_nodes_without_devices_are_not_the_nearest() -> None:
     case = {"nodes": ["a", "b", "c"], "claims": {"one": "gpu", "other": IN_USE}}
     assert with_devices(case).nodes == ("a",)
     bare = with_devices({"claims": {"one": "gpu"}, "slices": []})
-    assert "no ResourceSlice has devices there" in bare.cause
+    assert "no device is in its reach" in bare.cause

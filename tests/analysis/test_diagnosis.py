@@ -171,7 +171,8 @@ def test_affinity_and_spread_name_their_topology() -> None:
     near = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": ZONE}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
     assert of(node("a", labels={ZONE: "z"}), pod("p", affinity=affinity)).cause == (
-        f"a would take it but for its pod affinity (by {ZONE})"
+        f"a would take it but for its pod affinity by {ZONE} (no pod with a=b runs in namespace "
+        "default, and it does not match itself)"
     )
 
 

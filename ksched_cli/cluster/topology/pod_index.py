@@ -37,7 +37,9 @@ class Namespaces(Struct, frozen=True):
     def __str__(self) -> str:
         names = ", ".join(sorted(self.names))
         if not self.others:
-            return f"namespace {names}" if len(self.names) == 1 else f"namespaces {names or 'none'}"
+            if not names:
+                return "no namespace"
+            return f"namespace{'' if len(self.names) == 1 else 's'} {names}"
         return f"any namespace but {names}" if names else "any namespace"
 
 

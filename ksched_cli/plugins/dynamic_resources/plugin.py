@@ -481,7 +481,7 @@ class DynamicResources(
             lines += claims_state.search.lines(node.row, self._store)
         return lines
 
-    def shortage(self, state: CycleState, row: int) -> str:
+    def shortage(self, state: CycleState, pod: PodInfo, row: int) -> str:
         """Return what the pod's claims lack on a node, in words that follow "would take it but
         for"; "" where the node reaches no device."""
         claims_state = read_state(state)
