@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from ksched_cli.analysis.circumstances import circumstances, recorded_message
 from ksched_cli.analysis.fixed_places import FixedPlace, fixed_places
 from ksched_cli.analysis.near_misses import near_label, near_toleration
 from ksched_cli.analysis.question import Opened, PodChoice, Question
@@ -221,7 +222,10 @@ class _Nodes:
             return Diagnosis(_nowhere(places), remedy, nodes)
         where = [place.where for place in places]
         cause = "; ".join([*where, self._cause(least, nodes, np.flatnonzero(allowed))])
-        notes = tuple(o.what for o in self._elsewhere(int(nearest[0])))
+        elsewhere = [obstacle.what for obstacle in self._elsewhere(int(nearest[0]))]
+        rows = np.union1d(nearest, self._open_rows())
+        happening = circumstances(self._pod, self._snapshot, self._state, rows)
+        notes = (*elsewhere, *happening)
         shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
         is_all = len(shortages) == len(least)
         return Diagnosis(cause, remedy, nodes, notes, ", ".join(shortages) if is_all else "")
@@ -547,6 +551,9 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
             why = () if evaluation.error else reasons(evaluation)
             by_look[look] = why, diagnose(evaluation, simulation.state)
         why, diagnosis = by_look[look]
+        recorded = recorded_message(first.pod, simulation.state, (message,))
+        if diagnosis is not None and recorded:
+            diagnosis = replace(diagnosis, notes=(*diagnosis.notes, recorded))
         keys = tuple(pod.key for pod in members)
         undecided = any(key in simulation.scheduler.failed for key in keys)
         if undecided:

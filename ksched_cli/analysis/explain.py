@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
+from ksched_cli.analysis.circumstances import recorded_message
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
 from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes, find_group
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
@@ -198,6 +199,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     scale_up: what an autoscaler would do for it, where one was given and the pod has no node
     nodes: by name: all nodes, or those that --node and --top select, with the one to take
     requested: the nodes that were asked about by name
+    notes: what else there is to say about the pod, a sentence each
     node_count: how many nodes the cluster has
     """
 
@@ -309,6 +311,7 @@ def explain(
         gated=status_of(turn.gated),
         undecided=turn.failed,
         may_preempt=answer.may_preempt and not attempt.node,
+        notes=(*filter(None, [recorded_message(pod.pod, simulation.state, (attempt.why_not,))]),),
     )
 
 

@@ -102,6 +102,7 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
             yield from cause_lines(answer.diagnosis)
             yield Line(remedy_line(answer.diagnosis))
         yield message_line(answer.message)
+    yield from map(Line, answer.notes)
     if answer.scale_up:
         tone = Tone.GOOD if answer.scale_up.would_scale_up else Tone.WARN
         yield Line(scale_up_line(answer.scale_up), tone)
