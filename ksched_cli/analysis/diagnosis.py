@@ -23,6 +23,7 @@ from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.reasons import Reason, alike, independent_verdicts, reasons, untolerated
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
+from ksched_cli.cluster.loading.state_warnings import absent_kind
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
 from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, Taint
 from ksched_cli.cluster.pod_info import PodInfo
@@ -121,6 +122,9 @@ def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
     if evaluation.error or len(evaluation.feasible):
         return None
     if evaluation.pre_filter is not None:
+        unknown = _of_absent_kind(evaluation.pod, state)
+        if unknown:
+            return Diagnosis(unknown)
         diagnosis = _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
         return replace(diagnosis, remedy=_remedy(evaluation, _NO_ROWS) or diagnosis.remedy)
     if not len(evaluation.statuses.snapshot):
@@ -152,11 +156,34 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
             )
         if claim.metadata.deletion_timestamp:
             return Diagnosis(f"claim {name} is being deleted", "wait for it, and create it anew")
-        if not claim.spec.volume_name:
+        volume = claim.spec.volume_name
+        if not volume:
             problem = _of_unbound(claim, state)
             if problem is not None:
                 return problem
+        elif volume not in state.persistent_volumes:
+            return Diagnosis(f"claim {name} is bound to volume {volume}, which does not exist")
     return None
+
+
+def _of_absent_kind(pod: PodInfo, state: ClusterState) -> str:
+    """Return which object of the pod cannot be judged, as the state has none of its kind; or ""."""
+    for use in claim_uses(pod.pod):
+        name = f"{pod.namespace}/{use.claim}"
+        claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
+        if claim is None:
+            subject, kind = f"claim {name}", "PersistentVolumeClaim"
+        elif claim.spec.volume_name not in ("", *state.persistent_volumes):
+            subject = f"volume {claim.spec.volume_name} of claim {name}"
+            kind = "PersistentVolume"
+        elif not claim.spec.volume_name and claim_class(claim):
+            subject, kind = f"class {claim_class(claim)} of claim {name}", "StorageClass"
+        else:
+            continue
+        absent = absent_kind(state, kind)
+        if absent:
+            return f"{subject} is not known: {absent}"
+    return ""
 
 
 def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis | None:
@@ -313,7 +340,9 @@ class _Nodes:
         if shortage:
             yield Obstacle(Difficulty.OTHER, shortage)
         elif plugin == "DynamicResources":
-            yield Obstacle(Difficulty.LABEL, "its device claims: no device is in its reach")
+            absent = absent_kind(self._state, "ResourceSlice")
+            lack = absent or "no device is in its reach"
+            yield Obstacle(Difficulty.LABEL, f"its device claims: {lack}")
         else:
             yield from _of_reasons(plugin, status, self._pod)
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
-from ksched_cli.cluster.loading.kinds import KINDS, SYSTEM_PRIORITIES
+from ksched_cli.cluster.loading.kinds import DUMP_COMMAND, KINDS, SYSTEM_PRIORITIES, resource_of
 from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.pod_info import has_volume_claims
@@ -45,9 +45,17 @@ def empty_state_error(source: str, *details: str) -> UsageError:
     """The error for a state without a node that was to have some, most often: of such a state, an
     expectation that no pod stays pending holds. details: lines about the source"""
     lines = [f"{source}: the state has no Node", *details]
-    lines.append("kubectl get nodes,pods -A -o json writes a state")
+    lines.append(f"{DUMP_COMMAND} writes a state")
     lines.append("--allow-empty-state (in a file: allowEmptyState: true) accepts one without nodes")
     return UsageError("\n  ".join(lines))
+
+
+def absent_kind(state: ClusterState, kind: str) -> str:
+    """Return that the state has no object of a kind, if the cluster may have some; else ""."""
+    if getattr(state, KINDS[kind].attribute) or kind in state.whole_kinds:
+        return ""
+    plural = f"{kind}{'es' if kind[-1] == 's' else 's'}"
+    return f"the state has no {plural} (add those of kubectl get {resource_of(kind)} -A)"
 
 
 def state_warnings(state: ClusterState) -> Iterator[str]:
