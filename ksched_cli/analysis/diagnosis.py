@@ -18,6 +18,15 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.circumstances import circumstances, recorded_message
 from ksched_cli.analysis.fixed_places import FixedPlace, fixed_places
+from ksched_cli.analysis.held_pods import (
+    AbsentPods,
+    HeldPods,
+    PlacedPods,
+    absent_pods,
+    group_notes,
+    held_pods,
+    placed_pods,
+)
 from ksched_cli.analysis.near_misses import near_label, near_toleration
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.reasons import Reason, alike, independent_verdicts, reasons, untolerated
@@ -34,6 +43,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode, PluginVerdicts
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
+from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import Status
@@ -43,7 +53,7 @@ from ksched_cli.plugins.dynamic_resources.plugin import DynamicResources
 from ksched_cli.plugins.inter_pod_affinity import InterPodAffinity
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
 from ksched_cli.plugins.volumes import claim_class, claim_uses
-from ksched_cli.scenario.owned_pods import deployment_of
+from ksched_cli.scenario.owned_pods import owner_of
 
 _MAX_LISTED = 3
 
@@ -493,9 +503,6 @@ def _nodes(count: int) -> str:
 # The reasons are those of the cluster at the end of the run, for one pod of each group: pods that
 # look the same are evaluated once.
 
-# The kind of owner of a pod without a controller.
-POD = "Pod"
-
 
 class PendingGroup(Part, frozen=True):
     """Pods of one owner that stay pending for the same cause.
@@ -535,6 +542,9 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
     """Why pods stay pending.
 
     groups: pods of one owner that stay pending for the same cause; those of the most pods first
+    held: pods that no attempt is made for
+    placed: pods that wait in the state and get a node
+    absent: pods that a controller has not made
     """
 
     COMMAND: ClassVar = "explain --pending"
@@ -542,6 +552,9 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
 
     kind: Literal["PendingReport"] = "PendingReport"
     groups: tuple[PendingGroup, ...]
+    held: tuple[HeldPods, ...] = ()
+    placed: tuple[PlacedPods, ...] = ()
+    absent: tuple[AbsentPods, ...] = ()
     summary: PendingSummary
 
     @property
@@ -555,7 +568,13 @@ def pending_report(simulation: Simulation, chosen: Container[str] | None = None)
     summary = PendingSummary(
         len(run.pending), len(run.gated), len(run.ignored), len(simulation.snapshot)
     )
-    return PendingReport(groups=pending_groups(simulation, run), summary=summary)
+    return PendingReport(
+        groups=pending_groups(simulation, run),
+        held=held_pods(simulation, run),
+        placed=placed_pods(simulation, run),
+        absent=absent_pods(simulation.state) if chosen is None else (),
+        summary=summary,
+    )
 
 
 def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup, ...]:
@@ -565,8 +584,8 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
     by_message: dict[tuple[str, str, str], list[PodInfo]] = {}
     for key in run.pending:
         pod = pods[key]
-        group_key = (pod.namespace, owner_of(pod.pod), run.last[key].why_not)
-        by_message.setdefault(group_key, []).append(pod)
+        wait = (pod.namespace, owner_of(pod.pod), run.last[key].why_not)
+        by_message.setdefault(wait, []).append(pod)
     by_look: dict[object, tuple[tuple[Reason, ...], Diagnosis | None]] = {}
     groups: dict[tuple[str, str, str], PendingGroup] = {}
     for (namespace, name, message), members in by_message.items():
@@ -580,9 +599,9 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
             why = () if evaluation.error else reasons(evaluation)
             by_look[look] = why, diagnose(evaluation, simulation.state)
         why, diagnosis = by_look[look]
-        recorded = recorded_message(first.pod, simulation.state, (message,))
-        if diagnosis is not None and recorded:
-            diagnosis = replace(diagnosis, notes=(*diagnosis.notes, recorded))
+        if diagnosis is not None:
+            notes = (*diagnosis.notes, *_notes(simulation, first, message))
+            diagnosis = replace(diagnosis, notes=notes)
         keys = tuple(pod.key for pod in members)
         undecided = any(key in simulation.scheduler.failed for key in keys)
         if undecided:
@@ -594,12 +613,14 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
     return tuple(sorted(groups.values(), key=lambda group: -len(group.pods)))
 
 
-def owner_of(pod: Pod) -> str:
-    """Return Kind/name of what manages the pod."""
-    kind, name = pod.owner
-    if deployment := deployment_of(pod):
-        return f"Deployment/{deployment}"
-    return f"{kind}/{name}" if kind else f"{POD}/{pod.name}"
+def _notes(simulation: Simulation, pod: PodInfo, message: str) -> Iterator[str]:
+    """Yield what there is to say about the pod beside its nodes. message: of its last attempt"""
+    key = group_key(pod.pod)
+    if simulation.pod_groups is not None and key is not None:
+        yield from group_notes(simulation.pod_groups, key)
+    recorded = recorded_message(pod.pod, simulation.state, (message,))
+    if recorded:
+        yield recorded
 
 
 def owner_path(pod: Pod) -> str:

@@ -7,7 +7,7 @@ The detail is of all nodes, and of all plugins, on the cluster as that attempt f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
 from ksched_cli.analysis.circumstances import recorded_message
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
+from ksched_cli.analysis.held_pods import group_notes, held_notes, no_group
 from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes, find_group
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import (
@@ -41,7 +42,7 @@ from ksched_cli.engine.records import Attempt, NodeScore, RunRecord
 from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
-from ksched_cli.framework.pod_groups import GroupKey, PodGroup, PodGroups
+from ksched_cli.framework.pod_groups import GroupKey, PodGroup, PodGroups, group_key
 from ksched_cli.framework.status import Code
 from ksched_cli.run.run import NEEDS_NO_TIMELINE
 
@@ -274,7 +275,11 @@ def explain(
     ignored = why_ignored(pod.pod, simulation.frameworks)
     if ignored:
         return Explanation(
-            pod=pod.key, profile=profile, ignored=ignored, running_on=pod.pod.node_name
+            pod=pod.key,
+            profile=profile,
+            ignored=ignored,
+            running_on=pod.pod.node_name,
+            notes=tuple(held_notes(pod.pod, simulation)),
         )
     if pod.pod.node_name:
         simulation.queue()
@@ -311,8 +316,21 @@ def explain(
         gated=status_of(turn.gated),
         undecided=turn.failed,
         may_preempt=answer.may_preempt and not attempt.node,
-        notes=(*filter(None, [recorded_message(pod.pod, simulation.state, (attempt.why_not,))]),),
+        notes=tuple(_notes(simulation, pod, attempt, is_gated=turn.gated is not None)),
     )
+
+
+def _notes(
+    simulation: Simulation, pod: PodInfo, attempt: Attempt, *, is_gated: bool
+) -> Iterator[str]:
+    groups, key = simulation.pod_groups, group_key(pod.pod)
+    if is_gated:
+        yield from held_notes(pod.pod, simulation)
+    elif groups is not None and key is not None and not attempt.node:
+        yield from group_notes(groups, key)
+    recorded = recorded_message(pod.pod, simulation.state, (attempt.why_not,))
+    if recorded:
+        yield recorded
 
 
 def select(explanation: Explanation, names: Sequence[str], top: int) -> Explanation:
@@ -632,7 +650,7 @@ def _holder(
     or groups, or a pod that is held back."""
     groups = simulation.pod_groups
     if groups is not None and spec is None:
-        diagnosis = Diagnosis(f"there is no PodGroup {group.key}", "create it")
+        diagnosis = Diagnosis(no_group(groups, group.group_key), "create it")
         return Blocker("", "", waiting[0].message, diagnosis, group.key)
     if groups is not None and spec is not None:
         short = _short_part(groups, spec)

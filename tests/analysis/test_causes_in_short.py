@@ -263,5 +263,36 @@ def test_an_incomplete_pool_is_described_by_the_rules_of_the_release(minor: str,
 def test_nodes_without_devices_are_not_the_nearest() -> None:
     case = {"nodes": ["a", "b", "c"], "claims": {"one": "gpu", "other": IN_USE}}
     assert with_devices(case).nodes == ("a",)
-    bare = with_devices({"claims": {"one": "gpu"}, "slices": []})
-    assert "no device is in its reach" in bare.cause
+    other = {"node": "b", "devices": {"g0": {}}}
+    bare = with_devices({"claims": {"one": "gpu"}, "slices": [other]})
+    assert bare.cause == "a would take it but for its device claims: no device is in its reach"
+    none = with_devices({"claims": {"one": "gpu"}, "slices": []})
+    assert "its device claims: the state has no ResourceSlices" in none.cause
+
+
+# -- kinds that a state lacks ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("objects", "cause"),
+    [
+        ([], "claim default/data is not known: the state has no PersistentVolumeClaims"),
+        (
+            [claim("data", volume="pv-0")],
+            "volume pv-0 of claim default/data is not known: the state has no PersistentVolumes",
+        ),
+        (
+            [claim("data", storage_class="gp3")],
+            "class gp3 of claim default/data is not known: the state has no StorageClasses",
+        ),
+        (
+            [claim("data", volume="pv-0"), volume("pv-1")],
+            "claim default/data is bound to volume pv-0, which does not exist",
+        ),
+        ([claim("other")], "there is no claim default/data"),
+    ],
+)
+def test_no_cause_is_made_of_a_kind_that_the_state_lacks(
+    objects: list[dict[str, Any]], cause: str
+) -> None:
+    assert of(node("a"), *objects, bound("data")).cause.startswith(cause)
