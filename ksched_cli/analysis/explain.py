@@ -20,6 +20,7 @@ from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of,
 from ksched_cli.analysis.circumstances import recorded_message
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
 from ksched_cli.analysis.held_pods import group_notes, held_notes, no_group
+from ksched_cli.analysis.idle_constraints import idle_constraints
 from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes, find_group
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import (
@@ -328,6 +329,7 @@ def _notes(
         yield from held_notes(pod.pod, simulation)
     elif groups is not None and key is not None and not attempt.node:
         yield from group_notes(groups, key)
+    yield from idle_constraints(pod.pod, simulation.state, simulation.configuration.release)
     recorded = recorded_message(pod.pod, simulation.state, (attempt.why_not,))
     if recorded:
         yield recorded

@@ -22,6 +22,8 @@ from ksched_cli.kube.near_names import nearest
 # What every node offers, or none where its status is not known.
 _OF_EVERY_NODE = ("cpu", "memory", "ephemeral-storage", "pods")
 _IMPLICIT_CLASS = "deviceclass.resource.kubernetes.io/"
+# Upstream: HighestUserDefinablePriority.
+_HIGHEST_USER_PRIORITY = 1_000_000_000
 # Operators that no node without the label satisfies.
 _NEEDING = ("In", "Exists", "Gt", "Lt")
 _OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
@@ -70,6 +72,7 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     yield from _device_warnings(state, specs)
     yield from _selector_warnings(state, pods, specs)
     yield from _owner_warnings(state, pods)
+    yield from _priority_class_warnings(state)
     yield from unmet_warnings(state)
 
 
@@ -263,6 +266,22 @@ def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
             yield (
                 f"no {kind}s in the state, but {_count(count, 'pending pod')} with such an "
                 "owner: the default constraints of PodTopologySpread miss their selectors"
+            )
+
+
+def _priority_class_warnings(state: ClusterState) -> Iterator[str]:
+    """Classes that no API server accepts. Upstream: ValidatePriorityClass."""
+    for each in state.priority_classes.values():
+        if each.name.startswith("system-"):
+            if SYSTEM_PRIORITIES.get(each.name) != each.value or each.global_default:
+                yield (
+                    f"PriorityClass {each.name}: an API server refuses it: names that begin with "
+                    "system- are reserved"
+                )
+        elif each.value > _HIGHEST_USER_PRIORITY:
+            yield (
+                f"PriorityClass {each.name}: an API server refuses it: its value {each.value} is "
+                f"above {_HIGHEST_USER_PRIORITY}"
             )
 
 
