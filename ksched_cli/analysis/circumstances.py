@@ -3,7 +3,9 @@ that a kubelet has put off, nominations, and the message that the cluster's own 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
 
 from msgspec import Struct, field
 
@@ -18,6 +20,7 @@ from ksched_cli.plugins.helper import listed
 from ksched_cli.scenario.scale import time_of
 
 _MAX_ROWS = 1000  # whose pods are looked at
+_MAX_HEARTBEATS = 20  # of nodes
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -92,31 +95,41 @@ class _Stamped(Struct):
     status: _Status = field(default_factory=_Status)
 
 
-def recorded_message(pod: Pod, state: ClusterState, messages: Sequence[str]) -> str:
-    """Return the message that the cluster's own scheduler left on the pod, where it is none of
-    these; else "". messages: those of the answer"""
-    scheduled = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
-    if scheduled is None or scheduled.status != "False" or scheduled.reason != "Unschedulable":
-        return ""
-    if not scheduled.message or scheduled.message in messages:
-        return ""
-    return f"the scheduler's message{_age(pod, state)}: {scheduled.message}"
+class RecordedMessages:
+    """The messages that the cluster's own scheduler left on the pods of a state."""
 
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
 
-def _age(pod: Pod, state: ClusterState) -> str:
-    """Return how long before the state was read the condition was set, or "" if that is unknown."""
-    raw = bytes(pod.raw)
-    if not raw:
-        return ""
-    conditions = typed_json(raw, _Stamped).status.conditions or ()
-    since = next((each for each in conditions if each.type == "PodScheduled"), _Condition())
-    try:
-        seconds = unix_seconds(state.taken or time_of(state)) - unix_seconds(
-            since.last_transition_time or ""
-        )
-    except ValueError:
-        return ""
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f" of {int(seconds // size)} {unit} ago"
-    return " of less than a minute ago" if seconds >= 0 else ""
+    def differing(self, pod: Pod, message: str = "") -> str:
+        """Return a pod's, in a sentence, where it is not the answer's; else ""."""
+        conditions = pod.status.conditions
+        scheduled = next((each for each in conditions if each.type == "PodScheduled"), None)
+        if scheduled is None or scheduled.status != "False" or scheduled.reason != "Unschedulable":
+            return ""
+        if scheduled.message in ("", message):
+            return ""
+        return f"the scheduler's message{self._age(pod)}: {scheduled.message}"
+
+    @cached_property
+    def _read_at(self) -> str:
+        """When the state was read, as far as some of its nodes and its pods show."""
+        state = self._state
+        return state.taken or time_of(replace(state, nodes=state.nodes[:_MAX_HEARTBEATS]))
+
+    def _age(self, pod: Pod) -> str:
+        """Return how long before that the condition was set, or "" if that is unknown."""
+        raw = bytes(pod.raw)
+        if not raw:
+            return ""
+        conditions = typed_json(raw, _Stamped).status.conditions or ()
+        since = next((each for each in conditions if each.type == "PodScheduled"), _Condition())
+        try:
+            set_at = unix_seconds(since.last_transition_time or "")
+            seconds = unix_seconds(self._read_at) - set_at
+        except ValueError:
+            return ""
+        for size, unit in _UNITS:
+            if seconds >= size:
+                return f" of {int(seconds // size)} {unit} ago"
+        return " of less than a minute ago" if seconds >= 0 else ""

@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from ksched_cli.analysis.circumstances import circumstances, recorded_message
+from ksched_cli.analysis.circumstances import RecordedMessages, circumstances
 from ksched_cli.analysis.fixed_places import FixedPlace, fixed_places
 from ksched_cli.analysis.held_pods import (
     AbsentPods,
@@ -159,6 +159,8 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
     for use in claim_uses(pod.pod):
         name = f"{pod.namespace}/{use.claim}"
         claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
+        if claim is None and use.ephemeral:
+            return Diagnosis(f"claim {name} of its ephemeral volume has not been made yet")
         if claim is None:
             return Diagnosis(
                 f"there is no claim {name}",
@@ -229,6 +231,8 @@ class _Nodes:
         self._evaluation = evaluation
         self._state = state
         self._pod = evaluation.pod
+        # Of plugins that have words of their own, by row.
+        self._shortage_texts: dict[str, dict[int, str]] = {}
         self._snapshot: Snapshot = evaluation.statuses.snapshot
         self._answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
 
@@ -309,21 +313,17 @@ class _Nodes:
         yield from np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
 
     def _shortages(self, answer: PluginVerdicts) -> Ids:
-        """Return a number per row, the same for rejected rows that fall short alike."""
+        """Return a number per row, the same for rejected rows that fall short alike, and keep the
+        plugin's words for them."""
         numbers: dict[str, int] = {}
         shortages = np.zeros(len(self._snapshot), dtype=np.int32)
-        for row in np.flatnonzero(answer.verdicts.ids).tolist():
-            text = self._shortage(answer.plugin, row)
-            shortages[row] = numbers.setdefault(text, len(numbers) + 1)
-        return shortages
-
-    def _shortage(self, plugin_name: str, row: int) -> str:
-        """Return what is in the pod's way on the node, in the plugin's own words; "" where it has
-        none."""
-        plugin = self._evaluation.framework.plugin(plugin_name)
+        rows = np.flatnonzero(answer.verdicts.ids)
+        plugin = self._evaluation.framework.plugin(answer.plugin)
         if isinstance(plugin, DynamicResources | InterPodAffinity):
-            return plugin.shortage(self._evaluation.state, self._pod, row)
-        return ""
+            texts = plugin.shortages(self._evaluation.state, self._pod, rows)
+            shortages[rows] = [numbers.setdefault(text, len(numbers) + 1) for text in texts]
+            self._shortage_texts[answer.plugin] = dict(zip(rows.tolist(), texts, strict=True))
+        return shortages
 
     def _obstacles(self, row: int, rows: Rows) -> Iterator[Obstacle]:
         """The obstacles on the row, which represents all the rows."""
@@ -346,7 +346,7 @@ class _Nodes:
                     yield from self._of_others(plugin, status, row)
 
     def _of_others(self, plugin: str, status: Status, row: int) -> Iterator[Obstacle]:
-        shortage = self._shortage(plugin, row)
+        shortage = self._shortage_texts.get(plugin, {}).get(row, "")
         if shortage:
             yield Obstacle(Difficulty.OTHER, shortage)
         elif plugin == "DynamicResources":
@@ -586,6 +586,7 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
         pod = pods[key]
         wait = (pod.namespace, owner_of(pod.pod), run.last[key].why_not)
         by_message.setdefault(wait, []).append(pod)
+    recorded = RecordedMessages(simulation.state)
     by_look: dict[object, tuple[tuple[Reason, ...], Diagnosis | None]] = {}
     groups: dict[tuple[str, str, str], PendingGroup] = {}
     for (namespace, name, message), members in by_message.items():
@@ -599,8 +600,9 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
             why = () if evaluation.error else reasons(evaluation)
             by_look[look] = why, diagnose(evaluation, simulation.state)
         why, diagnosis = by_look[look]
+        left = recorded.differing(first.pod, message)
         if diagnosis is not None:
-            notes = (*diagnosis.notes, *_notes(simulation, first, message))
+            notes = (*diagnosis.notes, *_notes(simulation, first, left))
             diagnosis = replace(diagnosis, notes=notes)
         keys = tuple(pod.key for pod in members)
         undecided = any(key in simulation.scheduler.failed for key in keys)
@@ -613,12 +615,11 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
     return tuple(sorted(groups.values(), key=lambda group: -len(group.pods)))
 
 
-def _notes(simulation: Simulation, pod: PodInfo, message: str) -> Iterator[str]:
-    """Yield what there is to say about the pod beside its nodes. message: of its last attempt"""
+def _notes(simulation: Simulation, pod: PodInfo, recorded: str) -> Iterator[str]:
+    """Yield what there is to say about the pod beside its nodes. recorded: see RecordedMessages"""
     key = group_key(pod.pod)
     if simulation.pod_groups is not None and key is not None:
         yield from group_notes(simulation.pod_groups, key)
-    recorded = recorded_message(pod.pod, simulation.state, (message,))
     if recorded:
         yield recorded
 

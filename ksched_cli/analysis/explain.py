@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
-from ksched_cli.analysis.circumstances import recorded_message
+from ksched_cli.analysis.circumstances import RecordedMessages
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
 from ksched_cli.analysis.held_pods import group_notes, held_notes, no_group
 from ksched_cli.analysis.idle_constraints import idle_constraints
@@ -330,7 +330,7 @@ def _notes(
     elif groups is not None and key is not None and not attempt.node:
         yield from group_notes(groups, key)
     yield from idle_constraints(pod.pod, simulation.state, simulation.configuration.release)
-    recorded = recorded_message(pod.pod, simulation.state, (attempt.why_not,))
+    recorded = RecordedMessages(simulation.state).differing(pod.pod, attempt.why_not)
     if recorded:
         yield recorded
 

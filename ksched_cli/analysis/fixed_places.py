@@ -120,8 +120,9 @@ def _only_host(terms: Sequence[NodeSelectorTerm]) -> str:
     if len(requirements) != 1 or requirements[0].key not in (_HOSTNAME, NODE_NAME_FIELD):
         return ""
     (requirement,) = requirements
-    is_one = requirement.operator == IN and len(requirement.values) == 1
-    return requirement.values[0] if is_one else ""
+    if requirement.operator != IN or len(requirement.values) != 1:
+        return ""
+    return requirement.values[0]
 
 
 def _is_topology(terms: Sequence[NodeSelectorTerm]) -> bool:

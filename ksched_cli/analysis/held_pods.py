@@ -9,7 +9,7 @@ from contextlib import suppress
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ksched_cli.analysis.circumstances import recorded_message
+from ksched_cli.analysis.circumstances import RecordedMessages
 from ksched_cli.analysis.usage import CONTROL_PLANE
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.loading.state_warnings import absent_kind
@@ -84,6 +84,7 @@ def placed_pods(simulation: Simulation, run: RunRecord) -> tuple[PlacedPods, ...
         if key in pods and not pods[key].node_name:
             groups.setdefault((owner_of(pods[key]), pods[key].namespace), []).append(key)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    recorded = RecordedMessages(simulation.state)
     return tuple(
         PlacedPods(
             owner,
@@ -91,7 +92,7 @@ def placed_pods(simulation: Simulation, run: RunRecord) -> tuple[PlacedPods, ...
             tuple(keys),
             tuple(run.placements[key] for key in keys),
             tuple(each.pod for each in run.evicted if each.preemptor in keys),
-            recorded_message(pods[keys[0]], simulation.state, ()),
+            recorded.differing(pods[keys[0]]),
         )
         for (owner, namespace), keys in ordered
     )
@@ -227,7 +228,7 @@ def _failure(workload: Workload) -> AbsentPods | None:
 def _of_daemon_sets(state: ClusterState) -> Iterator[AbsentPods]:
     """Yield the DaemonSets that make no pod for some nodes, for nothing but their taints. Those of
     the control plane are left out: few DaemonSets are meant for it."""
-    made = {
+    existing = {
         (pod.namespace, pod.owner[1], target_node(pod) or pod.node_name)
         for pod in state.pods
         if pod.owner[0] == "DaemonSet"
@@ -248,7 +249,7 @@ def _of_daemon_sets(state: ClusterState) -> Iterator[AbsentPods]:
             ]
             untainted = replace(node, spec=replace(node.spec, taints=()))
             is_usual = any(taint.key in CONTROL_PLANE for taint in taints)
-            if taints and not is_usual and key not in made and should_run_on(model, untainted):
+            if taints and not is_usual and key not in existing and should_run_on(model, untainted):
                 barred.setdefault(" and ".join(map(taint_text, taints)), []).append(node.name)
         for text, names in barred.items():
             yield AbsentPods(

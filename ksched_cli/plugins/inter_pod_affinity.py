@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ksched_cli.cluster.objects import Namespace, Node, PodAffinity, PodAffinityTerm, plain_fields
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import MISSING, Snapshot
+from ksched_cli.cluster.snapshot import MISSING, Rows, Snapshot
 from ksched_cli.cluster.topology.pod_index import (
     AVOIDS,
     PREFERS,
@@ -524,23 +524,27 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
             lines.append(f"pods that accept none with {selection} run in {domain}: {names}")
         return [line for line in lines if line]
 
-    def shortage(self, state: CycleState, pod: PodInfo, row: int) -> str:
-        """Return why the pod's required affinity rejects a node, in words that follow "would take
-        it but for"; "" where it does not."""
+    def shortages(self, state: CycleState, pod: PodInfo, rows: Rows) -> list[str]:
+        """Return per row why the pod's required affinity rejects it, in words that follow "would
+        take it but for"; "" where it does not."""
         filter_state = _pre_filter_state(state)
         required = filter_state.incoming.required
-        if (
-            not required
-            or not _unsatisfied(filter_state, Nodes(self._index.snapshot, np.array([row]))).any()
-        ):
-            return ""
-        missing = [t.domains.key for t in required if t.domains.codes.item(row) == MISSING]
-        if missing:
-            return f"its pod affinity by {missing[0]}, a label that is not there"
+        shortages = [""] * len(rows)
+        if not required:
+            return shortages
         text = f"its pod affinity by {' and '.join(term.domains.key for term in required)}"
         if any(tally.total for tally in filter_state.affinity.values()):
-            return f"{text} (the pods with {required[0].selection} run elsewhere)"
-        return f"{text} ({self._nobody(state, pod)})"
+            text = f"{text} (the pods with {required[0].selection} run elsewhere)"
+        elif not filter_state.is_first:
+            text = f"{text} ({self._nobody(state, pod)})"
+        nodes = Nodes(self._index.snapshot, rows)
+        for position in np.flatnonzero(_unsatisfied(filter_state, nodes)).tolist():
+            shortages[position] = text
+        for term in required:
+            key = term.domains.key
+            for position in np.flatnonzero(term.domains.codes[rows] == MISSING).tolist():
+                shortages[position] = f"its pod affinity by {key}, a label that is not there"
+        return shortages
 
     def _nobody(self, state: CycleState, pod: PodInfo) -> str:
         """Return that no running pod matches the required affinity, and which nearly do; computed

@@ -57,6 +57,7 @@ def group_name(owner: str, pods: Sequence[str]) -> str:
 
 SHOWN_GROUPS = 6
 SHOWN_BRIEF_GROUPS = 10
+SHOWN_OTHERS = 3
 # Reasons shown for all groups together, and for one.
 SHOWN_REASONS = 8
 SHOWN_REASONS_OF_GROUP = 4
@@ -84,8 +85,8 @@ def view(report: PendingReport) -> View:
         ],
         sections=[
             pending_groups("Why they wait", groups, with_reasons=True),
-            what_helps(groups),
             *_others(report),
+            what_helps(groups),
             Later(make=lambda: [_pods(groups)]),
         ],
         names=lambda: [pod for group in groups for pod in group.pods],
@@ -105,24 +106,29 @@ def _others(report: PendingReport) -> Iterator[Section]:
         )
         for each in report.held
     ]
-    yield Groups(heading="Not in the queue", blocks=held, brief=SHOWN_GROUPS, noun="groups of pods")
+    yield Groups(heading="Not in the queue", blocks=held, brief=SHOWN_OTHERS, noun="groups of pods")
     yield table(
         "Pods that controllers have not made",
         report.absent,
         (Column("Pods", Kind.NUMBER), lambda each: each.count),
         (Column("Owner"), lambda each: f"{each.namespace}/{each.owner}"),
         (Column("Why"), lambda each: each.reason),
-        brief=SHOWN_GROUPS,
+        brief=SHOWN_OTHERS,
         noun="owners",
     )
+    columns = [
+        (Column("Pods", Kind.POD), lambda each: each.pods),
+        (Column("Node", Kind.NODE), lambda each: tuple(dict.fromkeys(each.nodes))),
+    ]
+    if any(each.evicts for each in report.placed):
+        columns.append((Column("Evicts", Kind.POD), lambda each: each.evicts))
+    if any(each.recorded for each in report.placed):
+        columns.append((Column("Why they wait"), lambda each: each.recorded))
     yield table(
         "Pending pods that get a node",
         report.placed,
-        (Column("Pods", Kind.POD), lambda each: each.pods),
-        (Column("Node", Kind.NODE), lambda each: tuple(dict.fromkeys(each.nodes))),
-        (Column("Evicts", Kind.POD), lambda each: each.evicts),
-        (Column("Why they wait"), lambda each: each.recorded),
-        brief=SHOWN_GROUPS,
+        *columns,
+        brief=SHOWN_OTHERS,
         noun="groups of pods",
     )
 

@@ -15,8 +15,8 @@ from tests.volumes import claim, storage_class, volume
 ZONE = "topology.kubernetes.io/zone"
 
 
-def of(*objects: dict[str, Any], **options: str) -> Diagnosis:
-    run = simulation(cluster(*objects), **options)
+def of(*objects: dict[str, Any]) -> Diagnosis:
+    run = simulation(cluster(*objects))
     (key,) = [pod.key for pod in run.pending() if pod.name == "p"]
     return present(diagnosed(run, key))
 
@@ -197,7 +197,7 @@ def test_tolerations_that_nearly_cover_a_taint(toleration: dict[str, str], near:
 # -- devices ---------------------------------------------------------------------------------------
 
 MODEL = f'device.attributes["{GPU}"].model'
-IN_USE = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}
+IN_USE: dict[str, Any] = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}
 
 
 def with_devices(case: dict[str, Any], minor: str = "1.37", **device: Any) -> Diagnosis:
@@ -251,12 +251,11 @@ def test_what_a_claim_lacks_is_in_the_cause(case: dict[str, Any], lack: str) -> 
 )
 def test_an_incomplete_pool_is_described_by_the_rules_of_the_release(minor: str, lack: str) -> None:
     """Since 1.35, nothing of it is handed out."""
-    case = {
-        "claims": {"one": {"r": {"class": "gpu", "count": 2}}, "other": IN_USE},
-        "slices": [{"node": "a", "count": 2, "devices": {"g0": {}, "g1": {}}}],
-    }
-    if minor == "1.37":
-        del case["claims"]["other"]
+    claims = {"one": {"r": {"class": "gpu", "count": 2}}}
+    if minor == "1.34":
+        claims["other"] = IN_USE
+    slices = [{"node": "a", "count": 2, "devices": {"g0": {}, "g1": {}}}]
+    case = {"claims": claims, "slices": slices}
     assert with_devices(case, minor).cause == f"a would take it but for claim default/one: {lack}"
 
 

@@ -47,7 +47,8 @@ def empty_state_error(source: str, *details: str) -> UsageError:
     """The error for a state without a node that was to have some, most often: of such a state, an
     expectation that no pod stays pending holds. details: lines about the source"""
     lines = [f"{source}: the state has no Node", *details]
-    lines.append(f"{DUMP_COMMAND} writes a state")
+    lines.append("this command writes a state, with every kind that plugins read:")
+    lines.append(DUMP_COMMAND)
     lines.append("--allow-empty-state (in a file: allowEmptyState: true) accepts one without nodes")
     return UsageError("\n  ".join(lines))
 

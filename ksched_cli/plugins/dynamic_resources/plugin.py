@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import AllocationResult, ConsumerReference, ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Mask, Snapshot
+from ksched_cli.cluster.snapshot import Mask, Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework import cluster_events as events
@@ -481,19 +481,20 @@ class DynamicResources(
             lines += claims_state.search.lines(node.row, self._store)
         return lines
 
-    def shortage(self, state: CycleState, pod: PodInfo, row: int) -> str:
-        """Return what the pod's claims lack on a node, in words that follow "would take it but
+    def shortages(self, state: CycleState, pod: PodInfo, rows: Rows) -> list[str]:
+        """Return per row what the pod's claims lack there, in words that follow "would take it but
         for"; "" where the node reaches no device."""
         claims_state = read_state(state)
-        for index, mask in claims_state.reachable.items():
-            if not mask[row]:
-                claim = claims_state.claims[index]
-                if index in claims_state.shared:
-                    claim = allocated(claim, claims_state.shared[index])
-                failure = binding_failure(claim) if self._waits_for_devices else ""
-                return failure or describe_allocation(claim)
         search = claims_state.search
-        return "" if search is None else search.shortage(row, self._store)
+        shortages = [""] * len(rows) if search is None else search.shortages(rows, self._store)
+        for index, mask in claims_state.reachable.items():
+            claim = claims_state.claims[index]
+            if index in claims_state.shared:
+                claim = allocated(claim, claims_state.shared[index])
+            failure = binding_failure(claim) if self._waits_for_devices else ""
+            for position in np.flatnonzero(~mask[rows]).tolist():
+                shortages[position] = failure or describe_allocation(claim)
+        return shortages
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
         return relaxed(self._claims(pod))

@@ -250,7 +250,6 @@ class DeviceSearch:
         # By kind of node. Where Filter is run again, as when a group spares victims, other devices
         # may be in use by now, which a search does not see.
         self._statuses: dict[int, Status] = {}
-        self._shortages: dict[int, str] = {}
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         if self._devices.pools.error:
@@ -285,13 +284,14 @@ class DeviceSearch:
             return []
         return [*self._explanation(row, store).lines()]
 
-    def shortage(self, row: int, store: ClaimStore) -> str:
-        """Return what the claims lack on a node, the first thing only; "" where it reaches no
+    def shortages(self, rows: NDArray[np.intp], store: ClaimStore) -> list[str]:
+        """Return per row what the claims lack there, the first thing only; "" where it reaches no
         device."""
-        kind = self._node_kind(row)
-        if kind not in self._shortages:
-            self._shortages[kind] = self._explanation(row, store).shortage()
-        return self._shortages[kind]
+        _, first_index, kind_of_row = np.unique(
+            self._node_kinds(rows), return_index=True, return_inverse=True
+        )
+        by_kind = [self._explanation(row, store).shortage() for row in rows[first_index].tolist()]
+        return [by_kind[kind] for kind in kind_of_row.tolist()]
 
     def _explanation(self, row: int, store: ClaimStore) -> AllocationExplanation:
         pools, rules = self._node_pools(row), self._devices.rules
@@ -622,9 +622,18 @@ class ExtendedSearch(DeviceSearch):
         search = self._searches.get(self._resources_of_row[row])
         return [] if search is None else search.lines(row, store)
 
-    def shortage(self, row: int, store: ClaimStore) -> str:
-        search = self._searches.get(self._resources_of_row[row])
-        return "" if search is None else search.shortage(row, store)
+    def shortages(self, rows: NDArray[np.intp], store: ClaimStore) -> list[str]:
+        shortages = [""] * len(rows)
+        positions: dict[_Resources, list[int]] = {}
+        for position, row in enumerate(rows.tolist()):
+            positions.setdefault(self._resources_of_row[row], []).append(position)
+        for resources, chosen in positions.items():
+            search = self._searches.get(resources)
+            if search is not None:
+                texts = search.shortages(rows[np.array(chosen)], store)
+                for position, text in zip(chosen, texts, strict=True):
+                    shortages[position] = text
+        return shortages
 
 
 # -- explain ---------------------------------------------------------------------------------------
