@@ -180,22 +180,47 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
 
 def _of_absent_kind(pod: PodInfo, state: ClusterState) -> str:
     """Return which object of the pod cannot be judged, as the state has none of its kind; or ""."""
-    for use in claim_uses(pod.pod):
-        name = f"{pod.namespace}/{use.claim}"
-        claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
-        if claim is None:
-            subject, kind = f"claim {name}", "PersistentVolumeClaim"
-        elif claim.spec.volume_name not in ("", *state.persistent_volumes):
-            subject = f"volume {claim.spec.volume_name} of claim {name}"
-            kind = "PersistentVolume"
-        elif not claim.spec.volume_name and claim_class(claim):
-            subject, kind = f"class {claim_class(claim)} of claim {name}", "StorageClass"
-        else:
-            continue
+    for subject, kind in (*_missing_volumes(pod, state), *_missing_devices(pod, state)):
         absent = absent_kind(state, kind)
         if absent:
             return f"{subject} is not known: {absent}"
     return ""
+
+
+def _missing_volumes(pod: PodInfo, state: ClusterState) -> Iterator[tuple[str, str]]:
+    """Yield the objects behind the pod's volumes that the state lacks, each with its kind."""
+    for use in claim_uses(pod.pod):
+        name = f"{pod.namespace}/{use.claim}"
+        claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
+        if claim is None:
+            yield f"claim {name}", "PersistentVolumeClaim"
+            continue
+        volume, class_name = claim.spec.volume_name, claim_class(claim)
+        if volume and volume not in state.persistent_volumes:
+            yield f"volume {volume} of claim {name}", "PersistentVolume"
+        if not volume and class_name and class_name not in state.storage_classes:
+            yield f"class {class_name} of claim {name}", "StorageClass"
+
+
+def _missing_devices(pod: PodInfo, state: ClusterState) -> Iterator[tuple[str, str]]:
+    """Yield the objects behind the pod's device claims that the state lacks, each with its kind."""
+    names = {each.name: each.resource_claim_name for each in pod.pod.status.resource_claim_statuses}
+    for reference in pod.spec.resource_claims:
+        name = reference.resource_claim_name or names.get(reference.name)
+        if not name:
+            continue
+        claim = state.resource_claims.get((pod.namespace, name))
+        if claim is None:
+            yield f"ResourceClaim {pod.namespace}/{name}", "ResourceClaim"
+            continue
+        for request in claim.spec.devices.requests:
+            exact = (request.exactly,) if request.exactly is not None else ()
+            for each in (*exact, *request.first_available):
+                if each.device_class_name not in state.device_classes:
+                    yield (
+                        f"DeviceClass {each.device_class_name} of claim {claim.key}",
+                        "DeviceClass",
+                    )
 
 
 def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis | None:
@@ -619,7 +644,7 @@ def _notes(simulation: Simulation, pod: PodInfo, recorded: str) -> Iterator[str]
     """Yield what there is to say about the pod beside its nodes. recorded: see RecordedMessages"""
     key = group_key(pod.pod)
     if simulation.pod_groups is not None and key is not None:
-        yield from group_notes(simulation.pod_groups, key)
+        yield from group_notes(simulation.pod_groups, key, simulation.state)
     if recorded:
         yield recorded
 

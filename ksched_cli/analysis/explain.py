@@ -328,7 +328,7 @@ def _notes(
     if is_gated:
         yield from held_notes(pod.pod, simulation)
     elif groups is not None and key is not None and not attempt.node:
-        yield from group_notes(groups, key)
+        yield from group_notes(groups, key, simulation.state)
     yield from idle_constraints(pod.pod, simulation.state, simulation.configuration.release)
     recorded = RecordedMessages(simulation.state).differing(pod.pod, attempt.why_not)
     if recorded:
@@ -652,7 +652,7 @@ def _holder(
     or groups, or a pod that is held back."""
     groups = simulation.pod_groups
     if groups is not None and spec is None:
-        diagnosis = Diagnosis(no_group(groups, group.group_key), "create it")
+        diagnosis = Diagnosis(no_group(groups, group.group_key, simulation.state), "create it")
         return Blocker("", "", waiting[0].message, diagnosis, group.key)
     if groups is not None and spec is not None:
         short = _short_part(groups, spec)

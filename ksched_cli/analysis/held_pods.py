@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from ksched_cli.analysis.circumstances import RecordedMessages
 from ksched_cli.analysis.usage import CONTROL_PLANE
 from ksched_cli.answers import Count, Part
-from ksched_cli.cluster.loading.state_warnings import absent_kind
+from ksched_cli.cluster.loading.kinds import resource_of
+from ksched_cli.cluster.loading.state_warnings import absent_kind, is_dump
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.workloads import Workload
 from ksched_cli.cluster.state import ClusterState
@@ -140,19 +141,19 @@ def held_notes(pod: Pod, simulation: Simulation) -> Iterator[str]:
     groups = simulation.pod_groups
     key = group_key(pod)
     if groups is not None and key is not None:
-        yield from group_notes(groups, key)
+        yield from group_notes(groups, key, simulation.state)
     if any(reference.resource_claim_name for reference in pod.spec.resource_claims):
         absent = absent_kind(simulation.state, "ResourceClaim")
         if absent:
             yield absent
 
 
-def group_notes(groups: PodGroups, key: GroupKey) -> Iterator[str]:
+def group_notes(groups: PodGroups, key: GroupKey, state: ClusterState) -> Iterator[str]:
     """Yield what the pods of a group wait for."""
     namespace, name = key
     group = groups.groups.get(key)
     if group is None:
-        yield no_group(groups, key)
+        yield no_group(groups, key, state)
     elif group.min_count is not None and groups.pod_count(key) < group.min_count:
         members = groups.members(key)
         yield (
@@ -166,9 +167,15 @@ def group_notes(groups: PodGroups, key: GroupKey) -> Iterator[str]:
         )
 
 
-def no_group(groups: PodGroups, key: GroupKey) -> str:
+def no_group(groups: PodGroups, key: GroupKey, state: ClusterState) -> str:
     """Return that there is no PodGroup of this name, and which is named nearly so."""
     namespace, name = key
+    if not groups.groups and is_dump(state) and "PodGroup" not in state.whole_kinds:
+        command = f"kubectl get {resource_of('PodGroup')}.scheduling.k8s.io -A"
+        return (
+            f"PodGroup {namespace}/{name} is not known: the state has no PodGroups (add those of "
+            f"{command})"
+        )
     names = [each.name for each in groups.groups.values() if each.namespace == namespace]
     hint = did_you_mean(name, names)
     return f"there is no PodGroup {namespace}/{name}{f'; {hint}' if hint else ''}"

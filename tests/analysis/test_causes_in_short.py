@@ -1,6 +1,7 @@
 """The cause, in the line after the answer: what a pod's volumes, its DaemonSet, its tolerations and
 its labels say comes before what is in the way elsewhere."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -295,3 +296,27 @@ def test_no_cause_is_made_of_a_kind_that_the_state_lacks(
     objects: list[dict[str, Any]], cause: str
 ) -> None:
     assert of(node("a"), *objects, bound("data")).cause.startswith(cause)
+
+
+@pytest.mark.parametrize(
+    ("case", "absent", "cause"),
+    [
+        (
+            {"claims": {}},
+            "resource_claims",
+            "ResourceClaim default/one is not known: the state has no ResourceClaims",
+        ),
+        (
+            {"claims": {"one": "gpu"}},
+            "device_classes",
+            "DeviceClass gpu of claim default/one is not known: the state has no DeviceClasses",
+        ),
+    ],
+)
+def test_devices_of_a_kind_that_the_state_lacks(
+    case: dict[str, Any], absent: str, cause: str
+) -> None:
+    state = state_of({"nodes": ["a"], "pods": {"p": ["one"]}, **case})
+    without: dict[str, Any] = {absent: {}}
+    run = simulation(replace(state, **without))
+    assert present(diagnosed(run, "default/p")).cause.startswith(cause)
