@@ -34,11 +34,12 @@ from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.loading.state_warnings import absent_kind
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
-from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, Taint
+from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, PodAffinityTerm, Taint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
+from ksched_cli.cluster.topology.pod_index import selector_text
 from ksched_cli.engine.evaluation import Evaluation, Mode, PluginVerdicts
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
@@ -48,7 +49,7 @@ from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.quantity import amount_texts
-from ksched_cli.kube.selectors import Requirement, requirement_text
+from ksched_cli.kube.selectors import Requirement, label_selector, requirement_text
 from ksched_cli.plugins.dynamic_resources.plugin import DynamicResources
 from ksched_cli.plugins.inter_pod_affinity import InterPodAffinity
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
@@ -509,8 +510,16 @@ def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
     affinity = pod.spec.affinity
     if affinity is not None and affinity.pod_anti_affinity and begin.endswith("pod anti-affinity"):
         terms = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
-        return [f"one per {term.topology_key}" for term in terms]
+        return [_separation(term, pod) for term in terms]
     return []
+
+
+def _separation(term: PodAffinityTerm, pod: PodInfo) -> str:
+    """Return the pods that a term of anti-affinity keeps the pod from, and by what."""
+    selector = label_selector(term.label_selector)
+    if selector.matches(pod.labels):
+        return f"one per {term.topology_key}"
+    return f"to {selector_text(selector)} by {term.topology_key}"
 
 
 def _named(nodes: Sequence[str]) -> str:

@@ -270,6 +270,34 @@ def test_nodes_without_devices_are_not_the_nearest() -> None:
     assert "its device claims: the state has no ResourceSlices" in none.cause
 
 
+# -- affinity --------------------------------------------------------------------------------------
+
+
+def near(operator: str, labels: dict[str, str], kind: str = "podAntiAffinity") -> dict[str, Any]:
+    """The pod p with these labels and a term about pods whose label job is, or is not, z."""
+    expressions = [{"key": "job", "operator": operator, "values": ["z"]}]
+    term = {"labelSelector": {"matchExpressions": expressions}, "topologyKey": ZONE}
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return pod("p", labels=labels, affinity={kind: rule})
+
+
+@pytest.mark.parametrize(
+    ("operator", "job", "whom"),
+    [("In", "z", f"one per {ZONE}"), ("NotIn", "x", f"to job notin (z) by {ZONE}")],
+)
+def test_anti_affinity_says_whom_it_keeps_the_pod_from(operator: str, job: str, whom: str) -> None:
+    other = pod("other", labels={"job": job}, node="a")
+    answer = of(zoned("a", "z"), other, near(operator, {"job": "z"}))
+    assert answer.cause == f"a would take it but for its own anti-affinity ({whom})"
+
+
+def test_the_first_pod_of_a_group_only_needs_the_key() -> None:
+    answer = of(node("a"), near("In", {"job": "z"}, "podAffinity"))
+    assert answer.cause == (
+        f"a would take it but for its pod affinity by {ZONE}, a label that is not there"
+    )
+
+
 # -- kinds that a state lacks ----------------------------------------------------------------------
 
 
