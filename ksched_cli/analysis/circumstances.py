@@ -13,6 +13,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.time import unix_seconds
@@ -122,7 +123,10 @@ class RecordedMessages:
         raw = bytes(pod.raw)
         if not raw:
             return ""
-        conditions = typed_json(raw, _Stamped).status.conditions or ()
+        try:
+            conditions = typed_json(raw, _Stamped).status.conditions or ()
+        except InputError:  # of a status that no scheduler wrote
+            return ""
         since = next((each for each in conditions if each.type == "PodScheduled"), _Condition())
         try:
             set_at = unix_seconds(since.last_transition_time or "")

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ksched_cli.cluster.node_affinity import NODE_NAME_FIELD, node_terms
+from ksched_cli.cluster.node_affinity import NODE_NAME_FIELD
 from ksched_cli.cluster.objects import NodeSelectorTerm, PersistentVolume
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask, Snapshot
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.kube.selectors import IN, Requirement, requirement_text
 from ksched_cli.plugins.node_affinity import named_nodes
@@ -23,6 +22,7 @@ from ksched_cli.plugins.volume_zone import LABELS, VolumeTopology, zones_of
 from ksched_cli.plugins.volumes import Reach, TranslationError, translated_affinity, used_claims
 
 _HOSTNAME = "kubernetes.io/hostname"
+_ABSENT = "which is not in the state"
 
 
 class FixedPlace(NamedTuple):
@@ -65,10 +65,7 @@ def _places(pod: PodInfo, state: ClusterState, snapshot: Snapshot) -> Iterator[F
         (name,) = names
         kind, owner = pod.pod.owner
         maker = f"{kind} {owner} made it for" if kind == "DaemonSet" else "it is for"
-        rows = matches_any(snapshot, node_terms(required))
-        yield FixedPlace(
-            ("NodeAffinity",), f"{maker} node {name}", rows, "which is not in the state"
-        )
+        yield FixedPlace(("NodeAffinity",), f"{maker} node {name}", _named(name, snapshot), _ABSENT)
     for use, claim in used_claims(pod.pod, state.persistent_volume_claims):
         if claim is None:
             continue
@@ -82,9 +79,17 @@ def _places(pod: PodInfo, state: ClusterState, snapshot: Snapshot) -> Iterator[F
                 ("VolumeBinding",),
                 f"claim {claim.key} gets its volume on node {selected} (annotation "
                 f"{SELECTED_NODE})",
-                np.array([name == selected for name in snapshot.names], dtype=np.bool_),
-                "which is not in the state",
+                _named(selected, snapshot),
+                _ABSENT,
             )
+
+
+def _named(name: str, snapshot: Snapshot) -> Mask:
+    """The row of the node of this name, if there is one."""
+    rows = np.zeros(len(snapshot), dtype=np.bool_)
+    if name in snapshot.row:
+        rows[snapshot.row[name]] = True
+    return rows
 
 
 def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> Iterator[FixedPlace]:
@@ -96,7 +101,9 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
         terms = affinity.required.node_selector_terms
         host = _only_host(terms)
         if host:
-            where, missing = f"{subject} is on node {host}", "which is not in the state"
+            where, missing = f"{subject} is on node {host}", _ABSENT
+            if host in snapshot.row:
+                missing = f"whose label {_HOSTNAME} is another"
         elif _is_topology(terms):
             where, missing = f"{subject} is in {_terms_text(terms)}", "and no node is there"
         else:

@@ -222,11 +222,14 @@ def _failure(workload: Workload) -> AbsentPods | None:
     raw = bytes(workload.raw)
     if b"FailedCreate" not in raw:
         return None
-    controller = typed_json(raw, _Controller)
+    try:
+        controller = typed_json(raw, _Controller)
+    except InputError:  # of a status that no controller wrote
+        return None
     for condition in controller.status.conditions or ():
         if condition.type == "ReplicaFailure" and condition.status == "True":
             missing = (controller.spec.replicas or 0) - (controller.status.replicas or 0)
-            reason = f"{condition.reason}: {condition.message}"
+            reason = f"{condition.reason or 'failed'}: {condition.message or 'no message'}"
             owner = f"{type(workload).__name__}/{workload.name}"
             return AbsentPods(owner, workload.metadata.namespace, max(missing, 0), reason)
     return None

@@ -140,6 +140,17 @@ def test_the_node_that_a_daemon_set_made_a_pod_for(named: str, cause: str) -> No
     assert of(node("n1"), node("n3"), daemon_pod(named, cpu=8)).cause == cause
 
 
+def test_a_node_of_that_name_without_its_labels_is_in_the_state() -> None:
+    field = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    label = {"key": "pool", "operator": "In", "values": ["gpu"]}
+    terms = [{"matchFields": [field], "matchExpressions": [label]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    answer = of(node("n1"), node("n2"), pod("p", affinity={"nodeAffinity": required}))
+    assert answer.cause == (
+        "it is for node n1; no node there has the label pool=gpu, which it selects"
+    )
+
+
 # -- obstacles of different nodes ------------------------------------------------------------------
 
 
