@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ksched_cli import api
+from ksched_cli.cluster.loading.kinds import DUMP_COMMAND
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -60,3 +61,11 @@ def test_the_page_names_every_extension_point() -> None:
     page = (ROOT / "docs" / "plugin-api.md").read_text(encoding="utf-8")
     plugins = [name for name in api.__all__ if name.endswith("Plugin") and name != "Plugin"]
     assert [name for name in plugins if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/first-pending-pod.md", "docs/cluster-states.md"]
+)
+def test_the_command_that_dumps_a_cluster_reads_every_kind_of_the_plugins(page: str) -> None:
+    text = re.sub(r"\\\n *", "", (ROOT / page).read_text())
+    assert DUMP_COMMAND in text

@@ -18,29 +18,48 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from ksched_cli.analysis.circumstances import RecordedMessages, circumstances
+from ksched_cli.analysis.fixed_places import FixedPlace, fixed_places
+from ksched_cli.analysis.held_pods import (
+    AbsentPods,
+    HeldPods,
+    PlacedPods,
+    absent_pods,
+    group_notes,
+    held_pods,
+    placed_pods,
+)
 from ksched_cli.analysis.hints import SHOWN, Hint, Hints, remedy_text
+from ksched_cli.analysis.near_misses import near_label, near_toleration
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.reasons import Reason, alike, independent_verdicts, reasons, untolerated
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
+from ksched_cli.cluster.loading.state_warnings import absent_kind
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
-from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, Taint
+from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, PodAffinityTerm, Taint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.cluster.tolerations import COMPARISON_GATE
+from ksched_cli.cluster.topology.pod_index import selector_text
+from ksched_cli.engine.evaluation import Evaluation, Mode, PluginVerdicts
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
 from ksched_cli.framework.interface import Proposal
+from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.resource_claims import may_allocate_devices
+from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.quantity import amount_texts
-from ksched_cli.kube.selectors import Requirement
+from ksched_cli.kube.selectors import Requirement, label_selector, requirement_text
 from ksched_cli.plugins.controllers import owner_of_taint, taint_sentence
+from ksched_cli.plugins.dynamic_resources.plugin import DynamicResources
+from ksched_cli.plugins.inter_pod_affinity import InterPodAffinity
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
 from ksched_cli.plugins.volumes import claim_class, claim_uses
-from ksched_cli.scenario.owned_pods import deployment_of
+from ksched_cli.scenario.owned_pods import owner_of
 
 _MAX_LISTED = 3
 _MAX_SIGNATURES = 64  # looked at to find the owners that hold the most
@@ -68,6 +87,7 @@ class Diagnosis(Part, frozen=True):
     cause: what is in the way where the least is
     remedy: the hints, in words; empty where no single change helps
     nodes: those with the least in the way, which the cause is about
+    notes: what else bears on it, a sentence each
     shortage: the resources that are short, where nothing else is in the way
     hints: single changes that help, each verified by a run
     advice: who would have to act, or what might help; no run has verified it
@@ -78,6 +98,7 @@ class Diagnosis(Part, frozen=True):
     cause: str
     remedy: str = ""
     nodes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     shortage: Annotated[str, HIDDEN] = ""
     hints: tuple[Hint, ...] = ()
     advice: str = ""
@@ -106,20 +127,21 @@ class Difficulty(IntEnum):
 class Obstacle(NamedTuple):
     """An obstacle that keeps a pod off nodes.
 
-    what:  in words that follow "node-3 would take it but for"
-    short: the resource that is short, or ""
+    what:   in words that follow "node-3 would take it but for"
+    short:  the resource that is short, or ""
+    beside: the words where there are other obstacles, if they differ
     """
 
     difficulty: Difficulty
     what: str
     short: str = ""
+    beside: str = ""
 
 
 # (plugin, beginning of its reason) → what is in the way.
 _OBSTACLES = {
     ("InterPodAffinity", "node(s) didn't match pod anti-affinity"): "its own anti-affinity",
     ("InterPodAffinity", "node(s) didn't satisfy existing pods"): "the anti-affinity of pods there",
-    ("InterPodAffinity", "node(s) didn't match pod affinity"): "its pod affinity",
     ("PodTopologySpread", ""): "its topology spread constraints",
     ("NodePorts", ""): "a host port that is taken",
     ("NodeVolumeLimits", ""): "the number of volumes there",
@@ -131,7 +153,6 @@ _OBSTACLES = {
     ),
     ("VolumeZone", ""): "the zone of its volume",
     ("VolumeRestrictions", ""): "a volume that another pod uses",
-    ("DynamicResources", ""): "its device claims, which cannot be allocated there",
     ("NodeName", ""): "its nodeName",
 }
 _NO_ROWS: Rows = np.arange(0)
@@ -142,11 +163,14 @@ def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
     if evaluation.error or len(evaluation.feasible):
         return None
     if evaluation.pre_filter is not None:
+        unknown = _of_absent_kind(evaluation.pod, state)
+        if unknown:
+            return Diagnosis(unknown)
         diagnosis = _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
         return replace(diagnosis, proposals=_proposals(evaluation, _NO_ROWS))
     if not len(evaluation.statuses.snapshot):
         return Diagnosis("the cluster has no nodes", advice="might help: add nodes to the state")
-    return _Nodes(evaluation).diagnosis()
+    return _Nodes(evaluation, state).diagnosis()
 
 
 def _proposals(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
@@ -200,6 +224,8 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
     for use in claim_uses(pod.pod):
         name = f"{pod.namespace}/{use.claim}"
         claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
+        if claim is None and use.ephemeral:
+            return Diagnosis(f"claim {name} of its ephemeral volume has not been made yet")
         if claim is None:
             return Diagnosis(
                 f"there is no claim {name}",
@@ -210,11 +236,59 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
         if claim.metadata.deletion_timestamp:
             advice = "wait until it is gone, then create it anew"
             return Diagnosis(f"claim {name} is being deleted", advice=advice)
-        if not claim.spec.volume_name:
+        volume = claim.spec.volume_name
+        if not volume:
             problem = _of_unbound(claim, state)
             if problem is not None:
                 return problem
+        elif volume not in state.persistent_volumes:
+            return Diagnosis(f"claim {name} is bound to volume {volume}, which does not exist")
     return None
+
+
+def _of_absent_kind(pod: PodInfo, state: ClusterState) -> str:
+    """Return which object of the pod cannot be judged, as the state has none of its kind; or ""."""
+    for subject, kind in (*_missing_volumes(pod, state), *_missing_devices(pod, state)):
+        absent = absent_kind(state, kind)
+        if absent:
+            return f"{subject} is not known: {absent}"
+    return ""
+
+
+def _missing_volumes(pod: PodInfo, state: ClusterState) -> Iterator[tuple[str, str]]:
+    """Yield the objects behind the pod's volumes that the state lacks, each with its kind."""
+    for use in claim_uses(pod.pod):
+        name = f"{pod.namespace}/{use.claim}"
+        claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
+        if claim is None:
+            yield f"claim {name}", "PersistentVolumeClaim"
+            continue
+        volume, class_name = claim.spec.volume_name, claim_class(claim)
+        if volume and volume not in state.persistent_volumes:
+            yield f"volume {volume} of claim {name}", "PersistentVolume"
+        if not volume and class_name and class_name not in state.storage_classes:
+            yield f"class {class_name} of claim {name}", "StorageClass"
+
+
+def _missing_devices(pod: PodInfo, state: ClusterState) -> Iterator[tuple[str, str]]:
+    """Yield the objects behind the pod's device claims that the state lacks, each with its kind."""
+    names = {each.name: each.resource_claim_name for each in pod.pod.status.resource_claim_statuses}
+    for reference in pod.spec.resource_claims:
+        name = reference.resource_claim_name or names.get(reference.name)
+        if not name:
+            continue
+        claim = state.resource_claims.get((pod.namespace, name))
+        if claim is None:
+            yield f"ResourceClaim {pod.namespace}/{name}", "ResourceClaim"
+            continue
+        for request in claim.spec.devices.requests:
+            exact = (request.exactly,) if request.exactly is not None else ()
+            for each in (*exact, *request.first_available):
+                if each.device_class_name not in state.device_classes:
+                    yield (
+                        f"DeviceClass {each.device_class_name} of claim {claim.key}",
+                        "DeviceClass",
+                    )
 
 
 def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis | None:
@@ -249,15 +323,28 @@ def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis 
 class _Nodes:
     """The nodes, grouped by their obstacles."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Evaluation, state: ClusterState) -> None:
         self._evaluation = evaluation
+        self._state = state
         self._pod = evaluation.pod
+        # By row, the texts of plugins that have words of their own.
+        self._shortage_texts: dict[str, dict[int, str]] = {}
         self._snapshot: Snapshot = evaluation.statuses.snapshot
         self._answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
 
     def diagnosis(self) -> Diagnosis:
+        # 1. Only nodes where its volumes are, or that its DaemonSet made it for, count.
+        places = fixed_places(self._evaluation, self._state)
+        allowed = np.logical_and.reduce(
+            [place.rows for place in places], initial=True, axis=0
+        ) & np.ones(len(self._snapshot), dtype=np.bool_)
+        is_nowhere = not allowed.any()
+        # 2. The nodes with the least in the way are the answer.
         best: tuple[tuple[int, int, int, int], Sequence[Obstacle], Rows] | None = None
-        for rows in self._alike():
+        for alike_rows in self._alike():
+            rows = alike_rows if is_nowhere else alike_rows[allowed[alike_rows]]
+            if not len(rows):
+                continue
             obstacles = sorted(set(self._obstacles(int(rows[0]), rows)))
             worst = max((o.difficulty for o in obstacles), default=Difficulty.OTHER)
             rank = (worst >= Difficulty.LABEL, len(obstacles), worst, -len(rows))
@@ -265,16 +352,28 @@ class _Nodes:
                 best = rank, obstacles, rows
         assert best is not None
         _, least, nearest = best
+        # 3. What other nodes lack is a sentence of its own.
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
+        proposals = _proposals(self._evaluation, nearest)
+        advice = "; ".join(dict.fromkeys(self._leaving(nearest)))
+        if is_nowhere:
+            cause = _nowhere(places)
+            return Diagnosis(cause, nodes=nodes, advice=advice, proposals=proposals)
+        where = [place.where for place in places]
+        cause = "; ".join([*where, self._cause(least, nodes, np.flatnonzero(allowed))])
+        elsewhere = [obstacle.what for obstacle in self._elsewhere(int(nearest[0]))]
+        rows = np.union1d(nearest, self._open_rows())
+        happening = circumstances(self._pod, self._snapshot, self._state, rows)
         shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
         is_all = len(shortages) == len(least)
         return Diagnosis(
-            self._cause(least, nodes),
+            cause,
             nodes=nodes,
+            notes=(*elsewhere, *happening),
             shortage=", ".join(shortages) if is_all else "",
-            advice="; ".join(dict.fromkeys(self._leaving(nearest))),
+            advice=advice,
             holders=self._holders(least),
-            proposals=_proposals(self._evaluation, nearest),
+            proposals=proposals,
         )
 
     def _holders(self, obstacles: Sequence[Obstacle]) -> tuple[RoomHolder, ...]:
@@ -318,18 +417,29 @@ class _Nodes:
                 if owner is not None and owner.leaves:
                     yield taint_sentence(owner, taint_text(taint), self._snapshot.names[row])
 
-    def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str]) -> str:
+    def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str], allowed: Rows) -> str:
+        """nodes: which have these obstacles; allowed: the rows where its volumes are"""
         if len(obstacles) == 1 and obstacles[0].difficulty in (
             Difficulty.RESOURCE,
             Difficulty.TOO_BIG,
         ):
             return obstacles[0].what
         if any(obstacle.difficulty is Difficulty.LABEL for obstacle in obstacles):
-            missing = self._absent_labels()
+            missing = self._absent_labels(allowed)
             if missing:
                 return missing
-        what = " and ".join(obstacle.what for obstacle in obstacles)
+        *first, last = (obstacle.beside or obstacle.what for obstacle in obstacles)
+        what = f"{', '.join(first)} and {last}" if first else last
         return f"{_named(nodes)} would take it but for {what}"
+
+    def _elsewhere(self, row: int) -> Iterator[Obstacle]:
+        """Yield what the nodes lack that nothing but their room keeps the pod from. row: one that
+        the cause is about"""
+        rows = self._open_rows()
+        for answer in self._answers:
+            if answer.plugin == "NodeResourcesFit" and len(rows) and row not in rows:
+                status = answer.verdicts.statuses[answer.verdicts.ids[rows[0]]]
+                yield from self._of_resources(status, rows)
 
     def _alike(self) -> Iterator[Rows]:
         """Group the rows of which every plugin says the same, about the same taints."""
@@ -339,9 +449,27 @@ class _Nodes:
         if not columns:
             yield np.arange(len(self._snapshot))
             return
+        columns += [
+            self._shortages(answer)
+            for answer in self._answers
+            if answer.plugin in ("DynamicResources", "InterPodAffinity")
+        ]
         classes = alike(columns)
         order = np.argsort(classes, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
+
+    def _shortages(self, answer: PluginVerdicts) -> Ids:
+        """Return a number per row, the same for rejected rows that fall short alike, and keep the
+        plugin's words for them."""
+        numbers: dict[str, int] = {}
+        shortages = np.zeros(len(self._snapshot), dtype=np.int32)
+        rows = np.flatnonzero(answer.verdicts.ids)
+        plugin = self._evaluation.framework.plugin(answer.plugin)
+        if isinstance(plugin, DynamicResources | InterPodAffinity):
+            texts = plugin.shortages(self._evaluation.state, self._pod, rows)
+            shortages[rows] = [numbers.setdefault(text, len(numbers) + 1) for text in texts]
+            self._shortage_texts[answer.plugin] = dict(zip(rows.tolist(), texts, strict=True))
+        return shortages
 
     def _obstacles(self, row: int, rows: Rows) -> Iterator[Obstacle]:
         """The obstacles on the row, which represents all the rows."""
@@ -349,68 +477,98 @@ class _Nodes:
             status = answer.verdicts.statuses[answer.verdicts.ids[row]]
             if not answer.verdicts.ids[row]:
                 continue
-            if answer.plugin == "NodeUnschedulable":
-                yield self._of_cordon(rows)
-            elif answer.plugin == "TaintToleration":
-                for taint in untolerated(self._evaluation, row):
-                    is_cordon = taint.key == CORDON.key
-                    yield self._of_cordon(rows) if is_cordon else _of_taint(taint)
-            elif answer.plugin == "NodeResourcesFit":
-                yield from self._of_resources(status)
-            elif answer.plugin == "NodeAffinity":
-                yield self._of_labels(row)
-            else:
-                yield from _of_others(answer.plugin, status, self._pod)
+            match answer.plugin:
+                case "NodeUnschedulable":
+                    yield self._of_cordon(rows)
+                case "TaintToleration":
+                    for taint in untolerated(self._evaluation, row):
+                        is_cordon = taint.key == CORDON.key
+                        yield self._of_cordon(rows) if is_cordon else self._of_taint(taint)
+                case "NodeResourcesFit":
+                    yield from self._of_resources(status, rows)
+                case "NodeAffinity":
+                    yield self._of_labels(row)
+                case plugin:
+                    yield from self._of_others(plugin, status, row)
+
+    def _of_others(self, plugin: str, status: Status, row: int) -> Iterator[Obstacle]:
+        shortage = self._shortage_texts.get(plugin, {}).get(row, "")
+        if shortage:
+            yield Obstacle(Difficulty.OTHER, shortage)
+        elif plugin == "DynamicResources":
+            absent = absent_kind(self._state, "ResourceSlice")
+            lack = absent or "no device is in its reach"
+            yield Obstacle(Difficulty.LABEL, f"its device claims: {lack}")
+        else:
+            yield from _of_reasons(plugin, status, self._pod)
 
     def _of_cordon(self, rows: Rows) -> Obstacle:
         return Obstacle(Difficulty.CORDON, "the cordon" if len(rows) == 1 else "their cordons")
 
-    def _of_resources(self, status: Status) -> Iterator[Obstacle]:
-        """One obstacle per resource that is short, with the most that is free on the nodes that
-        nothing else keeps the pod from."""
-        rows = self._open_rows()
+    def _of_taint(self, taint: Taint) -> Obstacle:
+        if taint.key.startswith(CONDITIONS):
+            condition = taint.key.removeprefix(CONDITIONS)
+            return Obstacle(Difficulty.CONDITION, f"being {condition}")
+        difficulty = Difficulty.CONTROL_PLANE if taint.key in CONTROL_PLANE else Difficulty.TAINT
+        compares = self._evaluation.framework.handle.release.enabled(COMPARISON_GATE)
+        near = near_toleration(self._pod.spec.tolerations, taint, compares=compares)
+        return Obstacle(difficulty, f"the taint {taint_text(taint)}{f' ({near})' if near else ''}")
+
+    def _of_resources(self, status: Status, rows: Rows) -> Iterator[Obstacle]:
+        """One obstacle per resource that is short on the rows. Where nothing else is in the way
+        there, it is about all such nodes."""
+        open_rows = self._open_rows()
+        usable = open_rows if rows[0] in open_rows else rows
         for reason in status.reasons:
             resource = reason.removeprefix("Insufficient ")
-            if resource not in self._pod.resources.requests:
+            if resource in self._pod.resources.requests:
+                yield self._of_resource(resource, usable, rows)
+            else:
                 yield Obstacle(
                     Difficulty.RESOURCE,
-                    f"{_nodes(len(rows))} it may use: no room for one more pod (pods)",
+                    f"{_nodes(len(usable))} it may use: no room for one more pod (pods)",
+                    beside="no room for one more pod",
                 )
-                continue
-            yield self._of_resource(resource, rows)
 
-    def _of_resource(self, resource: str, rows: Rows) -> Obstacle:
-        """rows: the nodes that it may use"""
+    def _of_resource(self, resource: str, usable: Rows, rows: Rows) -> Obstacle:
+        """usable: the nodes that it may use; rows: those with the same obstacles"""
         amount = self._pod.resources.requests[resource]
-        allocatable = self._snapshot.allocatable(resource)[rows]
-        free = allocatable - self._snapshot.requested(resource)[rows]
-        is_too_big = amount > allocatable.max()
-        amounts = allocatable if is_too_big else free
-        best, most = self._snapshot.names[rows[int(amounts.argmax())]], int(amounts.max())
+        allocatable = self._snapshot.allocatable(resource)
+        free = allocatable - self._snapshot.requested(resource)
+
+        def most_on(rows: Rows) -> tuple[bool, str, int]:
+            """Whether it is too big for all of them, and which has the most room."""
+            is_too_big = bool(amount > allocatable[rows].max())
+            amounts = (allocatable if is_too_big else free)[rows]
+            return is_too_big, self._snapshot.names[rows[int(amounts.argmax())]], int(amounts.max())
+
+        is_too_big, best, most = most_on(usable)
         requested, text = amount_texts(resource, (amount, most))
         there = f"the only node it may use, {best}, has {text}"
-        if len(rows) > 1:
-            there = f"of the {len(rows):,} nodes it may use none has more than {text}"
-        difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
+        if len(usable) > 1:
+            there = f"of the {len(usable):,} nodes it may use none has more than {text}"
         what = f"it requests {requested} of {resource}, and {there}"
-        if is_too_big:
-            return Obstacle(difficulty, what, resource)
-        where = f" ({best})" if len(rows) > 1 else ""
-        return Obstacle(difficulty, f"{what} free{where}", resource)
+        if not is_too_big:
+            what += f" free ({best})" if len(usable) > 1 else " free"
+        never, best, most = most_on(rows)
+        requested, text = amount_texts(resource, (amount, most))
+        has = f"{best} has {text}{'' if never else ' free'}"
+        beside = f"too little {resource} (it requests {requested}, {has})"
+        difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
+        return Obstacle(difficulty, what, resource, beside)
 
     def _open_rows(self) -> Rows:
-        """Return the rows that only NodeResourcesFit rejects; all rows if there are none."""
+        """Return the rows that only NodeResourcesFit rejects."""
         closed = np.zeros(len(self._snapshot), dtype=np.bool_)
         for answer in self._answers:
             if answer.plugin != "NodeResourcesFit":
                 closed |= answer.verdicts.ids != 0
-        rows: Rows = np.flatnonzero(~closed)
-        return rows if len(rows) else np.arange(len(self._snapshot))
+        return np.flatnonzero(~closed)
 
     def _of_labels(self, row: int) -> Obstacle:
         labels = self._snapshot.nodes[row].metadata.labels
         unmet = [r for r in self._requirements() if not r.matches(labels)]
-        text = " and ".join(map(_requirement_text, unmet)) or "its node affinity"
+        text = " and ".join(map(requirement_text, unmet)) or "its node affinity"
         return Obstacle(
             Difficulty.LABEL,
             text if not unmet else f"the label{'s' if len(unmet) > 1 else ''} {text}",
@@ -424,30 +582,33 @@ class _Nodes:
         of_term = terms[0].labels if len(terms) == 1 else ()
         return (*required.labels.requirements, *of_term)
 
-    def _absent_labels(self) -> str:
-        """Return the labels selected by the pod that no node has, together or each alone; or ""."""
+    def _absent_labels(self, rows: Rows) -> str:
+        """Return the labels selected by the pod that none of the nodes has, together or each alone;
+        or ""."""
         requirements = self._requirements()
-        nodes = [node.metadata.labels for node in self._snapshot.nodes]
+        nodes = [self._snapshot.nodes[row].metadata.labels for row in rows.tolist()]
+        nobody = "no node" if len(rows) == len(self._snapshot) else "no node there"
         absent = [r for r in requirements if not any(map(r.matches, nodes))]
         if not absent and any(all(r.matches(labels) for r in requirements) for labels in nodes):
             return ""
         if not requirements:
             return ""
-        texts = [_requirement_text(r) for r in absent or requirements]
+        texts = [requirement_text(r) for r in absent or requirements]
         noun = "label" if len(texts) == 1 else "labels"
-        return f"no node has the {noun} {' and '.join(texts)}, which it selects"
+        near = "; ".join(filter(None, (near_label(each, nodes) for each in absent)))
+        hint = f" ({near})" if near else ""
+        return f"{nobody} has the {noun} {' and '.join(texts)}, which it selects{hint}"
 
 
-def _of_taint(taint: Taint) -> Obstacle:
-    text = taint_text(taint)
-    if taint.key.startswith(CONDITIONS):
-        condition = taint.key.removeprefix(CONDITIONS)
-        return Obstacle(Difficulty.CONDITION, f"being {condition}")
-    difficulty = Difficulty.CONTROL_PLANE if taint.key in CONTROL_PLANE else Difficulty.TAINT
-    return Obstacle(difficulty, f"the taint {text}")
+def _nowhere(places: Sequence[FixedPlace]) -> str:
+    """Return why no node is in all of the places."""
+    for place in places:
+        if not place.rows.any():
+            return f"{place.where}, {place.missing}"
+    return f"{' and '.join(place.where for place in places)}: no node is in both places"
 
 
-def _of_others(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
+def _of_reasons(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
     for reason in status.reasons or ("",):
         for (name, begin), what in _OBSTACLES.items():
             if plugin == name and reason.startswith(begin):
@@ -469,25 +630,16 @@ def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
     affinity = pod.spec.affinity
     if affinity is not None and affinity.pod_anti_affinity and begin.endswith("pod anti-affinity"):
         terms = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
-        return [f"one per {term.topology_key}" for term in terms]
-    if affinity is not None and affinity.pod_affinity and begin.endswith("pod affinity"):
-        terms = affinity.pod_affinity.required_during_scheduling_ignored_during_execution
-        return [f"by {term.topology_key}" for term in terms]
+        return [_separation(term, pod) for term in terms]
     return []
 
 
-def _requirement_text(requirement: Requirement) -> str:
-    """Return the requirement as kubectl writes it in a selector."""
-    key, values = requirement.key, requirement.values
-    if requirement.operator in ("In", "=") and len(values) == 1:
-        return f"{key}={values[0]}"
-    if requirement.operator == "In":
-        return f"{key} in ({', '.join(values)})"
-    if requirement.operator == "NotIn":
-        return f"{key} not in ({', '.join(values)})"
-    signs = {"DoesNotExist": f"!{key}", "Gt": f"{key}>{values[0] if values else ''}"}
-    signs |= {"Lt": f"{key}<{values[0] if values else ''}"}
-    return signs.get(requirement.operator, key)
+def _separation(term: PodAffinityTerm, pod: PodInfo) -> str:
+    """Return the pods that a term of anti-affinity keeps the pod from, and by what."""
+    selector = label_selector(term.label_selector)
+    if selector.matches(pod.labels):
+        return f"one per {term.topology_key}"
+    return f"to {selector_text(selector)} by {term.topology_key}"
 
 
 def _named(nodes: Sequence[str]) -> str:
@@ -504,9 +656,6 @@ def _nodes(count: int) -> str:
 #
 # The reasons are those of the cluster at the end of the run, for one pod of each group: pods that
 # look the same are evaluated once.
-
-# The kind of owner of a pod without a controller.
-POD = "Pod"
 
 
 class PendingGroup(Part, frozen=True):
@@ -547,6 +696,9 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
     """Why pods stay pending.
 
     groups: pods of one owner that stay pending for the same cause; those of the most pods first
+    held: pods that no attempt is made for
+    placed: pods that wait in the state and get a node
+    absent: pods that a controller has not made
     """
 
     COMMAND: ClassVar = "explain --pending"
@@ -554,6 +706,9 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
 
     kind: Literal["PendingReport"] = "PendingReport"
     groups: tuple[PendingGroup, ...]
+    held: tuple[HeldPods, ...] = ()
+    placed: tuple[PlacedPods, ...] = ()
+    absent: tuple[AbsentPods, ...] = ()
     summary: PendingSummary
 
     @property
@@ -572,7 +727,13 @@ def pending_report(
         len(run.pending), len(run.gated), len(run.ignored), len(simulation.snapshot)
     )
     hints = Hints(simulation, record, workloads=workloads)
-    return PendingReport(groups=pending_groups(simulation, run, hints), summary=summary)
+    return PendingReport(
+        groups=pending_groups(simulation, run, hints),
+        held=held_pods(simulation, run),
+        placed=placed_pods(simulation, run),
+        absent=absent_pods(simulation.state) if chosen is None else (),
+        summary=summary,
+    )
 
 
 def pending_groups(
@@ -585,8 +746,9 @@ def pending_groups(
     by_message: dict[tuple[str, str, str], list[PodInfo]] = {}
     for key in run.pending:
         pod = pods[key]
-        group_key = (pod.namespace, owner_of(pod.pod), run.last[key].why_not)
-        by_message.setdefault(group_key, []).append(pod)
+        wait = (pod.namespace, owner_of(pod.pod), run.last[key].why_not)
+        by_message.setdefault(wait, []).append(pod)
+    recorded = RecordedMessages(simulation.state)
     by_look: dict[object, tuple[tuple[Reason, ...], Diagnosis | None]] = {}
     groups: dict[tuple[str, str, str], PendingGroup] = {}
     for (namespace, name, message), members in by_message.items():
@@ -600,6 +762,10 @@ def pending_groups(
             why = () if evaluation.error else reasons(evaluation)
             by_look[look] = why, diagnose(evaluation, simulation.state)
         why, diagnosis = by_look[look]
+        left = recorded.differing(first.pod, message)
+        if diagnosis is not None:
+            notes = (*diagnosis.notes, *_notes(simulation, first, left))
+            diagnosis = replace(diagnosis, notes=notes)
         keys = tuple(pod.key for pod in members)
         undecided = any(key in simulation.scheduler.failed for key in keys)
         if undecided:
@@ -627,12 +793,13 @@ def _with_hints(
     return with_hints(diagnosis, hints, first, group.pods)
 
 
-def owner_of(pod: Pod) -> str:
-    """Return Kind/name of what manages the pod."""
-    kind, name = pod.owner
-    if deployment := deployment_of(pod):
-        return f"Deployment/{deployment}"
-    return f"{kind}/{name}" if kind else f"{POD}/{pod.name}"
+def _notes(simulation: Simulation, pod: PodInfo, recorded: str) -> Iterator[str]:
+    """Yield what there is to say about the pod beside its nodes. recorded: see RecordedMessages"""
+    key = group_key(pod.pod)
+    if simulation.pod_groups is not None and key is not None:
+        yield from group_notes(simulation.pod_groups, key, simulation.state)
+    if recorded:
+        yield recorded
 
 
 def owner_path(pod: Pod) -> str:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ksched_cli import program_name
 from ksched_cli.analysis.capacity import CapacityResult, copies_of
+from ksched_cli.analysis.idle_constraints import idle_constraint_lines
 from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import durations, wait_of
@@ -912,9 +913,11 @@ def _outcome(opened: Opened, run: Run) -> tuple[Outcome, str]:
         return outcome, replay.cluster.engine.configuration.release.version
     simulation = opened.opener.simulation(run)
     opened.introduce(simulation, are_run=False)
+    release = simulation.configuration.release
+    opened.warn(*idle_constraint_lines(simulation.state, release))
     outcome = outcome_of(opened.opener, run, simulation)
     opened.conclude(simulation)
-    return outcome, simulation.configuration.release.version
+    return outcome, release.version
 
 
 def _case(

@@ -7,7 +7,7 @@ The detail is of all nodes, and of all plugins, on the cluster as that attempt f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -17,9 +17,12 @@ from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
-from ksched_cli.analysis.diagnosis import Diagnosis, diagnose, owner_of, unverified, with_hints
+from ksched_cli.analysis.circumstances import RecordedMessages
+from ksched_cli.analysis.diagnosis import Diagnosis, diagnose, unverified, with_hints
 from ksched_cli.analysis.gates import READS, held_by
+from ksched_cli.analysis.held_pods import group_notes, held_notes, no_group
 from ksched_cli.analysis.hints import Hints
+from ksched_cli.analysis.idle_constraints import idle_constraints
 from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes, find_group
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import (
@@ -42,9 +45,10 @@ from ksched_cli.engine.records import Attempt, NodeScore, RunRecord
 from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
-from ksched_cli.framework.pod_groups import GroupKey, PodGroup, PodGroups
+from ksched_cli.framework.pod_groups import GroupKey, PodGroup, PodGroups, group_key
 from ksched_cli.framework.status import Code
 from ksched_cli.run.run import NEEDS_NO_TIMELINE
+from ksched_cli.scenario.owned_pods import owner_of
 
 if TYPE_CHECKING:
     from ksched_cli.engine.replay.autoscaler.scale_up import GroupReview
@@ -200,6 +204,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     scale_up: what an autoscaler would do for it, where one was given and the pod has no node
     nodes: by name: all nodes, or those that --node and --top select, with the one to take
     requested: the nodes that were asked about by name
+    notes: what else there is to say about the pod, a sentence each
     node_count: how many nodes the cluster has
     """
 
@@ -287,7 +292,11 @@ def explain(
     ignored = why_ignored(pod.pod, simulation.frameworks)
     if ignored:
         return Explanation(
-            pod=pod.key, profile=profile, ignored=ignored, running_on=pod.pod.node_name
+            pod=pod.key,
+            profile=profile,
+            ignored=ignored,
+            running_on=pod.pod.node_name,
+            notes=tuple(held_notes(pod.pod, simulation)),
         )
     if pod.pod.node_name:
         simulation.queue()
@@ -336,6 +345,7 @@ def explain(
         held_by=held_by(pod.pod, simulation.state) if turn.gated else "",
         undecided=turn.failed,
         may_preempt=answer.may_preempt and not attempt.node,
+        notes=tuple(_notes(simulation, pod, attempt, is_gated=turn.gated is not None)),
     )
 
 
@@ -354,6 +364,20 @@ def _waiting_alike(simulation: Simulation, record: RunRecord, pod: PodInfo) -> t
             and each.metadata.controller == owner
         )
     )
+
+
+def _notes(
+    simulation: Simulation, pod: PodInfo, attempt: Attempt, *, is_gated: bool
+) -> Iterator[str]:
+    groups, key = simulation.pod_groups, group_key(pod.pod)
+    if is_gated:
+        yield from held_notes(pod.pod, simulation)
+    elif groups is not None and key is not None and not attempt.node:
+        yield from group_notes(groups, key, simulation.state)
+    yield from idle_constraints(pod.pod, simulation.state, simulation.configuration.release)
+    recorded = RecordedMessages(simulation.state).differing(pod.pod, attempt.why_not)
+    if recorded:
+        yield recorded
 
 
 def select(explanation: Explanation, names: Sequence[str], top: int) -> Explanation:
@@ -688,7 +712,8 @@ def _holder(
     or groups, or a pod that is held back."""
     groups = simulation.pod_groups
     if groups is not None and spec is None:
-        diagnosis = Diagnosis(f"there is no PodGroup {group.key}", advice="might help: create it")
+        missing = no_group(groups, group.group_key, simulation.state)
+        diagnosis = Diagnosis(missing, advice="might help: create it")
         return Blocker("", "", waiting[0].message, diagnosis, group.key)
     if groups is not None and spec is not None:
         short = _short_part(groups, spec)

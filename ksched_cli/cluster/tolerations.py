@@ -12,6 +12,7 @@ from ksched_cli.cluster.objects import Taint, Toleration
 from ksched_cli.kube.int64 import parse_int64
 
 COMPARISON_GATE = "TaintTolerationComparisonOperators"
+COMPARISONS = ("Lt", "Gt")
 # Upstream: apimachinery/pkg/api/validate/content (IsDecimalInteger).
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 

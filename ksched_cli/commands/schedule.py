@@ -46,7 +46,7 @@ def schedule(
 
     Examples:
         ksched schedule --state cluster.json
-        kubectl get nodes,pods -A -o json | ksched schedule --state -
+        ksched snapshot - | ksched schedule --state -
         ksched schedule --change 'drain node-3' -o wide
         ksched schedule --plugin packing.py:Packing -o json
     """

@@ -88,6 +88,22 @@ class Requirement(Struct, frozen=True):
         return have > bound if self.operator == GT else have < bound
 
 
+def requirement_text(requirement: Requirement) -> str:
+    """Return the requirement as kubectl writes it in a selector."""
+    key, values = requirement.key, requirement.values
+    match requirement.operator:
+        case "Exists":
+            return key
+        case "DoesNotExist":
+            return f"!{key}"
+        case "In" if len(values) == 1:
+            return f"{key}={values[0]}"
+        case "Gt" | "Lt" as operator:
+            return f"{key}{'>' if operator == 'Gt' else '<'}{values[0] if values else ''}"
+        case operator:
+            return f"{key} {operator.lower()} ({','.join(values)})"
+
+
 class Selector(Struct, frozen=True):
     """All requirements at once, in order of key. None at all matches everything.
 

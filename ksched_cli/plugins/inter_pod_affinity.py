@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ksched_cli.cluster.objects import Namespace, Node, PodAffinity, PodAffinityTerm, plain_fields
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import MISSING, Snapshot
+from ksched_cli.cluster.snapshot import MISSING, Rows, Snapshot
 from ksched_cli.cluster.topology.pod_index import (
     AVOIDS,
     PREFERS,
@@ -31,6 +31,7 @@ from ksched_cli.cluster.topology.pod_index import (
     PodSelection,
     Tally,
     TermCounter,
+    selector_text,
 )
 from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
@@ -270,6 +271,7 @@ class ExistingTerms:
 PRE_FILTER_KEY = "PreFilterInterPodAffinity"
 PRE_SCORE_KEY = "PreScoreInterPodAffinity"
 CONFLICTING_PODS_KEY = "ExplainInterPodAffinity"
+NOBODY_KEY = "NobodyInterPodAffinity"
 
 AFFINITY_NOT_MATCH = Status.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY_NOT_MATCH = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -293,6 +295,13 @@ class PreFilterState(Struct, frozen=True):
     anti_affinity: Tallies
     existing: Tallies
 
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the first of a group of pods with affinity to each other, which fits every
+        node with the keys."""
+        matches_self = bool(self.affinity) and self.incoming.matches_self
+        return matches_self and not any(tally.total for tally in self.affinity.values())
+
     def clone(self) -> PreFilterState:
         tallies = (self.affinity, self.anti_affinity, self.existing)
         return PreFilterState(
@@ -311,6 +320,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         self._index = handle.snapshot.index(PodIndex)
         self._existing = handle.service(ExistingTerms)
         self._rules = handle.release.rules
+        self._handle = handle
 
     def sign_pod(self, pod: PodInfo) -> Fragments | None:
         affinity = pod.spec.affinity
@@ -487,7 +497,14 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         filter_state = _pre_filter_state(state)
         required = filter_state.incoming.required
-        lines = [affinity_line(t.selection, t.counter, node) for t in required]
+        if not required or any(tally.total for tally in filter_state.affinity.values()):
+            lines = [affinity_line(t.selection, t.counter, node) for t in required]
+        else:
+            # The first of a group of pods with affinity to each other only needs the keys.
+            domains = (domain_of(term.domains, node) for term in required)
+            lines = [f"the node has {domain}" for code, domain in domains if code == MISSING]
+            if not filter_state.is_first and not lines:
+                lines = [self._nobody(state, pod)]
         conflicting = self._conflicting_pods(state, pod, filter_state.incoming)
         named: set[tuple[str, str]] = set()
         for term in filter_state.incoming.required_anti:
@@ -506,6 +523,76 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
             selection = counter.selection
             lines.append(f"pods that accept none with {selection} run in {domain}: {names}")
         return [line for line in lines if line]
+
+    def shortages(self, state: CycleState, pod: PodInfo, rows: Rows) -> list[str]:
+        """Return per row why the pod's required affinity rejects it, in words that follow "would
+        take it but for"; "" where it does not."""
+        filter_state = _pre_filter_state(state)
+        required = filter_state.incoming.required
+        shortages = [""] * len(rows)
+        if not required:
+            return shortages
+        text = f"its pod affinity by {' and '.join(term.domains.key for term in required)}"
+        if any(tally.total for tally in filter_state.affinity.values()):
+            text = f"{text} (the pods with {required[0].selection} run elsewhere)"
+        elif not filter_state.is_first:
+            text = f"{text} ({self._nobody(state, pod)})"
+        nodes = Nodes(self._index.snapshot, rows)
+        for position in np.flatnonzero(_unsatisfied(filter_state, nodes)).tolist():
+            shortages[position] = text
+        for term in required:
+            key = term.domains.key
+            for position in np.flatnonzero(term.domains.codes[rows] == MISSING).tolist():
+                shortages[position] = f"its pod affinity by {key}, a label that is not there"
+        return shortages
+
+    def _nobody(self, state: CycleState, pod: PodInfo) -> str:
+        """Return that no running pod matches the required affinity, and which nearly do; computed
+        once per attempt."""
+        cached: str | None = state.data.get(NOBODY_KEY)
+        if cached is not None:
+            return cached
+        incoming = _pre_filter_state(state).incoming
+        selection = incoming.required[0].selection
+        terms = self._index.derived(affinity_terms, pod).required
+        unmatched = [
+            selector_text(term.namespace_selector)
+            for term, clause in zip(terms, selection.clauses, strict=True)
+            if clause.namespaces == Namespaces(frozenset())
+        ]
+        # 1. No namespace, or no pod in the namespaces.
+        if not unmatched and len(selection.clauses) == 1:
+            (clause,) = selection.clauses
+            text = f"no pod with {selector_text(clause.selector)} runs in {clause.namespaces}"
+        elif not unmatched:
+            text = f"no pod with {selection} runs"
+        elif not self._namespaces:
+            text = f"its namespaceSelector {unmatched[0]} needs Namespaces, and the state has none"
+        else:
+            text = f"its namespaceSelector {unmatched[0]} matches no namespace"
+        # 2. Pods of other namespaces with these labels, and pods that wait themselves.
+        running = [
+            other.key
+            for pods in self._index.snapshot.pods
+            for other in pods
+            if all(term.selector.matches(other.labels) for term in terms)
+        ]
+        waiting = [
+            f"{other.namespace}/{other.name}"
+            for other in self._handle.cluster.pods
+            if not other.node_name
+            and not other.finished
+            and other.uid != pod.uid
+            and selection.matches(other.namespace, other.metadata.labels)
+        ]
+        if running:
+            text += f"; {listed(running)} {_has(running)} these labels in another namespace"
+        elif waiting:
+            text += f"; {listed(waiting)} would match and {_is(waiting)} pending"
+        elif not incoming.matches_self and not unmatched:
+            text += ", and it does not match itself"
+        state.write(NOBODY_KEY, text)
+        return text
 
     def _conflicting_pods(
         self, state: CycleState, pod: PodInfo, incoming: IncomingTerms
@@ -573,8 +660,7 @@ def _tallies_by_key(counters: Iterable[DomainCounter]) -> Tallies:
 def _unsatisfied(filter_state: PreFilterState, nodes: Nodes) -> Mask:
     """The nodes without a key, or in a domain without a matching pod (satisfyPodAffinity)."""
     tallies = filter_state.affinity.values()
-    # The first of a group of pods with affinity to each other fits every node with the keys.
-    if filter_state.incoming.matches_self and not any(tally.total for tally in tallies):
+    if filter_state.is_first:
         return reduce(or_, (nodes.gather(tally.domains.codes) == MISSING for tally in tallies))
     return reduce(or_, (tally.at(tally.domains, nodes.rows) <= 0 for tally in tallies))
 
@@ -759,6 +845,14 @@ def domain_of(domains: Domains, node: NodeInfo) -> tuple[int, str]:
     """The code of the node's domain, and the domain as key=value."""
     code = domains.codes.item(node.row)
     return code, f"no label {domains.key}" if code == MISSING else domains.name(code)
+
+
+def _has(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def affinity_line(selection: PodSelection, counter: DomainCounter, node: NodeInfo) -> str:

@@ -100,7 +100,7 @@ class NodeAffinity(FilteringPlugin, ScoringPlugin, Proposes):
             return None, SKIP
         if required is None or not required.node_selector_terms:
             return None, SUCCESS
-        names = _named_nodes(required.node_selector_terms)
+        names = named_nodes(required.node_selector_terms)
         if names is None:
             return None, SUCCESS
         if not names:
@@ -173,7 +173,7 @@ def _preferred_terms(spec: PodSpec) -> tuple[PreferredTerm, ...]:
         raise PluginError(str(error)) from None
 
 
-def _named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
+def named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
     """The nodes that the terms name, by metadata.name; None where a term names none."""
     names: frozenset[str] = frozenset()
     for term in terms:

@@ -135,7 +135,7 @@ class VolumeZone(FilteringPlugin):
             volume = self._cluster.persistent_volumes.get(name)
             if volume is None:
                 return [], Status.unresolvable(not_found_message(VOLUME, name))
-            zones = _zones_of(volume).items()
+            zones = zones_of(volume).items()
             topologies += [VolumeTopology(claim.key, name, key, values) for key, values in zones]
         return topologies, SUCCESS
 
@@ -159,7 +159,7 @@ class VolumeZone(FilteringPlugin):
         ]
 
 
-def _zones_of(volume: PersistentVolume) -> dict[str, tuple[str, ...]]:
+def zones_of(volume: PersistentVolume) -> dict[str, tuple[str, ...]]:
     """Return the zones by label. A label with an empty zone in it is skipped."""
     labels = volume.metadata.labels
     zones_by_key = {
@@ -182,4 +182,4 @@ def after_class_creation(pod: PodInfo, old: None, new: StorageClass) -> bool:
 
 
 def after_volume_change(pod: PodInfo, old: PersistentVolume | None, new: PersistentVolume) -> bool:
-    return old is None or _zones_of(old) != _zones_of(new)
+    return old is None or zones_of(old) != zones_of(new)

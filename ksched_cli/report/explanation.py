@@ -22,6 +22,7 @@ from ksched_cli.plugins import short_names
 from ksched_cli.report.reasons import (
     APART_MAX,
     before_any_node,
+    cause_lines,
     fix_command,
     message_line,
     rejected_nodes,
@@ -80,6 +81,8 @@ def view(answer: Explanation) -> View:
 def _verdict(answer: Explanation) -> Iterator[Line]:
     """The answer, the cause, what to do about it, then what else there is to say."""
     yield from before_any_node(answer)
+    if answer.gated or answer.ignored:
+        yield from map(Line, answer.notes)
     if answer.ignored:
         return
     subject = pod = answer.pod
@@ -96,16 +99,23 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
     elif answer.node:
         yield from _placed(answer, subject)
     else:
-        yield Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
-        if answer.diagnosis is not None:
-            yield Line(answer.diagnosis.cause)
-            yield from map(Line, remedy_lines(answer.diagnosis))
-        yield message_line(answer.message)
+        yield from _unplaced(answer, subject)
+    if not answer.gated:
+        yield from map(Line, answer.notes)
     if answer.scale_up:
         tone = Tone.GOOD if answer.scale_up.would_scale_up else Tone.WARN
         yield Line(scale_up_line(answer.scale_up), tone)
     if answer.profile not in ("", DEFAULT_PROFILE):
         yield Line(f"profile {answer.profile}", Tone.SOFT)
+
+
+def _unplaced(answer: Explanation, subject: str) -> Iterator[Line]:
+    """The cause and what to do about it, then kube-scheduler's message."""
+    yield Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
+    if answer.diagnosis is not None:
+        yield from cause_lines(answer.diagnosis)
+        yield from map(Line, remedy_lines(answer.diagnosis))
+    yield message_line(answer.message)
 
 
 def _placed(answer: Explanation, subject: str) -> Iterator[Line]:

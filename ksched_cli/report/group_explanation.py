@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ksched_cli import program_name
 from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, GroupPart, Member
-from ksched_cli.report.reasons import fix_command, message_line, remedy_lines
+from ksched_cli.report.reasons import cause_lines, fix_command, message_line, remedy_lines
 from ksched_cli.report.view import (
     Bars,
     Block,
@@ -87,6 +87,7 @@ def _unplaced(answer: GroupExplanation, about: Line) -> Iterator[Line]:
     if blocker is not None:
         yield Line(_cause(answer, blocker))
         if blocker.diagnosis is not None:
+            yield from map(Line, blocker.diagnosis.notes)
             yield from map(Line, remedy_lines(blocker.diagnosis))
     yield about
     if blocker is not None:
@@ -123,7 +124,9 @@ def _blocker(blocker: Blocker, group: str) -> Groups:
     """What blocks, for a page; the lines of texts have it."""
     where = f" in {blocker.domain}" if blocker.domain else ""
     diagnosis = blocker.diagnosis
-    cause = [diagnosis.cause, *remedy_lines(diagnosis)] if diagnosis else []
+    cause: list[str | Line] = []
+    if diagnosis:
+        cause = [*cause_lines(diagnosis), *remedy_lines(diagnosis)]
     block = Block(
         heading=f"{blocker.pod or group}{where}",
         state="blocks",

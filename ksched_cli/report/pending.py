@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from ksched_cli.analysis.diagnosis import POD, PendingGroup, PendingReport
+from ksched_cli.analysis.diagnosis import PendingGroup, PendingReport
 from ksched_cli.analysis.hints import joined_hints, remedy_text
-from ksched_cli.report.reasons import fix_command, message_line, reasons_table, remedy_lines
+from ksched_cli.report.reasons import (
+    cause_lines,
+    fix_command,
+    message_line,
+    reasons_table,
+    remedy_lines,
+)
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -28,6 +34,7 @@ from ksched_cli.report.view import (
 )
 from ksched_cli.report.words import counted, verb
 from ksched_cli.scenario.arguments import WORKLOADS
+from ksched_cli.scenario.owned_pods import POD
 
 # -- owners of pods, as tables name them -----------------------------------------------------------
 
@@ -51,6 +58,7 @@ def group_name(owner: str, pods: Sequence[str]) -> str:
 
 SHOWN_GROUPS = 6
 SHOWN_BRIEF_GROUPS = 10
+SHOWN_OTHERS = 3
 # Reasons shown for all groups together, and for one.
 SHOWN_REASONS = 8
 SHOWN_REASONS_OF_GROUP = 4
@@ -78,12 +86,57 @@ def view(report: PendingReport) -> View:
         ],
         sections=[
             pending_groups("Why they wait", groups, with_reasons=True),
+            *_others(report),
             what_helps(groups),
             Later(make=lambda: [_pods(groups)]),
         ],
         names=lambda: [pod for group in groups for pod in group.pods],
         nodes=nodes_of(groups),
     )
+
+
+def _others(report: PendingReport) -> Iterator[Section]:
+    """The pods that no attempt was made for, those that get a node, and those that are not made."""
+    held = [
+        Block(
+            heading=_heading(each.namespace, each.owner, each.pods),
+            state=each.state,
+            tone=Tone.WARN,
+            lines=[each.reason, *each.notes],
+            names=each.pods,
+        )
+        for each in report.held
+    ]
+    yield Groups(heading="Not in the queue", blocks=held, brief=SHOWN_OTHERS, noun="groups of pods")
+    yield table(
+        "Pods that controllers have not made",
+        report.absent,
+        (Column("Pods", Kind.NUMBER), lambda each: each.count),
+        (Column("Owner"), lambda each: f"{each.namespace}/{each.owner}"),
+        (Column("Why"), lambda each: each.reason),
+        brief=SHOWN_OTHERS,
+        noun="owners",
+    )
+    columns = [
+        (Column("Pods", Kind.POD), lambda each: each.pods),
+        (Column("Node", Kind.NODE), lambda each: tuple(dict.fromkeys(each.nodes))),
+    ]
+    if any(each.evicts for each in report.placed):
+        columns.append((Column("Evicts", Kind.POD), lambda each: each.evicts))
+    if any(each.recorded for each in report.placed):
+        columns.append((Column("Why they wait"), lambda each: each.recorded))
+    yield table(
+        "Pending pods that get a node",
+        report.placed,
+        *columns,
+        brief=SHOWN_OTHERS,
+        noun="groups of pods",
+    )
+
+
+def _heading(namespace: str, owner: str, pods: Sequence[str]) -> str:
+    name = group_name(shared_owner(f"{namespace}/{owner}"), pods)
+    return name if name in pods else f"{counted(len(pods), 'pod')} of {name}"
 
 
 def nodes_of(groups: Sequence[PendingGroup]) -> list[str]:
@@ -109,18 +162,17 @@ def pending_groups(
 def _block(group: PendingGroup, reasons: int, on: Medium) -> Block:
     """The owner and its pods, the cause and what to do about it, then the reasons.
     kube-scheduler's message where no cause is known, or nothing is left out."""
-    name = group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods)
     lines: list[str | Line] = []
     sections: list[Section] = [reasons_table(group.reasons, on=on, brief=reasons)]
     if group.diagnosis:
-        lines = [group.diagnosis.cause, *remedy_lines(group.diagnosis)]
+        lines = [*cause_lines(group.diagnosis), *remedy_lines(group.diagnosis)]
     if group.diagnosis and group.message:
         whole = Medium.WHOLE | Medium.WIDE | Medium.PAGE
         sections.insert(0, Text(lines=[message_line(group.message)], on=whole))
     else:
         lines.append(message_line(group.message))
     return Block(
-        heading=name if name in group.pods else f"{counted(len(group.pods), 'pod')} of {name}",
+        heading=_heading(group.namespace, group.owner, group.pods),
         state="cannot be decided" if group.undecided else "pending",
         tone=Tone.BAD if group.undecided else Tone.WARN,
         lines=lines,

@@ -80,6 +80,12 @@ def before_any_node(answer: Explanation | PreemptionResult) -> Iterator[Line]:
         yield Line(getattr(answer, "held_by", ""))
 
 
+def cause_lines(diagnosis: Diagnosis) -> Iterator[Line]:
+    """Yield the cause, then what else bears on it."""
+    yield Line(diagnosis.cause)
+    yield from map(Line, diagnosis.notes)
+
+
 def remedy_lines(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield who holds the room, what helps, as runs show, and who would have to act where no run
     can."""

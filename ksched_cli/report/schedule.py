@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ksched_cli import program_name
-from ksched_cli.analysis.diagnosis import POD
 from ksched_cli.analysis.schedule import PlacedPod, RunSummary, ScheduleResult
 from ksched_cli.engine.records import ExtenderBinding
 from ksched_cli.report import usage
@@ -29,6 +28,7 @@ from ksched_cli.report.view import (
     table,
 )
 from ksched_cli.report.words import counted, grouped, verb
+from ksched_cli.scenario.owned_pods import POD
 
 MAX_POD_ROWS = 20  # have a row each
 SHOWN_OWNERS = 8

@@ -41,7 +41,8 @@ def _device_warnings(engine: Engine) -> list[str]:
     from ksched_cli.plugins.dynamic_resources.features import features_of
     from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
 
-    return device_problems(engine.state, features_of(engine.configuration.release))
+    release = engine.configuration.release
+    return device_problems(engine.state, features_of(release), release.rules)
 
 
 def lines_after(opened: Simulation | Replay) -> list[str]:

@@ -14,6 +14,8 @@ from ksched_cli.scenario.pods import select_by_id
 WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
 
+# The kind of owner of a pod without a controller.
+POD = "Pod"
 HASH_LABEL = "pod-template-hash"
 
 # Where more than one pod of so many differs, the index is made anew.
@@ -28,6 +30,14 @@ def deployment_of(pod: Pod) -> str:
         return ""
     name, _, end = replica_set.rpartition("-")
     return name if end == template_hash else ""
+
+
+def owner_of(pod: Pod) -> str:
+    """Return Kind/name of what manages the pod, of a Deployment where its ReplicaSet is."""
+    kind, name = pod.owner
+    if deployment := deployment_of(pod):
+        return f"Deployment/{deployment}"
+    return f"{kind}/{name}" if kind else f"{POD}/{pod.name}"
 
 
 class OwnedPods(Struct):

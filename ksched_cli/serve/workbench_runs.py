@@ -21,7 +21,6 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from ksched_cli.analysis.compare import Compare
-from ksched_cli.analysis.diagnosis import POD, owner_of
 from ksched_cli.analysis.explain import Explain
 from ksched_cli.analysis.fix import Fix
 from ksched_cli.analysis.question import Observer, OnProgress, Question, ask
@@ -49,6 +48,7 @@ from ksched_cli.run.open import Opener
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import Manifest, objects_of, plain_object
+from ksched_cli.scenario.owned_pods import POD, owner_of
 from ksched_cli.serve.configurations import reviewer_of
 from ksched_cli.serve.tools import inline
 

@@ -86,9 +86,10 @@ def after_run() -> Simulation:
         ),
         (
             "data/postgres-repair",
-            "memory-2, memory-5 would take it but for its volume, which cannot be used there "
-            "(claim data/data-postgres-0)",
-            "",
+            "the volume of claim data/data-postgres-0 is "
+            f"in {ZONE}=eu-west-1a; no node there has the label {ZONE}=eu-west-1c, which it "
+            f"selects (15 nodes have {ZONE}=eu-west-1a)",
+            f"select {ZONE}=eu-west-1a instead of eu-west-1c",
         ),
     ],
 )
@@ -171,7 +172,8 @@ def test_affinity_and_spread_name_their_topology() -> None:
     near = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": ZONE}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
     assert of(node("a", labels={ZONE: "z"}), pod("p", affinity=affinity)).cause == (
-        f"a would take it but for its pod affinity (by {ZONE})"
+        f"a would take it but for its pod affinity by {ZONE} (no pod with a=b runs in namespace "
+        "default, and it does not match itself)"
     )
 
 

@@ -34,6 +34,19 @@ def test_the_exit_code_says_whether_all_hold(ksched: Ksched, folder: Path) -> No
     assert ksched("test", folder / "other.yaml")[0] == 2
 
 
+def test_constraints_that_do_nothing_are_warned_of(
+    ksched: Ksched, folder: Path, write_state: WriteState
+) -> None:
+    """Once for the pods of a workload."""
+    constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    write_state(node("a"), pod("web", spec={"topologySpreadConstraints": [constraint]}))
+    _, _, err = ksched("test", folder / "holds.yaml")
+    assert (
+        "warning: default/web: topologySpreadConstraints[0] over zone spreads nothing: it has no "
+        "labelSelector" in " ".join(err.split())
+    )
+
+
 def test_a_folder_is_looked_through(ksched: Ksched, folder: Path) -> None:
     code, out, _ = ksched("test", folder, "-o", "json")
     result = conforms(json.loads(out), "test_result")

@@ -374,6 +374,22 @@ KINDS = {
 }
 
 
+# Served only by clusters that have switched their API on.
+_RARELY_SERVED = ("DeviceTaintRule",)
+
+
+def resource_of(kind: str) -> str:
+    """Return the name of a kind's resource, as kubectl takes it."""
+    name = kind.lower()
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}{'es' if name[-1] == 's' else 's'}"
+
+
+DUMP_COMMAND = (
+    f"kubectl get {','.join(resource_of(name) for name in KINDS if name not in _RARELY_SERVED)} -A "
+    "-o json > cluster.json"
+)
+
+
 def type_of_kind(api_version: str, name: str) -> type[KubeObject] | None:
     """Return the type that a kind's objects are decoded to, those of pod groups too."""
     kind = find_kind(api_version, name)

@@ -15,6 +15,7 @@ import msgspec
 from ksched_cli.cluster.loading.collector import Collector
 from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.loading.json_pieces import UnusualFormError, pieces_of
+from ksched_cli.cluster.loading.kinds import DUMP_COMMAND
 from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, NoStateError, UsageError, first_names
@@ -48,7 +49,7 @@ def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path
     raise NoStateError(
         f"no cluster state: --state is not given, ${STATE_VARIABLE} is not set, and none of "
         f"{', '.join(DEFAULT_FILES[: len(SUFFIXES)])} (or .gz) is in this folder\n"
-        "  kubectl get nodes,pods -A -o json > cluster.json   writes one"
+        f"  {DUMP_COMMAND}\n  writes one, with all kinds that plugins read"
     )
 
 

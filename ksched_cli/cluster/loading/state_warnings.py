@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
-from ksched_cli.cluster.loading.kinds import KINDS, SYSTEM_PRIORITIES
+from ksched_cli.cluster.loading.kinds import DUMP_COMMAND, KINDS, SYSTEM_PRIORITIES, resource_of
 from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.pod_info import has_volume_claims
@@ -22,6 +22,8 @@ from ksched_cli.kube.near_names import nearest
 # What every node offers, or none where its status is not known.
 _OF_EVERY_NODE = ("cpu", "memory", "ephemeral-storage", "pods")
 _IMPLICIT_CLASS = "deviceclass.resource.kubernetes.io/"
+# Upstream: HighestUserDefinablePriority.
+_HIGHEST_USER_PRIORITY = 1_000_000_000
 # Operators that no node without the label satisfies.
 _NEEDING = ("In", "Exists", "Gt", "Lt")
 _OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
@@ -45,9 +47,18 @@ def empty_state_error(source: str, *details: str) -> UsageError:
     """The error for a state without a node that was to have some, most often: of such a state, an
     expectation that no pod stays pending holds. details: lines about the source"""
     lines = [f"{source}: the state has no Node", *details]
-    lines.append("kubectl get nodes,pods -A -o json writes a state")
+    lines.append("this command writes a state, with every kind that plugins read:")
+    lines.append(DUMP_COMMAND)
     lines.append("--allow-empty-state (in a file: allowEmptyState: true) accepts one without nodes")
     return UsageError("\n  ".join(lines))
+
+
+def absent_kind(state: ClusterState, kind: str) -> str:
+    """Return that the state has no object of a kind, if the cluster may have some; else ""."""
+    if getattr(state, KINDS[kind].attribute) or kind in state.whole_kinds:
+        return ""
+    plural = f"{kind}{'es' if kind[-1] == 's' else 's'}"
+    return f"the state has no {plural} (add those of kubectl get {resource_of(kind)} -A)"
 
 
 def state_warnings(state: ClusterState) -> Iterator[str]:
@@ -62,6 +73,7 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     yield from _device_warnings(state, specs)
     yield from _selector_warnings(state, pods, specs)
     yield from _owner_warnings(state, pods)
+    yield from _priority_class_warnings(state)
     yield from unmet_warnings(state)
 
 
@@ -255,6 +267,22 @@ def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
             yield (
                 f"no {kind}s in the state, but {_count(count, 'pending pod')} with such an "
                 "owner: the default constraints of PodTopologySpread miss their selectors"
+            )
+
+
+def _priority_class_warnings(state: ClusterState) -> Iterator[str]:
+    """Classes that no API server accepts. Upstream: ValidatePriorityClass."""
+    for each in state.priority_classes.values():
+        if each.name.startswith("system-"):
+            if SYSTEM_PRIORITIES.get(each.name) != each.value or each.global_default:
+                yield (
+                    f"PriorityClass {each.name}: an API server refuses it: names that begin with "
+                    "system- are reserved"
+                )
+        elif each.value > _HIGHEST_USER_PRIORITY:
+            yield (
+                f"PriorityClass {each.name}: an API server refuses it: its value {each.value} is "
+                f"above {_HIGHEST_USER_PRIORITY}"
             )
 
 

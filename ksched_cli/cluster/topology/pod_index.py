@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import MISSING, Mask, Rows, Snapshot
-from ksched_cli.kube.selectors import IN, Requirement, Selector
+from ksched_cli.kube.selectors import IN, Selector, requirement_text
 
 LabelPair = tuple[str, str]
 
@@ -37,7 +37,9 @@ class Namespaces(Struct, frozen=True):
     def __str__(self) -> str:
         names = ", ".join(sorted(self.names))
         if not self.others:
-            return f"namespace {names}" if len(self.names) == 1 else f"namespaces {names or 'none'}"
+            if not names:
+                return "no namespace"
+            return f"namespace{'' if len(self.names) == 1 else 's'} {names}"
         return f"any namespace but {names}" if names else "any namespace"
 
 
@@ -94,19 +96,7 @@ def selector_text(selector: Selector) -> str:
     """Return the selector as kubectl writes it."""
     if not selector.selectable:
         return "nothing"
-    return ",".join(map(_requirement_text, selector.requirements)) or "any labels"
-
-
-def _requirement_text(requirement: Requirement) -> str:
-    match requirement.operator:
-        case "Exists":
-            return requirement.key
-        case "DoesNotExist":
-            return f"!{requirement.key}"
-        case "In" if len(requirement.values) == 1:
-            return f"{requirement.key}={requirement.values[0]}"
-        case operator:
-            return f"{requirement.key} {operator.lower()} ({','.join(requirement.values)})"
+    return ",".join(map(requirement_text, selector.requirements)) or "any labels"
 
 
 # -- pods counted per domain of a topology: a domain is a code, the index of a label's value as in

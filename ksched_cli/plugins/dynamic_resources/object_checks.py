@@ -17,21 +17,27 @@ from ksched_cli.cluster.objects import (
     ResourceSlice,
 )
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.versions import Rules, release_of
 from ksched_cli.plugins.dynamic_resources.features import NO_FEATURES, AllocatorFeatures
 from ksched_cli.plugins.dynamic_resources.selectors import SelectorFailure, compile_selector
 from ksched_cli.plugins.helper import listed
 
 
-def device_problems(state: ClusterState, features: AllocatorFeatures = NO_FEATURES) -> list[str]:
-    """One line per distinct problem, with the first objects that have it."""
+def device_problems(
+    state: ClusterState, features: AllocatorFeatures = NO_FEATURES, rules: Rules | None = None
+) -> list[str]:
+    """One line per distinct problem, with the first objects that have it. rules: of the release; by
+    default of the newest"""
     subjects_by_problem: dict[tuple[str, str], list[str]] = {}
-    for subject, field, problem in _problems(state, features):
+    for subject, field, problem in _problems(state, features, rules or release_of().rules):
         subjects_by_problem.setdefault((field, problem), []).append(subject)
     by_problem = subjects_by_problem.items()
     return [f"{listed(names)}: {field}: {problem}" for (field, problem), names in by_problem]
 
 
-def _problems(state: ClusterState, features: AllocatorFeatures) -> Iterator[tuple[str, str, str]]:
+def _problems(
+    state: ClusterState, features: AllocatorFeatures, rules: Rules
+) -> Iterator[tuple[str, str, str]]:
     """Object, field, problem."""
     for device_class in state.device_classes.values():
         for field, problem in _selector_problems(device_class.spec.selectors, "spec"):
@@ -42,7 +48,7 @@ def _problems(state: ClusterState, features: AllocatorFeatures) -> Iterator[tupl
     for template in state.resource_claim_templates.values():
         for field, problem in _claim_problems(template.spec.spec, "spec.spec", state):
             yield f"ResourceClaimTemplate {template.key}", field, problem
-    yield from _slice_problems(state, features.partitionable_devices)
+    yield from _slice_problems(state, features.partitionable_devices, rules)
 
 
 def _selector_problems(
@@ -83,7 +89,9 @@ def _subrequests(request: DeviceRequest, path: str) -> Iterator[tuple[str, Devic
         yield f"{path}.firstAvailable[{index}]", subrequest
 
 
-def _slice_problems(state: ClusterState, partitionable: bool) -> Iterator[tuple[str, str, str]]:
+def _slice_problems(
+    state: ClusterState, partitionable: bool, rules: Rules
+) -> Iterator[tuple[str, str, str]]:
     nodes = {node.name for node in state.nodes}
     pools: dict[tuple[str, str], list[ResourceSlice]] = {}
     for resource_slice in state.resource_slices.values():
@@ -92,7 +100,7 @@ def _slice_problems(state: ClusterState, partitionable: bool) -> Iterator[tuple[
         for field, problem in _node_selection_problems(resource_slice, nodes, partitionable):
             yield f"ResourceSlice {resource_slice.name}", f"spec.{field}", problem
     for slices in pools.values():
-        yield from _pool_problems(slices)
+        yield from _pool_problems(slices, rules)
 
 
 def _node_selection_problems(
@@ -114,7 +122,7 @@ def _node_selection_problems(
         yield "nodeName", "is missing, and so are nodeSelector and allNodes: no node reaches it"
 
 
-def _pool_problems(slices: list[ResourceSlice]) -> Iterator[tuple[str, str, str]]:
+def _pool_problems(slices: list[ResourceSlice], rules: Rules) -> Iterator[tuple[str, str, str]]:
     newest = max(resource_slice.spec.pool.generation for resource_slice in slices)
     current = [each for each in slices if each.spec.pool.generation == newest]
     spec = current[0].spec
@@ -128,11 +136,14 @@ def _pool_problems(slices: list[ResourceSlice]) -> Iterator[tuple[str, str, str]
                 f"{newest}: its devices do not count where the newer ones are within reach",
             )
     if len(current) != spec.pool.resource_slice_count:
+        consequence = "requests for all devices fail"
+        if rules.skips_unusable_pools:
+            consequence = "none of its devices is handed out"
         yield (
             f"ResourceSlice {current[0].name}",
             "spec.pool.resourceSliceCount",
             f"pool {pool} should have {spec.pool.resource_slice_count} slices of generation "
-            f"{newest} and has {len(current)}: requests for all devices fail",
+            f"{newest} and has {len(current)}: {consequence}",
         )
     names: set[str] = set()
     for resource_slice in current:

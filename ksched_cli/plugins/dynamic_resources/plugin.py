@@ -22,7 +22,7 @@ from ksched_cli.cluster.objects import (
     plain_fields,
 )
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Mask, Snapshot
+from ksched_cli.cluster.snapshot import Mask, Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.cluster.topology.node_selection import matches_any
@@ -496,6 +496,21 @@ class DynamicResources(
         if claims_state.search is not None:
             lines += claims_state.search.lines(node.row, self._store)
         return lines
+
+    def shortages(self, state: CycleState, pod: PodInfo, rows: Rows) -> list[str]:
+        """Return per row what the pod's claims lack there, in words that follow "would take it but
+        for"; "" where the node reaches no device."""
+        claims_state = read_state(state)
+        search = claims_state.search
+        shortages = [""] * len(rows) if search is None else search.shortages(rows, self._store)
+        for index, mask in claims_state.reachable.items():
+            claim = claims_state.claims[index]
+            if index in claims_state.shared:
+                claim = allocated(claim, claims_state.shared[index])
+            failure = binding_failure(claim) if self._waits_for_devices else ""
+            for position in np.flatnonzero(~mask[rows]).tolist():
+                shortages[position] = failure or describe_allocation(claim)
+        return shortages
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
         claims = self._claims(pod)

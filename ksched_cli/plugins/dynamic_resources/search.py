@@ -52,6 +52,7 @@ from ksched_cli.framework.resource_claims import (
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.kube.quantity import Quantity
+from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,
     DeviceAllocator,
@@ -281,8 +282,20 @@ class DeviceSearch:
         """The explanation of why the claims cannot be allocated on a node."""
         if self._node_kind(row) in self._results:
             return []
-        pools = self._node_pools(row)
-        return [*AllocationExplanation(self._view, pools, self._claim_names, store).lines()]
+        return [*self._explanation(row, store).lines()]
+
+    def shortages(self, rows: NDArray[np.intp], store: ClaimStore) -> list[str]:
+        """Return per row what the claims lack there, the first thing only; "" where it reaches no
+        device."""
+        _, first_index, kind_of_row = np.unique(
+            self._node_kinds(rows), return_index=True, return_inverse=True
+        )
+        by_kind = [self._explanation(row, store).shortage() for row in rows[first_index].tolist()]
+        return [by_kind[kind] for kind in kind_of_row.tolist()]
+
+    def _explanation(self, row: int, store: ClaimStore) -> AllocationExplanation:
+        pools, rules = self._node_pools(row), self._devices.rules
+        return AllocationExplanation(self._view, pools, self._claim_names, store, rules)
 
     def _node_kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Per row an id, equal for nodes whose pools have equal signatures and devices in use."""
@@ -609,6 +622,19 @@ class ExtendedSearch(DeviceSearch):
         search = self._searches.get(self._resources_of_row[row])
         return [] if search is None else search.lines(row, store)
 
+    def shortages(self, rows: NDArray[np.intp], store: ClaimStore) -> list[str]:
+        shortages = [""] * len(rows)
+        positions: dict[_Resources, list[int]] = {}
+        for position, row in enumerate(rows.tolist()):
+            positions.setdefault(self._resources_of_row[row], []).append(position)
+        for resources, chosen in positions.items():
+            search = self._searches.get(resources)
+            if search is not None:
+                texts = search.shortages(rows[np.array(chosen)], store)
+                for position, text in zip(chosen, texts, strict=True):
+                    shortages[position] = text
+        return shortages
+
 
 # -- explain ---------------------------------------------------------------------------------------
 #
@@ -642,6 +668,7 @@ class AllocationExplanation(Struct, frozen=True):
     node_pools: NodePools
     claims: Sequence[str]
     store: ClaimStore
+    rules: Rules
 
     def lines(self) -> Iterator[str]:
         for pool in self.node_pools.pools:
@@ -665,6 +692,53 @@ class AllocationExplanation(Struct, frozen=True):
         if not is_short:
             yield from self._constraint_lines()
 
+    def shortage(self) -> str:
+        """Return what the first claim lacks that finds too few devices, in words that follow "would
+        take it but for"; "" where the node reaches no device."""
+        if not any(pool.devices for pool in self.node_pools.pools):
+            return ""
+        for claim, demand in zip(self.claims, self.view.demand.claims, strict=True):
+            for alternatives in demand.alternatives:
+                counted = [(each, self._count_devices(each)) for each in alternatives.requests]
+                if not any(_is_enough(request, counts) for request, counts in counted):
+                    # The last alternative of a prioritized list is what the pod can do with.
+                    return f"claim {claim}: {self._request_shortage(*counted[-1])}"
+        if any(claim.constraints for claim in self.view.demand.claims):
+            return f"{next(self._constraint_lines())}"
+        return f"claim {self.claims[0]}: each request finds devices, but several need the same"
+
+    def _request_shortage(self, request: RequestAlternative, counts: _DeviceCounts) -> str:
+        failing = [each for each in counts.rejections if each.failure is not None]
+        if failing:
+            failure = failing[0].failure
+            assert failure is not None
+            return f"the CEL selector {failing[0].expression} fails: {failure.text}"
+        reasons = []
+        if counts.in_use:
+            reasons.append(f"{_are(len(counts.in_use))} in use: {self._holders(counts.in_use)}")
+        reasons += [f"{_are(count)} {what}" for what, count in counts.shortages.most_common()]
+        rejections = counts.rejections.most_common()
+        # Devices of other classes are news only where there is nothing else to say.
+        rejections = [each for each in rejections if not each[0].from_class] or (
+            [] if reasons else rejections
+        )
+        reasons += [f"{_are(count)} {_short_rejection(each)}" for each, count in rejections]
+        unusable = [pool for pool in self.node_pools.pools if not pool.is_usable]
+        if request.mode == ALL and unusable:
+            state = "incomplete" if unusable[0].incomplete else "invalid"
+            reasons = [f"pool {unusable[0].key} is {state}"]
+        why = f" ({'; '.join(reasons)})" if reasons else ""
+        if request.mode == ALL:
+            return f"it wants all of {request.class_name} (allocationMode All){why}"
+        free = f"{_are(len(counts.free))} free"
+        return f"it wants {request.count} {request.class_name} and {free}{why}"
+
+    def _holders(self, devices: Sequence[DeviceID]) -> str:
+        """Return the first of the devices, each with the claim that has it."""
+        holders = self.store.holders()
+        shown = [f"{each[2]} by {holders.get(each, '?')}" for each in devices[:MAX_HOLDERS]]
+        return f"{', '.join(shown)}{', …' if len(devices) > MAX_HOLDERS else ''}"
+
     def _count_devices(self, request: RequestAlternative) -> _DeviceCounts:
         counts = _DeviceCounts()
         request_number = self.view.demand.requests.index(request)
@@ -682,24 +756,33 @@ class AllocationExplanation(Struct, frozen=True):
         return counts
 
     def _shortage(self, request: RequestAlternative, device: PoolDevice, pool: int) -> str:
-        """Return what bars a device that the selectors match, taken alone."""
+        """Return what bars a device that the selectors match, taken alone, in words that follow "1
+        device"."""
         traits, shared = device.traits, self.node_pools.shared
+        in_pool = self.node_pools.pools[pool]
+        if self.rules.skips_unusable_pools and in_pool.incomplete:
+            return (
+                f"not handed out, as pool {in_pool.key} is incomplete ({in_pool.slice_count} of "
+                f"{in_pool.resource_slice_count} slices)"
+            )
+        if self.rules.skips_unusable_pools and in_pool.invalid:
+            return f"not handed out, as pool {in_pool.key} is invalid"
         taint = untolerated_taint(traits.taints, request.tolerations)
         if taint is not None:
             value = f"={taint.value}" if taint.value else ""
-            return f"the taint {taint.key}{value}:{taint.effect}"
+            return f"tainted {taint.key}{value}:{taint.effect}"
         policy, consumed = self.view.capacity_policy, shared.consumed(device.id)
         driver = device.id[0]
         if traits.has_capacity and not fits(
             traits.capacities, request.capacity, driver, policy, consumed
         ):
-            return "not enough capacity left"
+            return "out of capacity"
         counters = self.node_pools.counters[pool] if self.node_pools.counters else None
         if counters is None or (traits.is_shared and shared.has_consumed(device.id)):
             return ""
         consumption = dict(traits.consumption)
         if any(amount < consumption.get(key, 0) for key, amount in counters.items()):
-            return "used-up counters of their pool"
+            return "out of counters of their pool"
         return ""
 
     def _request_line(self, request: RequestAlternative, counts: _DeviceCounts) -> str:
@@ -709,14 +792,11 @@ class AllocationExplanation(Struct, frozen=True):
             f"{counts.total} device{'' if counts.total == 1 else 's'} {len(counts.free)} free"
         ]
         if counts.in_use:
-            holders, first = self.store.holders(), counts.in_use[:MAX_HOLDERS]
-            shown = ", ".join(f"{device[2]} by {holders.get(device, '?')}" for device in first)
-            more = ", …" if len(counts.in_use) > MAX_HOLDERS else ""
-            parts.append(f"{len(counts.in_use)} in use ({shown}{more})")
+            parts.append(f"{len(counts.in_use)} in use ({self._holders(counts.in_use)})")
         rejections = counts.rejections.most_common()
         causes = [(_rejection_text(rejection, request), count) for rejection, count in rejections]
-        causes += counts.shortages.most_common()
         parts += [f"{count} turned away by {cause}" for cause, count in causes]
+        parts += [f"{count} {what}" for what, count in counts.shortages.most_common()]
         return ", ".join(parts)
 
     def _constraint_lines(self) -> Iterator[str]:
@@ -756,6 +836,18 @@ def _is_enough(request: RequestAlternative, counts: _DeviceCounts) -> bool:
     if request.mode == ALL:
         return bool(counts.free) and not counts.in_use and not counts.shortages
     return len(counts.free) >= request.count
+
+
+def _are(count: int) -> str:
+    return "1 is" if count == 1 else f"{count} are"
+
+
+def _short_rejection(rejection: SelectorRejection) -> str:
+    if rejection is BINDING_CONDITIONS:
+        return "with binding conditions"
+    if rejection is OUT_OF_REACH:
+        return "out of the node's reach"
+    return f"deselected by CEL: {rejection.expression}"
 
 
 def _rejection_text(rejection: SelectorRejection, request: RequestAlternative) -> str:

@@ -219,3 +219,22 @@ def test_the_kinds_that_are_skipped_are_not_longer_than_a_person_reads() -> None
     (line,) = skipped_warnings({"9" * 5000: 1})
     assert line.startswith("skipped kinds that no plugin reads: 1 999")
     assert len(line) < 3000
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("high", 2_000_000_000, "its value 2000000000 is above 1000000000"),
+        ("system-mine", 5, "names that begin with system- are reserved"),
+        ("system-node-critical", 5, "names that begin with system- are reserved"),
+        ("high", 1_000_000_000, ""),
+        ("system-node-critical", 2_000_001_000, ""),
+    ],
+)
+def test_priority_classes_that_no_api_server_accepts_are_warned_of(
+    name: str, value: int, problem: str
+) -> None:
+    priority_class = {"kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+    warnings = state(NODE, manifest(), priority_class).warnings
+    line = f"PriorityClass {name}: an API server refuses it: {problem}"
+    assert warnings == ((line,) if problem else ())

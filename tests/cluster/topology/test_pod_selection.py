@@ -90,7 +90,7 @@ def test_selectors_read_as_kubectl_writes_them(selector: Selector, text: str) ->
     [
         (Namespaces(frozenset({"blue"})), "namespace blue"),
         (Namespaces(frozenset({"b", "a"})), "namespaces a, b"),
-        (Namespaces(frozenset()), "namespaces none"),
+        (Namespaces(frozenset()), "no namespace"),
         (Namespaces(frozenset(), others=True), "any namespace"),
         (Namespaces(frozenset({"blue"}), others=True), "any namespace but blue"),
     ],

@@ -159,15 +159,15 @@ def test_a_claim_that_is_allocated_elsewhere_is_told_with_the_nodes_it_is_for() 
     [
         (
             {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
-            "1 turned away by the taint k=v:NoSchedule",
+            "1 tainted k=v:NoSchedule",
         ),
         (
             {"capacity": {"memory": {"value": "1"}}},
-            "1 turned away by not enough capacity left",
+            "1 out of capacity",
         ),
         (
             {"consumesCounters": [{"counterSet": "card", "counters": {"m": {"value": "2"}}}]},
-            "1 turned away by used-up counters of their pool",
+            "1 out of counters of their pool",
         ),
     ],
 )

@@ -116,7 +116,7 @@ def slices(*given: dict[str, Any]) -> list[dict[str, Any]]:
         pytest.param(
             slices({"node": "a", "count": 2, "devices": {"g0": {}}}),
             f"ResourceSlice slice-0: spec.pool.resourceSliceCount: pool {GPU}/a should have 2 "
-            "slices of generation 1 and has 1: requests for all devices fail",
+            "slices of generation 1 and has 1: none of its devices is handed out",
             id="an incomplete pool",
         ),
         pytest.param(

@@ -25,8 +25,36 @@ def test_explain_says_where_the_wanted_pods_are() -> None:
 
 def test_explain_says_that_nobody_is_wanted_anywhere() -> None:
     lines = rejection_details(cluster(*NODES, pod("p", affinity=NEAR_WEB)))
-    line = "no pod with app=web in namespace default runs in zone=a, nor in any other zone"
+    line = "no pod with app=web runs in namespace default, and it does not match itself"
     assert lines["n0"] == [line]
+
+
+def test_explain_knows_that_the_first_pod_of_a_group_needs_nothing_but_the_key() -> None:
+    lines = rejection_details(cluster(*NODES, pod("p", labels={"app": "web"}, affinity=NEAR_WEB)))
+    assert lines["n0"] == []
+    assert lines["n3"] == ["the node has no label zone"]
+
+
+def test_explain_names_pods_of_other_namespaces_and_pending_ones() -> None:
+    web = pod("web", "infra", node="n0", labels={"app": "web"})
+    lines = rejection_details(cluster(*NODES, web, pod("p", affinity=NEAR_WEB)))
+    nobody = "no pod with app=web runs in namespace default; "
+    assert lines["n0"] == [f"{nobody}infra/web has these labels in another namespace"]
+    waiting = pod("web", labels={"app": "web"}, gates=["example.com/g"])
+    lines = rejection_details(cluster(*NODES, waiting, pod("p", affinity=NEAR_WEB)))
+    assert lines["n0"] == [f"{nobody}default/web would match and is pending"]
+
+
+def test_explain_names_a_namespace_selector_that_matches_no_namespace() -> None:
+    (term,) = NEAR_WEB["podAffinity"][REQUIRED]
+    term = term | {"namespaceSelector": {"matchLabels": {"team": "x"}}}
+    asking = pod("p", affinity={"podAffinity": {REQUIRED: [term]}})
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "infra"}}
+    text = "its namespaceSelector team=x"
+    lines = rejection_details(cluster(*NODES, namespace, asking))
+    assert lines["n0"] == [f"{text} matches no namespace"]
+    lines = rejection_details(cluster(*NODES, asking))
+    assert lines["n0"] == [f"{text} needs Namespaces, and the state has none"]
 
 
 def test_explain_names_the_unwanted_pods() -> None:

@@ -1,0 +1,148 @@
+"""The nodes that a pod is for, whatever else is in its way: where its volumes are, and the node
+that its DaemonSet made it for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from ksched_cli.cluster.node_affinity import NODE_NAME_FIELD
+from ksched_cli.cluster.objects import NodeSelectorTerm, PersistentVolume
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Mask, Snapshot
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.kube.selectors import IN, Requirement, requirement_text
+from ksched_cli.plugins.node_affinity import named_nodes
+from ksched_cli.plugins.volume_binding.binder import SELECTED_NODE
+from ksched_cli.plugins.volume_zone import LABELS, VolumeTopology, zones_of
+from ksched_cli.plugins.volumes import Reach, TranslationError, translated_affinity, used_claims
+
+_HOSTNAME = "kubernetes.io/hostname"
+_ABSENT = "which is not in the state"
+
+
+class FixedPlace(NamedTuple):
+    """Nodes outside of which a pod cannot run.
+
+    plugins: which of them reject the other nodes
+    where:   a clause that says which nodes they are
+    rows:    of the snapshot
+    missing: what follows `where` if the cluster has none of them
+    """
+
+    plugins: tuple[str, ...]
+    where: str
+    rows: Mask
+    missing: str
+
+
+def fixed_places(evaluation: Evaluation, state: ClusterState) -> list[FixedPlace]:
+    """Return the places that leave nodes out, as the plugins' verdicts show. evaluation: in
+    EXHAUSTIVE or REASONS mode"""
+    snapshot = evaluation.statuses.snapshot
+    rejected = {
+        answer.plugin: np.zeros(len(snapshot), dtype=np.bool_) for answer in evaluation.verdicts
+    }
+    for answer in evaluation.verdicts:
+        rejected[answer.plugin] |= answer.verdicts.ids != 0
+    nobody = np.zeros(len(snapshot), dtype=np.bool_)
+    return [
+        place
+        for place in _places(evaluation.pod, state, snapshot)
+        if not place.rows.all()
+        and any(rejected.get(plugin, nobody)[~place.rows].all() for plugin in place.plugins)
+    ]
+
+
+def _places(pod: PodInfo, state: ClusterState, snapshot: Snapshot) -> Iterator[FixedPlace]:
+    required = pod.spec.required_nodes
+    names = named_nodes(required.node_selector_terms) if required else None
+    if required is not None and names is not None and len(names) == 1:
+        (name,) = names
+        kind, owner = pod.pod.owner
+        maker = f"{kind} {owner} made it for" if kind == "DaemonSet" else "it is for"
+        yield FixedPlace(("NodeAffinity",), f"{maker} node {name}", _named(name, snapshot), _ABSENT)
+    for use, claim in used_claims(pod.pod, state.persistent_volume_claims):
+        if claim is None:
+            continue
+        volume = state.persistent_volumes.get(claim.spec.volume_name)
+        if volume is not None:
+            subject = f"the volume of claim {pod.namespace}/{use.claim}"
+            yield from _of_volume(subject, volume, snapshot)
+        selected = claim.metadata.annotations.get(SELECTED_NODE, "")
+        if selected and not claim.spec.volume_name:
+            yield FixedPlace(
+                ("VolumeBinding",),
+                f"claim {claim.key} gets its volume on node {selected} (annotation "
+                f"{SELECTED_NODE})",
+                _named(selected, snapshot),
+                _ABSENT,
+            )
+
+
+def _named(name: str, snapshot: Snapshot) -> Mask:
+    """The row of the node of this name, if there is one."""
+    rows = np.zeros(len(snapshot), dtype=np.bool_)
+    if name in snapshot.row:
+        rows[snapshot.row[name]] = True
+    return rows
+
+
+def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> Iterator[FixedPlace]:
+    affinity = volume.spec.node_affinity
+    with suppress(TranslationError):
+        affinity = translated_affinity(volume)
+    if affinity is not None and affinity.required is not None:
+        rows = Reach(snapshot).mask(affinity)
+        terms = affinity.required.node_selector_terms
+        host = _only_host(terms)
+        if host:
+            where, missing = f"{subject} is on node {host}", _ABSENT
+            if host in snapshot.row:
+                missing = f"whose label {_HOSTNAME} is another"
+        elif _is_topology(terms):
+            where, missing = f"{subject} is in {_terms_text(terms)}", "and no node is there"
+        else:
+            where, missing = (
+                f"{subject} is for nodes with {_terms_text(terms)}",
+                "and there is none",
+            )
+        yield FixedPlace(("VolumeBinding",), where, rows, missing)
+        return
+    for key, values in zones_of(volume).items():
+        rows = VolumeTopology("", volume.name, key, values).matching(snapshot)
+        where = f"{subject} is in {requirement_text(Requirement(key, IN, values))}"
+        yield FixedPlace(("VolumeZone",), where, rows, "and no node is there")
+
+
+def _only_host(terms: Sequence[NodeSelectorTerm]) -> str:
+    """Return the host that the terms name, if that is all they do."""
+    requirements = [
+        each for term in terms for each in (*term.match_expressions, *term.match_fields)
+    ]
+    if len(requirements) != 1 or requirements[0].key not in (_HOSTNAME, NODE_NAME_FIELD):
+        return ""
+    (requirement,) = requirements
+    if requirement.operator != IN or len(requirement.values) != 1:
+        return ""
+    return requirement.values[0]
+
+
+def _is_topology(terms: Sequence[NodeSelectorTerm]) -> bool:
+    """Whether the terms name nothing but zones, regions and the like."""
+    keys = [each.key for term in terms for each in (*term.match_expressions, *term.match_fields)]
+    return bool(keys) and all(key.startswith("topology.") or key in LABELS for key in keys)
+
+
+def _terms_text(terms: Sequence[NodeSelectorTerm]) -> str:
+    return " or ".join(
+        " and ".join(
+            requirement_text(Requirement(each.key, each.operator, each.values))
+            for each in (*term.match_expressions, *term.match_fields)
+        )
+        for term in terms
+    )
