@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.diagnosis import PendingReport
+    from ksched_cli.analysis.drain import DrainResult
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
     from ksched_cli.analysis.fix import Remedies
@@ -94,6 +95,7 @@ __all__ = [
     "Comparison",
     "CycleState",
     "DrawnComparison",
+    "DrainResult",
     "DriftResult",
     "EnqueueExtensions",
     "Explains",
@@ -168,6 +170,7 @@ _ANSWERS = {
     "CapacityResult": "ksched_cli.analysis.capacity",
     "Comparison": "ksched_cli.analysis.compare",
     "DrawnComparison": "ksched_cli.analysis.compare",
+    "DrainResult": "ksched_cli.analysis.drain",
     "DriftResult": "ksched_cli.analysis.drift",
     "Explanation": "ksched_cli.analysis.explain",
     "GroupExplanation": "ksched_cli.analysis.explain",

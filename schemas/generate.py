@@ -15,6 +15,7 @@ from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison, ReplayDraws
 from ksched_cli.analysis.diagnosis import PendingReport
+from ksched_cli.analysis.drain import DrainResult
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsDocument, ExpectationsResult
 from ksched_cli.analysis.explain import Explanation, GroupExplanation
@@ -60,6 +61,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "comparison": (Comparison, ReplayComparison, DrawnComparison),
     "configuration_diff": (ConfigurationDiff,),
     "configuration_migration": (ConfigurationMigration,),
+    "drain_result": (DrainResult,),
     "drift_result": (DriftResult,),
     "forward_look": (ForwardLook,),
     "effective_configuration": (EffectiveConfiguration,),

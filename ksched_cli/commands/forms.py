@@ -16,6 +16,7 @@ MORE_FORMS = {
     "fix": (Form.NAME, Form.MARKDOWN, Form.PATCH),
     "preempt": (Form.NAME, Form.MARKDOWN),
     "capacity": (Form.WIDE, Form.NAME, Form.MARKDOWN),
+    "drain": (Form.WIDE, Form.NAME, Form.MARKDOWN),
     "shrink": (Form.WIDE, Form.NAME, Form.MARKDOWN),
     "compare": (Form.MARKDOWN,),
     "drift": (Form.WIDE, Form.NAME, Form.MARKDOWN),

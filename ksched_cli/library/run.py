@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.diagnosis import PendingReport
+    from ksched_cli.analysis.drain import DrainResult
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
     from ksched_cli.analysis.fix import Remedies
@@ -257,6 +258,13 @@ class Run(Settings, frozen=True, kw_only=True):
             delete_emptydir_data=delete_emptydir_data,
         )
         return answered(question, self, progress=progress)
+
+    def drain(self, *nodes: str, selector: str = "", force: bool = False) -> DrainResult:
+        """Say whether nodes can be drained, together, and what blocks that. selector: labels of the
+        nodes, in place of names. force: evict pods without a controller, which are gone for good"""
+        from ksched_cli.analysis.drain import DrainNodes
+
+        return answered(DrainNodes(nodes=nodes, selector=selector, force=force), self)
 
     def drift(self, *, progress: Progress | None = None) -> DriftResult:
         """Show for every running pod where it is, and where it would go today. progress: called

@@ -35,6 +35,7 @@ VIEWS: Mapping[str, str] = {
     "Comparison": "compare:view",
     "ConfigurationDiff": "configuration:diff_view",
     "ConfigurationMigration": "configuration:migration_view",
+    "DrainResult": "drain:view",
     "DrawnComparison": "replay_comparison:drawn",
     "DriftResult": "drift:view",
     "EffectiveConfiguration": "configuration:view",
