@@ -14,9 +14,8 @@ def owned(name: str, where: str, owner: str = "ReplicaSet/web", **fields: Any) -
     """A running pod that is ready, and that a controller creates again."""
     kind, _, controller = owner.partition("/")
     reference = {"apiVersion": "apps/v1", "kind": kind, "name": controller, "controller": True}
-    app = {"app": controller}
-    fields = {"labels": app, "status": READY, "metadata": {"ownerReferences": [reference]}} | fields
-    return pod(name, node=where, **fields)
+    given: dict[str, Any] = {"labels": {"app": controller}, "status": READY, **fields}
+    return pod(name, node=where, metadata={"ownerReferences": [reference]}, **given)
 
 
 def budget(

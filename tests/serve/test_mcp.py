@@ -55,6 +55,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "capacity": {"pod": "web-2", "namespace": "default"},
     "shrink": {},
     "compare": {"changes": ["drain birch"]},
+    "drain": {"nodes": ["birch"]},
     "drift": {},
     "validate": {"configuration": PACKED},
     "config_show": {"configuration": PACKED},
@@ -265,7 +266,7 @@ def test_prompts_say_which_tools_answer_them() -> None:
 
     names, text = asyncio.run(prompted())
     assert names == ["why_pending", "is_drain_safe"]
-    assert "`compare` with changes ['drain birch']" in text
+    assert "`drain` with nodes ['birch']" in text
     named = {word for _, prompt in served.PROMPTS.values() for word in prompt.split("`")[1::2]}
     assert named <= {tool.name for tool in TOOLS}
 
