@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
+    from ksched_cli.analysis.status import ClusterStatus, Fullness
     from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepResult
 
@@ -91,6 +92,7 @@ __all__ = [
     "Clock",
     "ClusterEvent",
     "ClusterState",
+    "ClusterStatus",
     "Code",
     "Comparison",
     "CycleState",
@@ -101,6 +103,7 @@ __all__ = [
     "Explains",
     "Explanation",
     "FilterPlugin",
+    "Fullness",
     "GroupExplanation",
     "GroupsPods",
     "Handle",
@@ -167,6 +170,8 @@ __all__ = [
 # What questions return, imported where it is asked for: plugins need none of it.
 _ANSWERS = {
     "AttemptTrace": "ksched_cli.analysis.attempts",
+    "ClusterStatus": "ksched_cli.analysis.status",
+    "Fullness": "ksched_cli.analysis.status",
     "CapacityResult": "ksched_cli.analysis.capacity",
     "Comparison": "ksched_cli.analysis.compare",
     "DrawnComparison": "ksched_cli.analysis.compare",

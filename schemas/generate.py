@@ -24,6 +24,7 @@ from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ForwardLook, ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
+from ksched_cli.analysis.status import ClusterStatus, Fullness
 from ksched_cli.answers import Answer
 from ksched_cli.config.answers import (
     ConfigurationDiff,
@@ -57,7 +58,7 @@ FOLDER = Path(__file__).parent
 # File → the answers that it describes.
 ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "audit_result": (AuditResult,),
-    "capacity_result": (CapacityResult, NodesNeeded),
+    "capacity_result": (CapacityResult, NodesNeeded, Fullness),
     "comparison": (Comparison, ReplayComparison, DrawnComparison),
     "configuration_diff": (ConfigurationDiff,),
     "configuration_migration": (ConfigurationMigration,),
@@ -75,6 +76,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "replay_draws": (ReplayDraws,),
     "replay_result": (ReplayResult,),
     "schedule_result": (ScheduleResult,),
+    "status": (ClusterStatus,),
     "snapshot_result": (SnapshotResult,),
     "shrink_result": (ShrinkResult,),
     "sweep_plan": (SweepPlan,),

@@ -12,6 +12,7 @@ COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML)
 MORE_FORMS = {
     "validate": (Form.SARIF, Form.GITHUB, Form.JUNIT),
     "schedule": (Form.WIDE, Form.NAME, Form.MARKDOWN),
+    "status": (Form.MARKDOWN,),
     "explain": (Form.NAME, Form.MARKDOWN),
     "fix": (Form.NAME, Form.MARKDOWN, Form.PATCH),
     "preempt": (Form.NAME, Form.MARKDOWN),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
+    from ksched_cli.analysis.status import ClusterStatus, Fullness
     from ksched_cli.answers import Answer
     from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepReport, SweepResult
@@ -153,6 +154,18 @@ class Run(Settings, frozen=True, kw_only=True):
         from ksched_cli.analysis.diagnosis import ExplainPending
 
         return answered(ExplainPending(), self)
+
+    def status(self, *, by: str = "") -> ClusterStatus:
+        """Show the cluster at a glance. by: the label of pools; default the provider's"""
+        from ksched_cli.analysis.status import ShowStatus
+
+        return answered(ShowStatus(by=by), self)
+
+    def fullness(self, *, by: str = "") -> Fullness:
+        """Show how full the cluster is, as `ksched capacity` without a pod does. by: as `status`"""
+        from ksched_cli.analysis.status import ShowFullness
+
+        return answered(ShowFullness(by=by), self)
 
     def preempt(
         self, pod: str | Manifest, *, all_candidates: bool = False, alone: bool = False

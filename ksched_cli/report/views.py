@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 VIEWS: Mapping[str, str] = {
     "AuditResult": "audit:view",
     "CapacityResult": "capacity:view",
+    "ClusterStatus": "status:view",
     "Comparison": "compare:view",
     "ConfigurationDiff": "configuration:diff_view",
     "ConfigurationMigration": "configuration:migration_view",
@@ -42,6 +43,7 @@ VIEWS: Mapping[str, str] = {
     "ExpectationsResult": "expectations:view",
     "Explanation": "explanation:view",
     "ForwardLook": "replay:forecast",
+    "Fullness": "status:fullness_view",
     "GroupExplanation": "group_explanation:view",
     "NodesNeeded": "capacity:nodes_needed_view",
     "PendingReport": "pending:view",

@@ -48,6 +48,7 @@ PACKED = (
 )
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "schedule": {},
+    "status": {},
     "explain": {"pod": "too-big"},
     "explain_pending": {},
     "fix": {"pod": "too-big"},
@@ -175,7 +176,7 @@ def test_an_object_is_applied_as_json() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("nothing", {}, "unknown tool nothing; expected one of schedule, explain"),
+        ("nothing", {}, "unknown tool nothing; expected one of schedule, status"),
         ("explain", {}, "'pod' is a required property"),
         ("explain", {"pod": 5}, "$.pod: 5 is not of type 'string'"),
         ("schedule", {"states": "/etc"}, "'states' was unexpected"),
