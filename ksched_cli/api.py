@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.drain import DrainResult
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
+    from ksched_cli.analysis.fits import FitResult
     from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.replay_result import ReplayResult
@@ -103,6 +104,7 @@ __all__ = [
     "Explains",
     "Explanation",
     "FilterPlugin",
+    "FitResult",
     "Fullness",
     "GroupExplanation",
     "GroupsPods",
@@ -178,6 +180,7 @@ _ANSWERS = {
     "DrainResult": "ksched_cli.analysis.drain",
     "DriftResult": "ksched_cli.analysis.drift",
     "Explanation": "ksched_cli.analysis.explain",
+    "FitResult": "ksched_cli.analysis.fits",
     "GroupExplanation": "ksched_cli.analysis.explain",
     "NodesNeeded": "ksched_cli.analysis.capacity",
     "OpenRun": "ksched_cli.library.steps",

@@ -19,6 +19,7 @@ from ksched_cli.analysis.drain import DrainResult
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsDocument, ExpectationsResult
 from ksched_cli.analysis.explain import Explanation, GroupExplanation
+from ksched_cli.analysis.fits import FitResult
 from ksched_cli.analysis.fix import Remedies
 from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ForwardLook, ReplayResult
@@ -58,7 +59,7 @@ FOLDER = Path(__file__).parent
 # File → the answers that it describes.
 ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "audit_result": (AuditResult,),
-    "capacity_result": (CapacityResult, NodesNeeded, Fullness),
+    "capacity_result": (CapacityResult, NodesNeeded, FitResult, Fullness),
     "comparison": (Comparison, ReplayComparison, DrawnComparison),
     "configuration_diff": (ConfigurationDiff,),
     "configuration_migration": (ConfigurationMigration,),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.drain import DrainResult
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
+    from ksched_cli.analysis.fits import FitResult
     from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.question import Opened, Question
@@ -215,6 +216,19 @@ class Run(Settings, frozen=True, kw_only=True):
         from ksched_cli.analysis.capacity import Capacity
 
         return answered(Capacity(pod=pod, maximum=maximum, alone=alone), self)
+
+    def fits(
+        self,
+        manifests: Manifest | Sequence[Manifest],
+        *,
+        maximum: int = MAX_COPIES,
+        alone: bool = False,
+    ) -> FitResult:
+        """Say whether the pods of manifests fit, and how many more, as `ksched capacity -f` does.
+        manifests: an object or several"""
+        from ksched_cli.analysis.fits import Fits
+
+        return answered(Fits(manifests=manifests, maximum=maximum, alone=alone), self)
 
     def nodes_needed(self, *like: str) -> NodesNeeded:
         """Count the copies of these nodes that all pending pods need; with prices in the Run,

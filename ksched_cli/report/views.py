@@ -42,6 +42,7 @@ VIEWS: Mapping[str, str] = {
     "EffectiveConfiguration": "configuration:view",
     "ExpectationsResult": "expectations:view",
     "Explanation": "explanation:view",
+    "FitResult": "fits:view",
     "ForwardLook": "replay:forecast",
     "Fullness": "status:fullness_view",
     "GroupExplanation": "group_explanation:view",
