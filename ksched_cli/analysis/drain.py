@@ -336,8 +336,8 @@ def _close(subject: Subject, base: DrainedCluster) -> None:
 
 def _lacks_daemon_set(state: ClusterState, pod: Pod) -> bool:
     """Whether the pod's DaemonSet is gone, as far as the state has DaemonSets at all."""
-    is_known = state.daemon_sets or "DaemonSet" in state.whole_kinds
-    return bool(is_known) and (pod.namespace, pod.owner[1]) not in state.daemon_sets
+    has_daemon_sets = state.daemon_sets or "DaemonSet" in state.whole_kinds
+    return bool(has_daemon_sets) and (pod.namespace, pod.owner[1]) not in state.daemon_sets
 
 
 def _zone(labels: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ applied now, without evictions and with them, how many more fit then, and what s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, structs
@@ -21,6 +21,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import Eviction, RunRecord
 from ksched_cli.errors import ExitCode, InputError
+from ksched_cli.kube.documents import STDIN_NAME
 from ksched_cli.run.run import ChangeSource
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.arguments import WORKLOADS
@@ -35,7 +36,8 @@ class FittedWorkload(Part, frozen=True):
     """A workload of the manifests, or a pod without one.
 
     owner: namespace/Kind/name of it
-    wanted: how many pods it makes; fit: how many of them get a node without evictions
+    pods: how many pods it makes that need a node
+    fit: how many of them get one without evictions
     nodes: node → how many it takes of these
     more: how many more copies fit after all pods of the manifests; null where that was not counted
     limited_by: why the next copy, or the first pod that does not fit, does not
@@ -44,7 +46,7 @@ class FittedWorkload(Part, frozen=True):
     """
 
     owner: str
-    wanted: Count
+    pods: Count
     fit: Count
     nodes: Mapping[str, Rank] = {}
     more: Count | None = None
@@ -56,8 +58,8 @@ class FittedWorkload(Part, frozen=True):
 class FitResult(StateAnswer, frozen=True, kw_only=True):
     """Whether the pods of manifests fit.
 
-    manifests: where they came from
-    wanted: how many pods they make that need a node
+    file: that the manifests are in; "" for others
+    pods: how many pods they make that need a node
     fit: how many of these get one without evictions
     fit_after_evictions: how many get one where pods of lower priority may be evicted
     evictions: of pods, for these
@@ -75,8 +77,8 @@ class FitResult(StateAnswer, frozen=True, kw_only=True):
     ROWS: ClassVar = "workloads"
 
     kind: Literal["CapacityResult"] = "CapacityResult"
-    manifests: str
-    wanted: Count
+    file: str
+    pods: Count
     fit: Count
     fit_after_evictions: Count
     evictions: tuple[Eviction, ...] = ()
@@ -92,7 +94,7 @@ class FitResult(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> ExitCode:
-        return ExitCode.of(self.fit == self.wanted, self.undecided)
+        return ExitCode.of(self.fit == self.pods, self.undecided)
 
 
 class Fits(Question[FitResult], frozen=True, kw_only=True):
@@ -108,20 +110,14 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
     alone: bool = False
 
     def answer(self, opened: Opened) -> FitResult:
-        source, opener = self.manifests, opened.opener
-        if not isinstance(source, ChangeSource):
-            source = ChangeSource(apply=source)
+        opener, source = opened.opener, _source(self.manifests)
         run = structs.replace(opened.run, changes=(*opened.run.changes, source))
         *_, apply = opener.inputs.changes(run)
         assert isinstance(apply, Apply)
         before, state = opener.state(opened.run), opener.state(run)
         _check_makes_pods(apply, state)
         waited = {pod.key for pod in before.pods if not pod.node_name}
-        new = [
-            pod
-            for pod in state.pods
-            if not (pod.node_name or pod.finished) and pod.key not in waited
-        ]
+        new = _new_pods(state, waited)
         if self.alone:
             others = [pod for pod in state.pods if pod.key in waited]
             state, waited = without_pods(state, others), set()
@@ -141,8 +137,8 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         workloads = tuple(self._workloads(subject, apply, new, placed))
         only = workloads[0] if len(workloads) == 1 else None
         answer = FitResult(
-            manifests=apply.source,
-            wanted=len(keys - placed.gated.keys()),
+            file=apply.source if source.line and apply.source != STDIN_NAME else "",
+            pods=len(keys - placed.gated.keys()),
             fit=len(keys & placed.placements.keys()),
             fit_after_evictions=len(keys & record.placements.keys()),
             evictions=tuple(evictions),
@@ -229,6 +225,16 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             reasons=tuple(sorted(why, key=lambda reason: -reason.nodes)),
             stopped_at=answer.stopped_at,
         )
+
+
+def _source(manifests: PodOrManifest) -> ChangeSource:
+    return manifests if isinstance(manifests, ChangeSource) else ChangeSource(apply=manifests)
+
+
+def _new_pods(state: ClusterState, waited: Container[str]) -> list[Pod]:
+    """Return the pods that need a node. waited: those that did before"""
+    pods = (pod for pod in state.pods if not (pod.node_name or pod.finished))
+    return [pod for pod in pods if pod.key not in waited]
 
 
 def _counted(nodes: Iterable[str]) -> dict[str, int]:

@@ -72,13 +72,13 @@ def explain(
 
     if [bool(pod), options.manifest is not None, options.pending].count(True) > 1:
         raise UsageError("explain takes one of POD, -f FILE, and --pending for all pending pods")
-    about_one = bool(pod) or options.manifest is not None
-    if about_one and (options.selector or options.owner):
+    has_pod = bool(pod) or options.manifest is not None
+    if has_pod and (options.selector or options.owner):
         raise UsageError("-l and --owner choose among the pending pods, and cannot have a POD")
-    if not about_one and (options.node or options.top or options.alone):
+    if not has_pod and (options.node or options.top or options.alone):
         raise UsageError("--node, --top and --alone require a POD or -f FILE")
     run = run_of(options)
-    if not about_one:
+    if not has_pod:
         return show(answered(ExplainPending(shows=options.shows), run), options)
     nodes, top = tuple(options.node or ()), options.top or 0
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)

@@ -75,13 +75,10 @@ def _all(count: int) -> str:
 
 
 def _obstacles(answer: DrainResult) -> Iterator[str]:
-    """Yield what blocks the drain; the pods that find no node are one obstacle."""
+    """Yield what blocks the drain, what is hardest to lift first; pods that find no node are one
+    obstacle."""
     nowhere = {group.pods for group in answer.pending}
-    for blocker in answer.blocked_by:
-        if blocker.budgets:
-            yield blocker.because
-        elif blocker.pods not in nowhere:
-            yield f"{_pods(blocker)}: {blocker.because}"
+    yield from (each.because for each in answer.blocked_by if each.budgets)
     waiting = [pod for group in answer.pending for pod in group.pods]
     if waiting:
         find = verb(len(waiting), "finds", "find")
@@ -89,6 +86,9 @@ def _obstacles(answer: DrainResult) -> Iterator[str]:
         causes = [each.because for each in answer.blocked_by if each.pods in nowhere]
         why = f": {waiting[0]}: {causes[0]}" if len(causes) == 1 else ""
         yield f"{of} {find} no other node{why}"
+    for blocker in answer.blocked_by:
+        if not blocker.budgets and blocker.pods not in nowhere:
+            yield f"{_pods(blocker)}: {blocker.because}"
 
 
 def _lines(answer: DrainResult) -> Iterator[Line]:
@@ -111,6 +111,11 @@ def _lines(answer: DrainResult) -> Iterator[Line]:
     if answer.waits:
         times = counted(answer.waits, "time")
         yield Line(f"budgets let the drain wait {times}, until evicted pods are ready elsewhere")
+    blocked = {pod for blocker in answer.blocked_by for pod in blocker.pods}
+    rest = answer.leaving - len(answer.moves_to) - len(blocked & answer.owners.keys())
+    if rest > 0:
+        stay, them = verb(rest, "stays", "stay"), verb(rest, "it", "them")
+        yield Line(f"{counted(rest, 'other pod')} {stay}, as the drain stops before {them}")
     if answer.staying:
         pods = counted(answer.staying, "pod")
         stay = verb(answer.staying, "stays", "stay")
@@ -123,10 +128,12 @@ def _lines(answer: DrainResult) -> Iterator[Line]:
 
 def _sections(answer: DrainResult) -> Iterator[Section]:
     has_several = len(answer.nodes) > 1
+    # What keeps pods that find no node is beside them, below.
+    nowhere = {group.pods for group in answer.pending}
     node = [(Column("Node", Kind.NODE), lambda each: each.nodes)]
     yield table(
         "What blocks it",
-        answer.blocked_by,
+        [each for each in answer.blocked_by if each.pods not in nowhere],
         *(node if has_several else ()),
         (Column("Pods"), _pods),
         (Column("Because"), lambda each: each.because),
@@ -142,7 +149,7 @@ def _sections(answer: DrainResult) -> Iterator[Section]:
             if not change.startswith("--")
         ],
     )
-    yield pending_groups("Who waits", answer.pending, with_reasons=True)
+    yield pending_groups("Who finds no node", answer.pending, with_reasons=True)
     yield from _moves(answer)
     yield table(
         "Budgets of these pods",

@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from ksched_cli import program_name
@@ -31,13 +32,13 @@ SHOWN_ROWS = 10
 
 def view(answer: FitResult) -> View:
     """The verdict, each workload with how many more of it fit, and what stops the next."""
-    fits = answer.fit == answer.wanted
+    fits = answer.fit == answer.pods
     return View(
         title=_title(answer),
         tone=Tone.GOOD if fits else Tone.WARN if answer.fit_after_evictions else Tone.BAD,
         lines=[*_lines(answer)],
         tiles=[
-            Tile("wanted", f"{answer.wanted:,}"),
+            Tile("wanted", f"{answer.pods:,}"),
             Tile("fit", f"{answer.fit:,}", "good" if fits else "bad"),
             *([] if fits else [Tile("after evictions", f"{answer.fit_after_evictions:,}")]),
         ],
@@ -58,18 +59,18 @@ def view(answer: FitResult) -> View:
 
 def _title(answer: FitResult) -> str:
     """The answer in a sentence."""
-    wanted, fit, later = answer.wanted, answer.fit, answer.fit_after_evictions
-    if not wanted:
+    count, fit, later = answer.pods, answer.fit, answer.fit_after_evictions
+    if not count:
         return f"nothing new to place{_more(answer)}"
-    if fit == wanted:
-        return f"{'it fits' if wanted == 1 else f'all {wanted:,} fit'}{_more(answer)}"
-    share = f"{fit or 'none'} of the {wanted:,} wanted" if wanted > 1 else "it"
-    fits = "does not fit" if wanted == 1 else verb(fit or 1, "fits", "fit")
+    if fit == count:
+        return f"{'it fits' if count == 1 else f'all {count:,} fit'}{_more(answer)}"
+    share = f"{fit or 'none'} of the {count:,} wanted" if count > 1 else "it"
+    fits = "does not fit" if count == 1 else verb(fit or 1, "fits", "fit")
     if later <= fit:
         return f"{share} {fits}, with evictions neither" if answer.evictions else f"{share} {fits}"
     victims = listed([each.pod for each in answer.evictions], SHOWN_NAMES)
-    then = f"all {wanted:,}" if later == wanted else f"{later:,}"
-    then = "it does" if wanted == 1 else then
+    then = f"all {count:,}" if later == count else f"{later:,}"
+    then = "it does" if count == 1 else then
     after = f"; {then} after evicting {victims}" if victims else ""
     return f"{share} {fits} without evictions{after}"
 
@@ -104,7 +105,7 @@ def _sections(answer: FitResult) -> Iterator[Section]:
         "",
         answer.workloads,
         (Column("Workload", Kind.OWNER), lambda each: each.owner),
-        (Column("Wanted", Kind.NUMBER), lambda each: each.wanted),
+        (Column("Wanted", Kind.NUMBER), lambda each: each.pods),
         (Column("Fit", Kind.NUMBER), lambda each: each.fit),
         *([more] if is_counted else ()),
         (Column("On nodes", drop=1), _nodes),
@@ -132,9 +133,9 @@ def _sections(answer: FitResult) -> Iterator[Section]:
         grid="nodes",
         on=Medium.WIDE | Medium.PAGE,
     )
-    if answer.pending:
+    if answer.pending and answer.file:
         command = f"{program_name()} capacity --pending --like NODE"
-        change = f"--change 'apply -f {answer.manifests}'"
+        change = f"--change {shlex.quote(f'apply -f {shlex.quote(answer.file)}')}"
         what = "says how many more nodes they need"
         yield Commands(heading="What to try next", commands=[Command(f"{command} {change}", what)])
 
@@ -143,7 +144,7 @@ def _limits(answer: FitResult) -> Iterator[Section]:
     """Yield what stops the next copy: of one workload by reason, of several its first reason."""
     limited = [each for each in answer.workloads if each.limited_by and each.stopped_at is None]
     heading = "What limits the next"
-    if answer.fit < answer.wanted:
+    if answer.fit < answer.pods:
         heading = "Why the others need evictions"
     if len(answer.workloads) > 1:
         yield table(
@@ -157,11 +158,11 @@ def _limits(answer: FitResult) -> Iterator[Section]:
         return
     for workload in limited:
         yield reasons_table(workload.reasons, heading, brief=SHOWN_REASONS)
-        is_told = bool(workload.reasons)
+        has_reasons = bool(workload.reasons)
         yield Text(
-            heading="" if is_told else heading,
+            heading="" if has_reasons else heading,
             lines=[message_line(workload.limited_by)],
-            on=Medium.ALL & ~Medium.BRIEF if is_told else Medium.ALL,
+            on=Medium.ALL & ~Medium.BRIEF if has_reasons else Medium.ALL,
         )
 
 

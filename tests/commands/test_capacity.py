@@ -102,8 +102,8 @@ def test_a_whole_release_is_counted_by_workload(capacity: Answer, write_pod: Wri
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
     file = write_pod(settings, deployment(cpu=1), stateful_set, pod("one", cpu=1), cron_job)
     code, answer = capacity("-f", file, objects=[node("a", cpu=10)])
-    assert (code, answer["wanted"], answer["fit"]) == (0, 8, 8)
-    assert [(w["owner"], w["wanted"], w["fit"], w["more"]) for w in answer["workloads"]] == [
+    assert (code, answer["pods"], answer["fit"]) == (0, 8, 8)
+    assert [(w["owner"], w["pods"], w["fit"], w["more"]) for w in answer["workloads"]] == [
         ("default/Deployment/web", 4, 4, 2),
         ("default/StatefulSet/db", 1, 1, 2),
         ("default/Pod/one", 1, 1, 2),
@@ -124,9 +124,9 @@ def test_only_the_pods_that_a_workload_lacks_are_wanted(
 ) -> None:
     there = deployment(replicas=2, cpu=1)
     run = capacity("-f", write_pod(deployment(cpu=1)), objects=[node("a", cpu=9), there])
-    assert run[1]["wanted"] == 2
+    assert run[1]["pods"] == 2
     code, answer = capacity("-f", write_pod(there), objects=[node("a", cpu=9), there])
-    assert (code, answer["wanted"], answer["workloads"][0]["more"]) == (0, 0, 7)
+    assert (code, answer["pods"], answer["workloads"][0]["more"]) == (0, 0, 7)
 
 
 def test_a_pod_of_a_file_may_be_one_that_runs(
@@ -162,7 +162,7 @@ def test_alone_leaves_out_what_waits(capacity: Answer, write_pod: WriteState) ->
 def test_gated_pods_are_not_counted(capacity: Answer, write_pod: WriteState) -> None:
     file = write_pod(pod("held", gates=["x.io/gate"]))
     _, answer = capacity("-f", file, objects=[node("a")])
-    assert (answer["wanted"], answer["gated"]) == (0, ["default/held"])
+    assert (answer["pods"], answer["gated"]) == (0, ["default/held"])
 
 
 def test_the_maximum_bounds_what_is_counted_after_them(
@@ -339,7 +339,7 @@ def test_a_daemon_set_of_a_file_has_no_further_copies(
 ) -> None:
     file = write_pod(_workload("DaemonSet"))
     code, result = capacity("-f", file, objects=[node("a"), node("b")])
-    assert (code, result["wanted"], result["workloads"][0]["more"]) == (0, 2, None)
+    assert (code, result["pods"], result["workloads"][0]["more"]) == (0, 2, None)
 
 
 def test_each_replica_of_a_stateful_set_has_claims_of_its_own(capacity: Answer) -> None:

@@ -212,7 +212,7 @@ def test_pods_that_find_no_node_wait_with_the_cause(
     code, out, _ = ksched("drain", "a", "--state", state)
     assert code == 1
     assert out.splitlines()[0].startswith("no: 1 of 1 pod finds no other node: default/p: ")
-    assert "Who waits" in out
+    assert "Who finds no node" in out
 
 
 def test_nodes_that_go_only_one_at_a_time(drain: Answer) -> None:

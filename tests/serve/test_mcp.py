@@ -46,6 +46,12 @@ PACKED = (
     "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: "
     "{type: MostAllocated}}}]}]\n"
 )
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "new"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "schedule": {},
     "status": {},
@@ -54,6 +60,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "fix": {"pod": "too-big"},
     "preempt": {"pod": "too-big"},
     "capacity": {"pod": "web-2", "namespace": "default"},
+    "fits": {"manifests": [POD]},
     "shrink": {},
     "compare": {"changes": ["drain birch"]},
     "drain": {"nodes": ["birch"]},
