@@ -21,7 +21,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import Eviction, RunRecord
 from ksched_cli.errors import ExitCode, InputError
-from ksched_cli.kube.documents import STDIN_NAME
+from ksched_cli.kube.streams import STDIN_NAME
 from ksched_cli.run.run import ChangeSource
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.arguments import WORKLOADS
