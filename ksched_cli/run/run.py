@@ -425,9 +425,8 @@ class Run(
         ),
         CHANGES_AXIS,
         InTools(
-            "Changes to the state, applied first, in kubectl's words: 'drain node-3', 'scale "
-            "deployment/web --replicas=12', 'label nodes node-1 disk=ssd', 'apply -f {JSON}'. A "
-            "real cluster is never changed."
+            "Changes to a copy of the state, in kubectl's words: 'drain node-3', 'scale "
+            "deployment/web --replicas=12', 'label nodes node-1 disk=ssd', 'apply -f {JSON}'"
         ),
     ] = ()
     timeline: Annotated[

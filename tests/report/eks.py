@@ -1,4 +1,4 @@
-"""A cluster of 60 nodes as EKS has them: node groups, three zones, long names, DaemonSets,
+"""A cluster of 60 nodes like one of EKS: node groups, three zones, long names, DaemonSets,
 disruption budgets, and what goes wrong on a usual day."""
 
 from collections.abc import Iterator
