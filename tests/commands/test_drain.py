@@ -255,6 +255,7 @@ def test_a_selector_chooses_the_nodes(ksched: Ksched, write_state: WriteState) -
         (["node-1", "-l", "x=y"], "drain takes names of nodes, or -l SELECTOR"),
         (["-l", "x=y"], "no node has the labels of -l x=y"),
         (["node-1", "node/node-1"], 'node "node-1" is given 2 times; name it once'),
+        (["node"], 'no node "node" in the state (2 nodes); it begins node-1, node-2'),
         (["nod-1"], 'no node "nod-1" in the state (2 nodes); did you mean node-1'),
     ],
 )
