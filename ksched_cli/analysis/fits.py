@@ -25,6 +25,7 @@ from ksched_cli.kube.streams import STDIN_NAME
 from ksched_cli.run.run import ChangeSource
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.arguments import WORKLOADS
+from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.pods import without_pods
 from ksched_cli.scenario.scale import SCALABLE
 
@@ -111,10 +112,11 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
 
     def answer(self, opened: Opened) -> FitResult:
         opener, source = opened.opener, _source(self.manifests)
-        run = structs.replace(opened.run, changes=(*opened.run.changes, source))
-        *_, apply = opener.inputs.changes(run)
+        run = opened.run
+        before = opener.final_state(run) if run.timeline else opener.state(run)
+        (apply,) = opener.inputs.changes(structs.replace(run, changes=(source,)))
         assert isinstance(apply, Apply)
-        before, state = opener.state(opened.run), opener.state(run)
+        state, _ = apply_changes(before, [apply], workloads=run.workloads)
         _check_makes_pods(apply, state)
         waited = {pod.key for pod in before.pods if not pod.node_name}
         new = _new_pods(state, waited)
@@ -142,7 +144,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             fit=len(keys & placed.placements.keys()),
             fit_after_evictions=len(keys & record.placements.keys()),
             evictions=tuple(evictions),
-            displaced=self._displaced(opened, waited, placed),
+            displaced=self._displaced(subject, before, waited, placed),
             workloads=workloads,
             nodes=_counted(placed.placements[key] for key in keys & placed.placements.keys()),
             count=UNSET if only is None else only.more,
@@ -158,13 +160,14 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         return answer
 
     def _displaced(
-        self, opened: Opened, waited: Iterable[str], placed: RunRecord
+        self, subject: Subject, before: ClusterState, waited: Iterable[str], placed: RunRecord
     ) -> tuple[str, ...]:
-        """Return the pods that wait and would get a node if the manifests were not applied."""
+        """Return the pods that wait and would get a node if the manifests were not applied.
+        before: the state without them"""
         losers = set(waited).intersection(placed.pending)
         if not losers:
             return ()
-        simulation = opened.opener.simulation(structs.replace(opened.run, preemption=False))
+        simulation = subject.simulation_of(before)
         record = simulation.run()
         simulation.close()
         return tuple(sorted(losers & record.placements.keys()))

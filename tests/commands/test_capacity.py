@@ -159,6 +159,18 @@ def test_alone_leaves_out_what_waits(capacity: Answer, write_pod: WriteState) ->
     assert capacity("-f", file, "--alone", objects=objects)[1]["fit"] == 1
 
 
+def test_with_a_timeline_the_file_is_applied_at_its_end(
+    capacity: Answer, write_pod: WriteState, tmp_path: Path
+) -> None:
+    events = [{"at": 5, "pod": pod("late", cpu=2)}]
+    timeline = {"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}
+    (tmp_path / "day.json").write_text(json.dumps(timeline))
+    file, objects = write_pod(pod("new", cpu=1)), [node("a", cpu=4)]
+    assert capacity("-f", file, objects=objects)[1]["count"] == 3
+    over_time = ("--timeline", tmp_path / "day.json")
+    assert capacity("-f", file, *over_time, objects=objects)[1]["count"] == 1
+
+
 def test_gated_pods_are_not_counted(capacity: Answer, write_pod: WriteState) -> None:
     file = write_pod(pod("held", gates=["x.io/gate"]))
     _, answer = capacity("-f", file, objects=[node("a")])
