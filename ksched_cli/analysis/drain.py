@@ -400,8 +400,9 @@ def _of_pending(groups: Iterable[PendingGroup], leaving: Iterable[Pod]) -> Itera
     pods = {pod.key: pod for pod in leaving}
     for group in groups:
         diagnosis = group.diagnosis
-        cause, remedy = (diagnosis.cause, diagnosis.remedy) if diagnosis else (group.message, "")
-        yield _blocker(cause, [pods[key] for key in group.pods], waits_for=remedy)
+        cause = diagnosis.cause if diagnosis is not None else group.message
+        advice = diagnosis.remedy or diagnosis.advice if diagnosis is not None else ""
+        yield _blocker(cause, [pods[key] for key in group.pods], waits_for=advice)
 
 
 # -- budgets --------------------------------------------------------------------------------------

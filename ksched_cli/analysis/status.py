@@ -4,10 +4,11 @@ that let no pod go."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_report
+from ksched_cli.analysis.gates import READS, held_by
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.usage import (
     NodeUsage,
@@ -148,6 +149,8 @@ def _label(by: str, usages: Sequence[NodeUsage]) -> str:
 class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
     """Show a cluster at a glance. by: the label of pools; "" for that of the cluster's provider"""
 
+    READS: ClassVar = READS
+
     by: str = ""
 
     def answer(self, opened: Opened) -> ClusterStatus:
@@ -155,7 +158,7 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             simulation = opened.simulation(watch=Watch(on_progress=on_progress))
             state = simulation.state
             usages = node_usages(simulation.snapshot)
-            pending = pending_report(simulation).groups
+            pending = pending_report(simulation, workloads=opened.run.workloads).groups
         run = simulation.record()
         apart: dict[str, list[str]] = {}
         for usage in usages:
@@ -175,7 +178,7 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             total=total_of(usages),
             pools=utilization_by(_label(self.by, usages), usages),
             pending=pending,
-            gated=tuple(_gated(state.pods, run)),
+            gated=tuple(_gated(state, run)),
             blocking_budgets=blocking,
             idle_budgets=idle,
             lacks=tuple(_lacking(state)),
@@ -184,12 +187,13 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
         )
 
 
-def _gated(pods: Iterable[Pod], run: RunRecord) -> Iterator[GatedGroup]:
-    """Yield the gated pods by owner and message, those of the most pods first."""
+def _gated(state: ClusterState, run: RunRecord) -> Iterator[GatedGroup]:
+    """Yield the gated pods by owner and who holds them back, else the message; those of the most
+    pods first."""
     members: dict[tuple[str, str], list[str]] = {}
-    for pod in pods:
+    for pod in state.pods:
         if pod.key in run.gated:
-            key = (owner_path(pod), run.gated[pod.key].message)
+            key = (owner_path(pod), held_by(pod, state) or run.gated[pod.key].message)
             members.setdefault(key, []).append(pod.key)
     for (owner, message), keys in sorted(members.items(), key=lambda item: -len(item[1])):
         yield GatedGroup(owner, tuple(keys), message)

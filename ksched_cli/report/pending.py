@@ -127,13 +127,18 @@ def group_lines(heading: str, groups: Sequence[PendingGroup]) -> Table:
         (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
         (Column("Of", Kind.OWNER), _owner),
         (Column("Because"), _cause),
-        (Column("What helps", drop=1), lambda group: group.diagnosis and group.diagnosis.remedy),
+        (Column("What helps", drop=1), _helps),
         brief=SHOWN_LINES,
         noun="groups of pods",
         hint="",
         note=OPEN_HINT,
         on=Medium.BRIEF,
     )
+
+
+def _helps(group: PendingGroup) -> str:
+    diagnosis = group.diagnosis
+    return diagnosis.remedy or diagnosis.advice if diagnosis is not None else ""
 
 
 def _cause(group: PendingGroup) -> str:
