@@ -67,13 +67,16 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.diagnosis import PendingReport
+    from ksched_cli.analysis.drain import DrainResult
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
+    from ksched_cli.analysis.fits import FitResult
     from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
+    from ksched_cli.analysis.status import ClusterStatus, Fullness
     from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepResult
 
@@ -90,15 +93,19 @@ __all__ = [
     "Clock",
     "ClusterEvent",
     "ClusterState",
+    "ClusterStatus",
     "Code",
     "Comparison",
     "CycleState",
+    "DrainResult",
     "DrawnComparison",
     "DriftResult",
     "EnqueueExtensions",
     "Explains",
     "Explanation",
     "FilterPlugin",
+    "FitResult",
+    "Fullness",
     "GroupExplanation",
     "GroupsPods",
     "Handle",
@@ -165,11 +172,15 @@ __all__ = [
 # What questions return, imported where it is asked for: plugins need none of it.
 _ANSWERS = {
     "AttemptTrace": "ksched_cli.analysis.attempts",
+    "ClusterStatus": "ksched_cli.analysis.status",
+    "Fullness": "ksched_cli.analysis.status",
     "CapacityResult": "ksched_cli.analysis.capacity",
     "Comparison": "ksched_cli.analysis.compare",
     "DrawnComparison": "ksched_cli.analysis.compare",
+    "DrainResult": "ksched_cli.analysis.drain",
     "DriftResult": "ksched_cli.analysis.drift",
     "Explanation": "ksched_cli.analysis.explain",
+    "FitResult": "ksched_cli.analysis.fits",
     "GroupExplanation": "ksched_cli.analysis.explain",
     "NodesNeeded": "ksched_cli.analysis.capacity",
     "OpenRun": "ksched_cli.library.steps",

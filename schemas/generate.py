@@ -15,14 +15,17 @@ from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison, ReplayDraws
 from ksched_cli.analysis.diagnosis import PendingReport
+from ksched_cli.analysis.drain import DrainResult
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsDocument, ExpectationsResult
 from ksched_cli.analysis.explain import Explanation, GroupExplanation
+from ksched_cli.analysis.fits import FitResult
 from ksched_cli.analysis.fix import Remedies
 from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ForwardLook, ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
+from ksched_cli.analysis.status import ClusterStatus, Fullness
 from ksched_cli.answers import Answer
 from ksched_cli.config.answers import (
     ConfigurationDiff,
@@ -56,10 +59,11 @@ FOLDER = Path(__file__).parent
 # File → the answers that it describes.
 ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "audit_result": (AuditResult,),
-    "capacity_result": (CapacityResult, NodesNeeded),
+    "capacity_result": (CapacityResult, NodesNeeded, FitResult, Fullness),
     "comparison": (Comparison, ReplayComparison, DrawnComparison),
     "configuration_diff": (ConfigurationDiff,),
     "configuration_migration": (ConfigurationMigration,),
+    "drain_result": (DrainResult,),
     "drift_result": (DriftResult,),
     "forward_look": (ForwardLook,),
     "effective_configuration": (EffectiveConfiguration,),
@@ -73,6 +77,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "replay_draws": (ReplayDraws,),
     "replay_result": (ReplayResult,),
     "schedule_result": (ScheduleResult,),
+    "status": (ClusterStatus,),
     "snapshot_result": (SnapshotResult,),
     "shrink_result": (ShrinkResult,),
     "sweep_plan": (SweepPlan,),

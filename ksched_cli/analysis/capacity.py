@@ -22,7 +22,6 @@ from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.named_objects import Subject, find_pod
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
-from ksched_cli.cluster.loading.load import load_beside
 from ksched_cli.cluster.objects.pod import Pod, PodStatus
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
@@ -38,7 +37,7 @@ from ksched_cli.scenario.arguments import Target
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.prices import Prices
-from ksched_cli.scenario.replicas import next_replicas, pod_or_workload, workload_target
+from ksched_cli.scenario.replicas import next_replicas, workload_target
 
 MAX_COPIES = 10_000  # that are counted by default
 # Up to so many nodes each number is tried; beyond it the search halves.
@@ -165,19 +164,6 @@ def copies_of(subject: Subject, maximum: int) -> Copies:
     if target is None or any(pod.key == name for pod in simulation.state.pods):
         return Copies(simulation, find_pod(simulation, name, subject.namespace).pod)
     return _replicas(subject, simulation.state, target, maximum)
-
-
-def copies_of_file(subject: Subject, path: str, maximum: int) -> Copies:
-    """Copies of the pod or the workload in a file, which need not be in the state. Raises
-    InputError."""
-    before = subject.simulation.state
-    state, model = pod_or_workload(before, load_beside(path, before), path)
-    if isinstance(model, Target):
-        return _replicas(subject, state, model, maximum)
-    if state is before:
-        return Copies(subject.simulation, model)
-    subject.simulation.close()
-    return Copies(subject.simulation_of(state), model)
 
 
 def _replicas(subject: Subject, state: ClusterState, target: Target, maximum: int) -> Copies:
@@ -567,22 +553,17 @@ def _why_pending(record: RunRecord) -> str:
 class Capacity(Question[CapacityResult], frozen=True, kw_only=True):
     """Count the further copies of a pod, or replicas of a workload, that fit.
 
-    pod:     of the state; file: that of a file, which need not be in the state. One of the two
+    pod:     of the state
     maximum: how many are counted at most
     alone:   leave the pending pods out
     """
 
-    pod: str = ""
-    file: str = ""
+    pod: str
     maximum: int = MAX_COPIES
     alone: bool = False
 
     def answer(self, opened: Opened) -> CapacityResult:
-        subject = opened.subject(self.pod)
-        if self.file:
-            copies = copies_of_file(subject, self.file, self.maximum)
-        else:
-            copies = copies_of(subject, self.maximum)
+        copies = copies_of(opened.subject(self.pod), self.maximum)
         return copies.answer(self.maximum, self.alone)
 
 

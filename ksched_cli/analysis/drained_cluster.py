@@ -255,16 +255,23 @@ class DrainedCluster:
             simulation.pipeline.batching.begin()
         return simulation
 
-    def why_nowhere(self, unplaced: Sequence[Unplaced], nodes: Collection[str]) -> tuple[Hold, ...]:
-        """Return why pods fit on none of the nodes that stay. nodes: that they leave"""
+    def waiting(
+        self, unplaced: Sequence[Unplaced], nodes: Collection[str]
+    ) -> tuple[PendingGroup, ...]:
+        """Return the pods that fit on none of the nodes that stay, by owner and cause. nodes: that
+        they leave"""
         state = pending_again(self.state, [each.pod for each in unplaced])
         # Cordoned ones would be named as those nearest to fitting.
         state = without_nodes(state, self.gone.union(nodes))
         simulation = self._open(state)
         groups = pending_groups(simulation, simulation.run())
         simulation.close()
+        return groups
+
+    def why_nowhere(self, unplaced: Sequence[Unplaced], nodes: Collection[str]) -> tuple[Hold, ...]:
+        """Return why pods fit on none of the nodes that stay. nodes: that they leave"""
         holds = {each.pod.key: self.hold(each.pod, each.message, each.message) for each in unplaced}
-        for group in groups:
+        for group in self.waiting(unplaced, nodes):
             for pod in group.pods:
                 cause = group.diagnosis.cause if group.diagnosis is not None else group.message
                 holds[pod] = structs.replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import UsageError, first_names
 from ksched_cli.kube.near_names import near_hint
 
 if TYPE_CHECKING:
@@ -336,7 +336,9 @@ def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
     nodes = simulation.snapshot.names
     for name in names:
         if name not in simulation.snapshot.row:
-            hint = near_hint(name, nodes)
+            # Answers shorten the names of nodes, and people type what they read.
+            longer = [node for node in nodes if name and node.startswith(name)]
+            hint = f"; it begins {first_names(longer)}" if longer else near_hint(name, nodes)
             raise UsageError(f'no node "{name}" in the state ({len(nodes)} nodes){hint}')
 
 

@@ -18,6 +18,21 @@ from ksched_cli.kube.quantity import amount_text
 from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
 
 CORDONED = "cordoned"
+# Labels by which providers and autoscalers name pools of nodes, and what groups nodes else.
+POOL_LABELS = (
+    "eks.amazonaws.com/nodegroup",
+    "karpenter.sh/nodepool",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "agentpool",
+    "alpha.eksctl.io/nodegroup-name",
+    "node-pool",
+    "nodepool",
+    "pool",
+    "node.kubernetes.io/instance-type",
+    "topology.kubernetes.io/zone",
+    "kubernetes.io/arch",
+)
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 # The prefix of taints that say what is wrong with a node.
 CONDITIONS = "node.kubernetes.io/"
@@ -146,6 +161,18 @@ def utilization_by(label: str, usages: Sequence[NodeUsage]) -> UtilizationByLabe
             for (apart, lacks_label, value), nodes in sorted(members.items())
         ),
     )
+
+
+def pool_label(usages: Sequence[NodeUsage]) -> str:
+    """Return the first of POOL_LABELS that at least half of the nodes have, else the last."""
+    counts = Counter(label for usage in usages for label in usage.labels)
+    common = (label for label in POOL_LABELS if 2 * counts[label] >= max(1, len(usages)))
+    return next(common, POOL_LABELS[-1])
+
+
+def total_of(usages: Sequence[NodeUsage]) -> Pool:
+    """Return the nodes that take pods, together; all nodes where none does."""
+    return _pool(None, "", [usage for usage in usages if not usage.apart] or usages)
 
 
 def _pool(value: str | None, apart: str, usages: Sequence[NodeUsage]) -> Pool:

@@ -12,7 +12,7 @@ from ksched_cli.commands.completion import complete_node, complete_pod
 from ksched_cli.commands.forms import COMMON_FORMS
 from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
 from ksched_cli.commands.output import show
-from ksched_cli.commands.runs import answered, run_of
+from ksched_cli.commands.runs import answered, pod_or_manifest, run_of
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.report.forms import Form
 
@@ -24,16 +24,18 @@ MAX_LIKE = 3
 class CapacityOptions(StateOptions):
     """The options of `capacity`.
 
-    file FILE: A pod or a workload that need not be in the state; - is standard input.
+    manifest FILE: Whether the pods of this file fit: workloads, a whole release; - is stdin.
     maximum N: Stop at so many copies.
+    by LABEL: Without a POD: show pools by this label of nodes; default the provider's.
     pending: How many copies of the nodes of --like all pending pods need.
     like NODE: A node to copy; up to three of them are mixed.
     """
 
-    file: Annotated[str | None, option(name="--filename", short="-f")] = None
+    manifest: Annotated[str | None, option(name="--filename", short="-f")] = None
     maximum: Annotated[int, option(name="--max", parser=whole_number("--max", 1, MOST_COPIES))] = (
         MAXIMUM
     )
+    by: str = ""
     pending: bool = False
     like: Annotated[list[str] | None, option(autocompletion=complete_node)] = None
     alone: Alone = False
@@ -50,41 +52,58 @@ def capacity(
         ),
     ] = None,
 ) -> ExitCode:
-    """How many more of a pod or a workload fit, and what stops the next.
+    """Whether it fits, how many more, what stops the next; or how full it is.
 
-    Places copies as `schedule` would, when the pod's turn comes. Copies of a running pod, of a
-    workload or of a file come after the pending pods. No pod is evicted for them. --pending --like
-    NODE finds the fewest copies of that node with which no pod stays pending and none is evicted;
-    several --like are combined, and --price finds the cheapest mix. -o wide shows every node, -o
-    name those that take a copy. Exit code 0 when a copy fits or some number of nodes is enough, 1
-    when not, 3 when a plugin's failure leaves it undecided.
+    -f FILE applies manifests as if now, and says how many of their pods get a node, without
+    evictions and after which ones, and how many more would. POD places copies as `schedule` would,
+    when the pod's turn comes; copies of a running pod or of a workload come after the pending pods.
+    No pod is evicted for copies. --pending --like NODE finds the fewest copies of that node with
+    which no pod stays pending and none is evicted; several --like are combined, and --price finds
+    the cheapest mix. -o wide shows every node, -o name those that take a copy. Exit code 0 when all
+    pods of FILE fit without evictions, a copy fits or some number of nodes is enough, 1 when not, 3
+    when a plugin's failure leaves it undecided.
 
     Examples:
+        ksched capacity -f web.yaml
+        helm template web ./chart | ksched capacity -f - --live
         ksched capacity deployment/web
-        ksched capacity -f pod.yaml --max 500
+        ksched capacity --by topology.kubernetes.io/zone
         ksched capacity --pending --like node-1 --like node-7
     """
     from ksched_cli.analysis.capacity import Capacity, MoreNodes
+    from ksched_cli.analysis.fits import Fits
+    from ksched_cli.analysis.status import ShowFullness
 
-    if [pod is not None, options.file is not None, options.pending].count(True) != 1:
+    _check(options, pod)
+    run = run_of(options)
+    if options.like:
+        more = answered(MoreNodes(like=tuple(dict.fromkeys(options.like))), run)
+        return show(more, options)
+    if options.manifest is not None:
+        manifests = pod_or_manifest("", options.manifest, run)
+        question = Fits(manifests=manifests, maximum=options.maximum, alone=options.alone)
+        return show(answered(question, run), options)
+    if pod is None:
+        return show(answered(ShowFullness(by=options.by), run), options)
+    copies = Capacity(pod=pod, maximum=options.maximum, alone=options.alone)
+    return show(answered(copies, run), options)
+
+
+def _check(options: CapacityOptions, pod: str | None) -> None:
+    """Raises UsageError for options that exclude or require each other."""
+    is_of_pods = pod is not None or options.manifest is not None
+    if [pod is not None, options.manifest is not None, options.pending].count(True) > 1:
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
     if options.pending != bool(options.like):
         raise UsageError("--pending and --like NODE require each other")
     if options.given["price"] and not (options.like or options.given["timeline"]):
         raise UsageError("--price requires --pending --like NODE")
-    run = run_of(options)
-    if options.like:
-        if len(set(options.like)) > MAX_LIKE:
-            raise UsageError(f"--like takes at most {MAX_LIKE} nodes")
-        if (
-            options.alone
-            or options.maximum != MAXIMUM
-            or options.output not in (*COMMON_FORMS, Form.MARKDOWN)
-        ):
-            raise UsageError("--pending cannot be combined with --alone, --max, -o wide or -o name")
-        more = answered(MoreNodes(like=tuple(dict.fromkeys(options.like))), run)
-        return show(more, options)
-    question = Capacity(
-        pod=pod or "", file=options.file or "", maximum=options.maximum, alone=options.alone
-    )
-    return show(answered(question, run), options)
+    if options.by and (is_of_pods or options.like):
+        raise UsageError("--by cannot be combined with POD, -f or --pending")
+    counts = options.alone or options.maximum != MAXIMUM
+    if options.like and len(set(options.like)) > MAX_LIKE:
+        raise UsageError(f"--like takes at most {MAX_LIKE} nodes")
+    if options.like and (counts or options.output not in (*COMMON_FORMS, Form.MARKDOWN)):
+        raise UsageError("--pending cannot be combined with --alone, --max, -o wide or -o name")
+    if counts and not is_of_pods:
+        raise UsageError("--alone and --max require a POD or -f FILE")

@@ -113,7 +113,7 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
     if given["live"]:
         return  # where not all namespaces may be listed, it is of the one that is
     names = values.get("pod") or values.get("traced") or given["change"] or given["scenario"]
-    names = names or getattr(options, "manifest", None)
+    names = names or getattr(options, "manifest", None) or given.get("filename")
     names = names or getattr(options, "listen", None)  # changes come over the network
     if given["namespace"] and not names and not isinstance(options, ShownOptions):
         raise UsageError(

@@ -31,6 +31,8 @@ OWN = ("Arguments", "Options")
 # Shows the shared options, too, and every example.
 HELP_ALL = "--help-all"
 BRIEF_EXAMPLES = 3
+# Those that everybody needs; help names them.
+USUAL = ("--state", "--config", "--change", "--kubernetes-version", "--output")
 # Begins the examples in a command's docstring.
 EXAMPLES = "\n\nExamples:\n"
 # Parts a command line into sides.
@@ -97,11 +99,14 @@ class Command(TyperCommand):
                 with formatter.section(_heading(panel)):
                     formatter.write_dl(records)
         if rest:
-            count = sum(len(panels[panel]) for panel in rest)
-            titles = ", ".join(rest).lower()
-            common = "common " if COMMON[-1] in rest else ""
+            shared = [parameter for panel in rest for parameter in panels[panel]]
+            names = {parameter.opts[-1] for parameter in shared}
+            usual = ", ".join(name for name in USUAL if name in names)
+            about = (
+                f"common options ({usual}, …)" if usual else f"options ({', '.join(rest).lower()})"
+            )
             formatter.write_paragraph()
-            formatter.write_text(f"{count} {common}options ({titles}): {HELP_ALL}")
+            formatter.write_text(f"{len(shared)} {about}: {HELP_ALL}")
 
     def panels(self, ctx: Any) -> dict[str, list[Any]]:
         """The parameters that are not hidden, by the title of their panel."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ksched_cli.run.run import Run
 
 # Options of one side that are added to those that all sides share; others replace them.
-_ADDED = ("change", "scenario", "plugin", "patch")
+_ADDED = ("change", "scenario", "filename", "plugin", "patch")
 
 
 @dataclass(frozen=True, slots=True)

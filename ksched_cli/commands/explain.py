@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ExplainOptions(ShownOptions):
     """The options of `explain`.
 
-    pending: All pods that stay pending, in groups.
+    pending: All pods that stay pending, in groups; the default without POD.
     node NODE: Show this node beside the chosen one; repeatable.
     top N: Show the N best nodes.
     """
@@ -42,7 +42,7 @@ def explain(
     options: ExplainOptions,
     pod: PodName = "",
 ) -> ExitCode:
-    """Why this pod goes where `schedule` puts it, or why nowhere.
+    """Why this pod goes where it goes, or nowhere; without POD, all that wait.
 
     ksched places the other pending pods too, each in its turn. The result shows every node with the
     plugins that reject it, or with its scores. For a running pod, it shows how its current node
@@ -56,27 +56,29 @@ def explain(
     With --autoscaler, it shows which node group would grow for a pod without a node, or why none
     would.
 
-    With --pending, it shows all pods that stay pending, by owner and message. Exit code 0 when
+    Without POD, or with --pending, it shows all pods that stay pending, a line for each group of
+    one owner and cause; --all opens the groups, --owner and -l choose among them. Exit code 0 when
     there are none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
 
     Examples:
         ksched explain web-2
         ksched explain shop/web-2 --node node-3 --top 5
         ksched explain deployment/web --live
-        ksched explain --pending -n shop
+        ksched explain -n shop
         ksched explain -f pod.yaml -o html --open
     """
     from ksched_cli.analysis.diagnosis import ExplainPending
     from ksched_cli.analysis.explain import Explain
 
-    if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
+    if [bool(pod), options.manifest is not None, options.pending].count(True) > 1:
         raise UsageError("explain takes one of POD, -f FILE, and --pending for all pending pods")
-    if not options.pending and (options.selector or options.owner):
-        raise UsageError("-l and --owner choose among the pods of --pending")
-    if options.pending and (options.node or options.top or options.alone):
-        raise UsageError("--pending cannot be combined with --node, --top or --alone")
+    has_pod = bool(pod) or options.manifest is not None
+    if has_pod and (options.selector or options.owner):
+        raise UsageError("-l and --owner choose among the pending pods, and cannot have a POD")
+    if not has_pod and (options.node or options.top or options.alone):
+        raise UsageError("--node, --top and --alone require a POD or -f FILE")
     run = run_of(options)
-    if options.pending:
+    if not has_pod:
         return show(answered(ExplainPending(shows=options.shows), run), options)
     nodes, top = tuple(options.node or ()), options.top or 0
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)

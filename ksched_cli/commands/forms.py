@@ -12,10 +12,12 @@ COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML)
 MORE_FORMS = {
     "validate": (Form.SARIF, Form.GITHUB, Form.JUNIT),
     "schedule": (Form.WIDE, Form.NAME, Form.MARKDOWN),
+    "status": (Form.MARKDOWN,),
     "explain": (Form.NAME, Form.MARKDOWN),
     "fix": (Form.NAME, Form.MARKDOWN, Form.PATCH),
     "preempt": (Form.NAME, Form.MARKDOWN),
     "capacity": (Form.WIDE, Form.NAME, Form.MARKDOWN),
+    "drain": (Form.WIDE, Form.NAME, Form.MARKDOWN),
     "shrink": (Form.WIDE, Form.NAME, Form.MARKDOWN),
     "compare": (Form.MARKDOWN,),
     "drift": (Form.WIDE, Form.NAME, Form.MARKDOWN),

@@ -38,8 +38,8 @@ from ksched_cli.kube.versions import MINORS
 
 # The panels of --help, with their commands in its order.
 PANELS = {
-    "Ask a cluster": ("schedule", "explain", "preempt", "fix", "drift"),
-    "Plan": ("capacity", "shrink", "compare", "replay", "timeline", "sweep", "tune"),
+    "Ask a cluster": ("schedule", "status", "explain", "preempt", "fix", "drift"),
+    "Plan": ("drain", "capacity", "shrink", "compare", "replay", "timeline", "sweep", "tune"),
     "Configure": ("validate", "config", "test", "plugins"),
     "Live clusters": ("snapshot", "record", "audit"),
     "Serve": ("serve",),

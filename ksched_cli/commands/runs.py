@@ -6,7 +6,6 @@ What loads NumPy is imported where it is used: `validate` and `config` come here
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -52,7 +51,11 @@ def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run
 
     def value_of(field: Field) -> Any:
         """The field's value of what its options say."""
-        values = [(option, given[field.parameter(option)]) for option in field.options]
+        values = [
+            (option, given[field.parameter(option)])
+            for option in field.options
+            if field.parameter(option) in given
+        ]
         if field.nested is not None:
             # Where not all namespaces may be listed, -n names the one to read.
             own = {each.name: given.get(each.name, "") for each in fields_of(field.nested)}
@@ -161,12 +164,12 @@ def answered(question: Question[A], *runs: Run, observer: Observer | None = None
 
 def pod_or_manifest(pod: str, manifest: str | None, run: Run) -> PodOrManifest:
     """What POD or -f FILE asks about. Raises UsageError where two things are standard input."""
-    from ksched_cli.run.run import ChangeSource
+    from ksched_cli.run.run import applied_file
 
     if manifest is None:
         return pod
     check_standard_input({"--state": run.states, "-f": [manifest]})
-    return ChangeSource(line=f"apply -f {shlex.quote(manifest)}")
+    return applied_file(manifest)
 
 
 def registry(run: Run) -> Registry:

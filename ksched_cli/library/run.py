@@ -30,14 +30,17 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.diagnosis import PendingReport
+    from ksched_cli.analysis.drain import DrainResult
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
+    from ksched_cli.analysis.fits import FitResult
     from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.question import Opened, Question
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
+    from ksched_cli.analysis.status import ClusterStatus, Fullness
     from ksched_cli.answers import Answer
     from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepReport, SweepResult
@@ -153,6 +156,18 @@ class Run(Settings, frozen=True, kw_only=True):
 
         return answered(ExplainPending(), self)
 
+    def status(self, *, by: str = "") -> ClusterStatus:
+        """Show the cluster at a glance. by: the label of pools; default the provider's"""
+        from ksched_cli.analysis.status import ShowStatus
+
+        return answered(ShowStatus(by=by), self)
+
+    def fullness(self, *, by: str = "") -> Fullness:
+        """Show how full the cluster is, as `ksched capacity` without a pod does. by: as `status`"""
+        from ksched_cli.analysis.status import ShowFullness
+
+        return answered(ShowFullness(by=by), self)
+
     def preempt(
         self, pod: str | Manifest, *, all_candidates: bool = False, alone: bool = False
     ) -> PreemptionResult:
@@ -201,6 +216,19 @@ class Run(Settings, frozen=True, kw_only=True):
         from ksched_cli.analysis.capacity import Capacity
 
         return answered(Capacity(pod=pod, maximum=maximum, alone=alone), self)
+
+    def fits(
+        self,
+        manifests: Manifest | Sequence[Manifest],
+        *,
+        maximum: int = MAX_COPIES,
+        alone: bool = False,
+    ) -> FitResult:
+        """Say whether the pods of manifests fit, and how many more, as `ksched capacity -f` does.
+        manifests: an object or several"""
+        from ksched_cli.analysis.fits import Fits
+
+        return answered(Fits(manifests=manifests, maximum=maximum, alone=alone), self)
 
     def nodes_needed(self, *like: str) -> NodesNeeded:
         """Count the copies of these nodes that all pending pods need; with prices in the Run,
@@ -257,6 +285,13 @@ class Run(Settings, frozen=True, kw_only=True):
             delete_emptydir_data=delete_emptydir_data,
         )
         return answered(question, self, progress=progress)
+
+    def drain(self, *nodes: str, selector: str = "", force: bool = False) -> DrainResult:
+        """Say whether nodes can be drained, together, and what blocks that. selector: labels of the
+        nodes, in place of names. force: evict pods without a controller, which are gone for good"""
+        from ksched_cli.analysis.drain import DrainNodes
+
+        return answered(DrainNodes(nodes=nodes, selector=selector, force=force), self)
 
     def drift(self, *, progress: Progress | None = None) -> DriftResult:
         """Show for every running pod where it is, and where it would go today. progress: called

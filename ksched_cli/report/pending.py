@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace as replaced
 
 from msgspec.structs import replace
 
@@ -57,6 +58,8 @@ def group_name(owner: str, pods: Sequence[str]) -> str:
 
 
 SHOWN_GROUPS = 6
+SHOWN_LINES = 20
+OPEN_HINT = "--all opens every group, --owner KIND/NAME one"
 SHOWN_BRIEF_GROUPS = 10
 SHOWN_OTHERS = 3
 # Reasons shown for all groups together, and for one.
@@ -85,7 +88,7 @@ def view(report: PendingReport) -> View:
             Tile("nodes", f"{summary.nodes:,}"),
         ],
         sections=[
-            pending_groups("Why they wait", groups, with_reasons=True),
+            *opened_groups("Why they wait", groups),
             *_others(report),
             what_helps(groups),
             Later(make=lambda: [_pods(groups)]),
@@ -157,6 +160,47 @@ def pending_groups(
     on = Medium.ALL if with_reasons else Medium.PAGE
     blocks = [_block(group, reasons, on) for group in groups]
     return Groups(heading=heading, blocks=blocks, brief=most, noun="groups of pods", note=note)
+
+
+def opened_groups(heading: str, groups: Sequence[PendingGroup]) -> Iterator[Section]:
+    """Yield a line for each of several groups, which --all opens; a single group is open."""
+    blocks = pending_groups(heading, groups, with_reasons=True)
+    if len(blocks.blocks) < 2:
+        yield blocks
+        return
+    yield group_lines(heading, groups)
+    yield replaced(blocks, on=Medium.ALL & ~Medium.BRIEF)
+
+
+def group_lines(heading: str, groups: Sequence[PendingGroup]) -> Table:
+    """A row for each group: how many pods, whose they are, why they wait and what helps."""
+    return table(
+        heading,
+        merged(groups),
+        (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
+        (Column("Of", Kind.OWNER), _owner),
+        (Column("Because"), _cause),
+        brief=SHOWN_LINES,
+        noun="groups of pods",
+        hint="",
+        note=OPEN_HINT,
+        on=Medium.BRIEF,
+    )
+
+
+def _cause(group: PendingGroup) -> str:
+    """The cause, and what helps."""
+    if group.undecided:
+        return f"cannot be decided: {group.message}"
+    diagnosis = group.diagnosis
+    if diagnosis is None:
+        return group.message
+    helps = f"what helps: {diagnosis.remedy}" if diagnosis.remedy else diagnosis.advice
+    return "; ".join(filter(None, (diagnosis.cause, helps)))
+
+
+def _owner(group: PendingGroup) -> str:
+    return group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods)
 
 
 def _block(group: PendingGroup, reasons: int, on: Medium) -> Block:

@@ -240,9 +240,12 @@ class Inputs:
 
     def changes(self, run: Run) -> tuple[Change, ...]:
         """The Run's changes, parsed. Raises KschedError."""
-        key = as_json((run.changes, run.namespace))
-        parsed = (_parsed(source, run.namespace) for source in run.changes)
-        return _once(self._changes, key, lambda: tuple(chain.from_iterable(parsed)))
+        return tuple(chain.from_iterable(self._parsed(each, run.namespace) for each in run.changes))
+
+    def _parsed(self, source: ChangeSource, namespace: str) -> tuple[Change, ...]:
+        """Parse each source once: standard input ends."""
+        key = as_json((source, namespace))
+        return _once(self._changes, key, lambda: tuple(_parsed(source, namespace)))
 
     def changes_content(self, run: Run) -> Any:
         """Plain data that is equal where the Run's changes do the same: their texts, and the
@@ -290,7 +293,7 @@ class Inputs:
     def keep_only(self, runs: Iterable[Run]) -> None:
         """Forgets the changes and configurations of other Runs."""
         runs = tuple(runs)
-        changes = {as_json((run.changes, run.namespace)) for run in runs}
+        changes = {as_json((each, run.namespace)) for run in runs for each in run.changes}
         names = {run.configuration for run in runs}
         self._changes = {key: each for key, each in self._changes.items() if key in changes}
         self._configurations = {

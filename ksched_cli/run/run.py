@@ -11,6 +11,7 @@ fields. A new axis is a field here, and what uses it.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from re import escape
 from typing import Annotated, Any, Literal
@@ -127,6 +128,20 @@ def _scenario_paths(changes: Iterable[ChangeSource]) -> Iterator[str]:
 
 def _changes(lines: Sequence[str]) -> tuple[ChangeSource, ...]:
     return tuple(ChangeSource(line=line) for line in lines)
+
+
+def _manifests(paths: Sequence[str]) -> tuple[ChangeSource, ...]:
+    return tuple(map(applied_file, paths))
+
+
+def applied_file(path: str) -> ChangeSource:
+    """Return the change that applies the manifests of a file; "-" is standard input."""
+    return ChangeSource(line=f"apply -f {shlex.quote(path)}")
+
+
+def _no_manifests(changes: Iterable[ChangeSource]) -> Iterator[str]:
+    """Nothing: _change_lines has them."""
+    return iter(())
 
 
 def _change_lines(changes: Iterable[ChangeSource]) -> Iterator[str]:
@@ -399,11 +414,19 @@ class Run(
             read=_changes,
             write=_change_lines,
         ),
+        Option(
+            "Apply these manifests first, after --change; - is standard input; repeatable.",
+            "FILE",
+            name="filename",
+            short="-f",
+            only=("schedule", "compare"),
+            read=_manifests,
+            write=_no_manifests,
+        ),
         CHANGES_AXIS,
         InTools(
-            "Changes to the state, applied first, in kubectl's words: 'drain node-3', 'scale "
-            "deployment/web --replicas=12', 'label nodes node-1 disk=ssd', 'apply -f {JSON}'. A "
-            "real cluster is never changed."
+            "Changes to a copy of the state, in kubectl's words: 'drain node-3', 'scale "
+            "deployment/web --replicas=12', 'label nodes node-1 disk=ssd', 'apply -f {JSON}'"
         ),
     ] = ()
     timeline: Annotated[
@@ -523,6 +546,7 @@ def check_standard_input_of(runs: Iterable[Run]) -> None:
             ("--autoscaler", [run.autoscaler]),
             ("--price", run.prices),
             ("--scenario", [change.scenario for change in run.changes]),
+            ("-f", ["-" for change in run.changes if change == applied_file("-")]),
         ):
             named.setdefault(option, set()).update(values)
     check_standard_input(named)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, first_names
@@ -14,8 +13,7 @@ from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.arguments import WORKLOADS, Target, Workload, find_workload
 from ksched_cli.scenario.change import ChangeError
-from ksched_cli.scenario.objects import kind_of, objects_of, plain_object, with_objects
-from ksched_cli.scenario.owned_pods import OwnedPods
+from ksched_cli.scenario.objects import kind_of
 from ksched_cli.scenario.scale import SCALABLE, Scale
 from ksched_cli.scenario.workloads import make_pods
 
@@ -27,35 +25,6 @@ def workload_target(text: str, namespace: str) -> Target | None:
     if kind is None or kind.name not in WORKLOADS:
         return None
     return Target(kind.name, name, namespace)
-
-
-def pod_or_workload(
-    state: ClusterState, beside: ClusterState, path: str
-) -> tuple[ClusterState, Pod | Target]:
-    """What the file at a path is about: its pod; or its workload, which is in the state that is
-    returned, as `apply` would put it there, with no more replicas than have pods.
-
-    beside: the objects of the file; those of other kinds are put into the state too
-    Raises InputError where they are not one pod or one workload.
-    """
-    workloads = [
-        (KINDS[name], obj) for name in WORKLOADS for obj in objects_of(beside, KINDS[name]).values()
-    ]
-    if len(beside.pods) + len(workloads) != 1:
-        names = [f"Pod {pod.key}" for pod in beside.pods]
-        raise _subject_error(path, [*names, *(f"{kind.name} {obj.key}" for kind, obj in workloads)])
-    others: dict[str, Any] = {"pods": (), **{kind.attribute: {} for kind, _ in workloads}}
-    state = with_objects(state, replace(beside, **others))
-    if beside.pods:
-        return state, beside.pods[0]
-    kind, obj = workloads[0]
-    spec: dict[str, Any] = {}
-    if kind.name in SCALABLE:
-        key = (obj.namespace, kind.name, obj.name)
-        spec = {"replicas": len(OwnedPods.of(state.pods).active.get(key, ()))}
-    manifest = plain_object(kind, obj, **spec)
-    apply = Apply.of("-f", path, obj.namespace, [manifest])
-    return apply.apply(state)[0], Target(kind.name, obj.name, obj.namespace)
 
 
 def applied_target(apply: Apply) -> Target:

@@ -227,10 +227,9 @@ PROMPTS = {
     ),
     "is_drain_safe": (
         _prompt("is_drain_safe", "Is draining this node safe?", "node", "its name"),
-        "Can the node {0} be drained? Call `compare` with changes ['drain {0}'] and say which pods "
-        "move, which become pending and why. Where any becomes pending, call `explain` for it with "
-        "the same changes. Look at `shrink` for what holds the node: budgets, local volumes, pods "
-        "without a controller. Change nothing.",
+        "Can the node {0} be drained? Call `drain` with nodes ['{0}'] and say yes or no, what "
+        "blocks it and what lifts that, which pods move and which find no node and why. Name the "
+        "pods that lose local data, and kubectl's command. Change nothing.",
     ),
 }
 

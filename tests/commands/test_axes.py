@@ -102,6 +102,9 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "capacity": ("state", "change", "scenario", "timeline", "until"),
     "shrink": ("state", "change", "scenario", "configuration", "until", "prices"),
     "drift": ("state", "change", "scenario", "configuration", "patch", "plugin", "timeline"),
+    "status": ("state", "workloads", "change", "scenario", "preemption", "timeline"),
+    "drain": ("change", "scenario"),
+    "fits": ("change", "scenario", "configuration"),
 }
 
 
@@ -125,6 +128,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("packing.yaml", PACKING),
         ("last.py", PLUGIN),
         ("week.json", json.dumps(TIMELINE)),
+        ("new.json", json.dumps(pod("new", cpu="100m"))),
         ("groups.json", json.dumps(AUTOSCALER)),
         ("scenario.yaml", "apiVersion: ksched/v1\nkind: Scenario\nchanges: [cordon c]\n"),
     ):
@@ -178,6 +182,9 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "preempt": ("preempt", "bully"),
     "capacity": ("capacity", "p"),
     "shrink": ("shrink", "--force", "--max", "1"),
+    "status": ("status",),
+    "drain": ("drain", "t1", "--force"),
+    "fits": ("capacity", "-f", "new.json", "--max", "99"),
     "drift": ("drift",),
     "fix": ("fix", "bent", "--max-runs", "9"),
 }

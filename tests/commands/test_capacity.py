@@ -52,15 +52,90 @@ def test_alone_leaves_the_other_pending_pods_out(capacity: Answer) -> None:
     assert capacity("p", "--alone", objects=objects)[1]["count"] == 3
 
 
-def test_a_pod_of_a_file_need_not_be_in_the_state(capacity: Answer, write_pod: WriteState) -> None:
-    code, result = capacity("-f", write_pod(pod("new", cpu=1)), objects=[node("a", cpu=3)])
-    assert (code, result["pod"], result["count"]) == (0, "default/new", 3)
+# -- manifests of a file --------------------------------------------------------------------------
 
 
-def test_a_pod_of_a_file_may_be_one_that_runs(capacity: Answer, write_pod: WriteState) -> None:
+def deployment(name: str = "web", replicas: int = 4, **fields: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod(**fields)["spec"]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template,
+        },
+    }
+
+
+def test_all_pods_of_a_deployment_fit_and_how_many_more(
+    ksched: Ksched, write_state: WriteState, write_pod: WriteState
+) -> None:
+    command = ("capacity", "-f", write_pod(deployment(cpu=1)), "--state")
+    code, out, _ = ksched(*command, write_state(node("a", cpu=4), node("b", cpu=3)))
+    assert (code, out.splitlines()[0]) == (0, "all 4 fit, and 3 more would")
+    assert "Insufficient cpu" in out[out.index("What limits the next") :]
+
+
+def test_some_fit_without_evictions_and_all_after_evicting(
+    ksched: Ksched, write_state: WriteState, write_pod: WriteState
+) -> None:
+    objects = [node("a", cpu=4), pod("x", "low", cpu=2, node="a", priority=-5)]
+    command = ("capacity", "-f", write_pod(deployment(cpu=1)), "--state", write_state(*objects))
+    code, out, _ = ksched(*command)
+    first = "2 of the 4 wanted fit without evictions; all 4 after evicting low/x"
+    assert (code, out.splitlines()[0]) == (1, first)
+    _, out, _ = ksched(*command, "--no-preemption")
+    assert out.splitlines()[0] == "2 of the 4 wanted fit"
+
+
+def test_a_whole_release_is_counted_by_workload(capacity: Answer, write_pod: WriteState) -> None:
+    job = {"parallelism": 2, "template": {"spec": pod(cpu=1)["spec"]}}
+    cron_job = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "night", "namespace": "default"},
+        "spec": {"schedule": "0 0 * * *", "jobTemplate": {"spec": job}},
+    }
+    stateful_set = deployment("db", 1, cpu=1) | {"kind": "StatefulSet"}
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
+    file = write_pod(settings, deployment(cpu=1), stateful_set, pod("one", cpu=1), cron_job)
+    code, answer = capacity("-f", file, objects=[node("a", cpu=10)])
+    assert (code, answer["pods"], answer["fit"]) == (0, 8, 8)
+    assert [(w["owner"], w["pods"], w["fit"], w["more"]) for w in answer["workloads"]] == [
+        ("default/Deployment/web", 4, 4, 2),
+        ("default/StatefulSet/db", 1, 1, 2),
+        ("default/Pod/one", 1, 1, 2),
+        ("default/Job/night-1", 2, 2, 2),
+    ]
+
+
+def test_pods_that_do_not_fit_have_their_cause(capacity: Answer, write_pod: WriteState) -> None:
+    code, answer = capacity("-f", write_pod(deployment(cpu=3)), objects=[node("a", cpu=4)])
+    assert (code, answer["fit"], answer["fitAfterEvictions"]) == (1, 1, 1)
+    (group,) = answer["pending"]
+    assert (len(group["pods"]), group["owner"]) == (3, "Deployment/web")
+    assert "Insufficient cpu" in answer["workloads"][0]["limitedBy"]
+
+
+def test_only_the_pods_that_a_workload_lacks_are_wanted(
+    capacity: Answer, write_pod: WriteState
+) -> None:
+    there = deployment(replicas=2, cpu=1)
+    run = capacity("-f", write_pod(deployment(cpu=1)), objects=[node("a", cpu=9), there])
+    assert run[1]["pods"] == 2
+    code, answer = capacity("-f", write_pod(there), objects=[node("a", cpu=9), there])
+    assert (code, answer["pods"], answer["workloads"][0]["more"]) == (0, 0, 7)
+
+
+def test_a_pod_of_a_file_may_be_one_that_runs(
+    ksched: Ksched, write_state: WriteState, write_pod: WriteState
+) -> None:
     running = pod("p", cpu=1, node="a")
-    code, result = capacity("-f", write_pod(running), objects=[node("a", cpu=3), running])
-    assert (code, result["count"]) == (0, 2)
+    state = write_state(node("a", cpu=3), running)
+    code, out, _ = ksched("capacity", "-f", write_pod(running), "--state", state)
+    assert (code, out.splitlines()[0]) == (0, "nothing new to place, and 2 more would")
 
 
 def test_a_pod_of_a_file_has_the_priority_of_its_class_in_the_state(
@@ -73,19 +148,51 @@ def test_a_pod_of_a_file_has_the_priority_of_its_class_in_the_state(
         "value": 9,
     }
     file = write_pod(pod("new", cpu=1, spec={"priorityClassName": "important"}))
-    objects = [important, node("a", cpu=3), pod("waits", cpu=1)]
+    objects = [important, node("a", cpu=1), pod("waits", cpu=1)]
+    code, answer = capacity("-f", file, objects=objects)
+    assert (code, answer["fit"], answer["displaced"]) == (0, 1, ["default/waits"])
+
+
+def test_alone_leaves_out_what_waits(capacity: Answer, write_pod: WriteState) -> None:
+    file, objects = write_pod(pod("new", cpu=1)), [node("a", cpu=1), pod("waits", cpu=1)]
+    assert capacity("-f", file, objects=objects)[1]["fit"] == 0
+    assert capacity("-f", file, "--alone", objects=objects)[1]["fit"] == 1
+
+
+def test_with_a_timeline_the_file_is_applied_at_its_end(
+    capacity: Answer, write_pod: WriteState, tmp_path: Path
+) -> None:
+    events = [{"at": 5, "pod": pod("late", cpu=2)}]
+    timeline = {"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}
+    (tmp_path / "day.json").write_text(json.dumps(timeline))
+    file, objects = write_pod(pod("new", cpu=1)), [node("a", cpu=4)]
     assert capacity("-f", file, objects=objects)[1]["count"] == 3
+    over_time = ("--timeline", tmp_path / "day.json")
+    assert capacity("-f", file, *over_time, objects=objects)[1]["count"] == 1
+
+
+def test_gated_pods_are_not_counted(capacity: Answer, write_pod: WriteState) -> None:
+    file = write_pod(pod("held", gates=["x.io/gate"]))
+    _, answer = capacity("-f", file, objects=[node("a")])
+    assert (answer["pods"], answer["gated"]) == (0, ["default/held"])
+
+
+def test_the_maximum_bounds_what_is_counted_after_them(
+    ksched: Ksched, write_state: WriteState, write_pod: WriteState
+) -> None:
+    command = ("capacity", "--max", "2", "-f", write_pod(pod("new", cpu=1)), "--state")
+    _, out, _ = ksched(*command, write_state(node("a", cpu=9)))
+    assert out.splitlines()[0] == "it fits, and at least 2 more would"
 
 
 @pytest.mark.parametrize(
     ("objects", "message"),
     [
         ((), "the file is empty"),
-        ((pod("a"), pod("b")), "found Pod default/a, Pod default/b"),
-        ((node("a"),), "expected one Pod or one workload, found none"),
+        ((node("a"), node("b")), "nothing in it makes pods (it has 2 Node); expected Pod, "),
     ],
 )
-def test_a_file_without_exactly_one_pod_or_workload_is_an_error(
+def test_a_file_that_makes_no_pods_is_an_error(
     objects: Sequence[dict[str, Any]],
     message: str,
     ksched: Ksched,
@@ -97,6 +204,38 @@ def test_a_file_without_exactly_one_pod_or_workload_is_an_error(
     assert (code, out) == (2, "")
     assert "pod.yaml" in err
     assert message in err
+
+
+def test_schedule_and_compare_apply_a_file_first(
+    ksched: Ksched, write_state: WriteState, write_pod: WriteState
+) -> None:
+    file, state = write_pod(deployment(cpu=1)), write_state(node("a", cpu=2))
+    code, out, _ = ksched("schedule", "-f", file, "--state", state, "-o", "json")
+    assert (code, json.loads(out)["summary"]["placed"]) == (1, 2)
+    # Standard input is read once, for both sides.
+    command = ("compare", "--state", state, "-f", file, "--vs", "--change")
+    code, out, _ = ksched(*command, "add-nodes b --like a --count 1", "-o", "json")
+    placed = [side["summary"]["placed"] for side in json.loads(out)["sides"]]
+    assert (code, placed) == (1, [2, 4])
+    code, out, _ = ksched("compare", "--state", state, "--vs", "-f", file, "-o", "json")
+    names = [side["name"] for side in json.loads(out)["sides"]]
+    assert (code, names[0], names[1].startswith("apply -f ")) == (1, "without changes", True)
+
+
+# -- how full -------------------------------------------------------------------------------------
+
+
+def test_without_a_pod_it_says_how_full_the_cluster_is(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    nodes = [node(name, cpu=4, labels={"pool": name}) for name in "ab"]
+    state = write_state(*nodes, pod("p", cpu=2, node="a"), pod("waits", cpu=1))
+    code, out, _ = ksched("capacity", "--state", state)
+    assert code == 0
+    assert out.startswith("25% of cpu, <1% of pods and 0% of memory requested, on 2 nodes")
+    _, out, _ = ksched("capacity", "--by", "pool", "--state", state, "-o", "json")
+    answer = conforms(json.loads(out), "capacity_result")
+    assert [pool["used"]["cpu"] for pool in answer["pools"]["pools"]] == [0.5, 0.0]
 
 
 def test_the_fewest_nodes_for_all_pending_pods(capacity: Answer) -> None:
@@ -141,7 +280,8 @@ def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "takes one of POD, -f FILE, and --pending --like NODE"),
+        (("--max", "3"), "--alone and --max require a POD or -f FILE"),
+        (("p", "--by", "zone"), "--by cannot be combined with POD"),
         (("p", "--pending", "--like", "a"), "takes one of POD"),
         (("--pending",), "--pending and --like NODE require each other"),
         (("p", "--like", "a"), "--pending and --like NODE require each other"),
@@ -198,32 +338,20 @@ def test_copies_are_counted_up_to_a_bound(count: str, ksched: Ksched) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
-def test_a_workload_of_a_file_is_counted_from_its_first_replica(
+def test_replicas_of_a_file_come_after_what_waits(
     kind: str, capacity: Answer, write_pod: WriteState
 ) -> None:
-    service = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "web"}}
-    file = write_pod(service, _workload(kind, replicas=3))
+    file = write_pod(_workload(kind, replicas=2))
     code, result = capacity("-f", file, objects=[node("a", cpu=4), pod("waits", cpu=1)])
-    assert (code, result["count"], result["workload"]) == (0, 3, f"{kind} default/web")
+    assert (code, result["fit"], result["count"], result["nodes"]) == (0, 2, 1, {"a": 2})
 
 
-def test_a_workload_of_a_file_that_is_there_already_is_counted_beyond_its_pods(
+def test_a_daemon_set_of_a_file_has_no_further_copies(
     capacity: Answer, write_pod: WriteState
 ) -> None:
-    """Its template is the file's then."""
-    state = [node("a", cpu=8), _workload("StatefulSet", replicas=2)]
-    larger = _workload("StatefulSet", replicas=9)
-    larger["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2"
-    assert capacity("-f", write_pod(larger), objects=state)[1]["count"] == 2
-
-
-def test_a_daemon_set_of_a_file_has_no_replicas(
-    ksched: Ksched, write_state: WriteState, write_pod: WriteState
-) -> None:
-    state, file = write_state(node("a")), write_pod(_workload("DaemonSet"))
-    code, _, err = ksched("capacity", "-f", file, "--state", state)
-    assert code == 2
-    assert "a DaemonSet has no next replica" in err
+    file = write_pod(_workload("DaemonSet"))
+    code, result = capacity("-f", file, objects=[node("a"), node("b")])
+    assert (code, result["pods"], result["workloads"][0]["more"]) == (0, 2, None)
 
 
 def test_each_replica_of_a_stateful_set_has_claims_of_its_own(capacity: Answer) -> None:

@@ -87,6 +87,8 @@ def test_no_command_imports_from_the_current_folder(folder: Path) -> None:
     lines = [
         ["schedule", state, "-o", "html"],
         ["explain", "web-2", state, "-o", "yaml"],
+        ["status", state],
+        ["drain", "node-1", state],
         ["preempt", "web-2", state],
         ["fix", "web-2", state],
         ["drift", state],

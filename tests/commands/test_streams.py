@@ -32,6 +32,8 @@ LINES = (
     "schedule --state state.json -o json",
     "explain p --state state.json",
     "explain --pending --state state.json",
+    "status --state state.json",
+    "drain n --state state.json",
     "preempt p --state state.json",
     "capacity p --state state.json",
     "compare config.yaml --state state.json",

@@ -1,12 +1,13 @@
 """The report of pending pods, in both its shapes."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 
 from ksched_cli.analysis.diagnosis import pending_report
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.table import EVERYTHING, TERMINAL
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.clusters import states
 from tests.report.schemas import conforms, shown
@@ -34,15 +35,19 @@ def controller(name: str) -> dict[str, Any]:
     return {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "u", "controller": True}
 
 
-def test_many_groups_and_pods_are_cut_with_a_count() -> None:
+def test_several_groups_have_a_line_each_and_many_are_cut_with_a_count() -> None:
     pods = [
         pod(f"p{i}", cpu=5, metadata={"ownerReferences": [controller(f"job-{i}")]})
-        for i in range(11)
+        for i in range(22)
     ]
-    text = "\n".join(shown(pending_report(simulation(cluster(node("a"), *pods)))))
-    assert "… and 5 more groups of pods (--all shows every one)" in text
-    assert text.count("pending: 1 pod of default/Job/job-") == 6
+    report = pending_report(simulation(cluster(node("a"), *pods)))
+    text = "\n".join(shown(report))
+    assert "… and 2 more groups of pods" in text
+    assert text.count("1 default/Job/job-") == 20
+    assert "--all opens every group, --owner KIND/NAME one" in text
     assert "0/1 nodes are available" not in text
+    whole = "\n".join(shown(report, replace(TERMINAL, rows=None)))
+    assert whole.count("pending: 1 pod of default/Job/job-") == 22
 
 
 def test_pods_without_a_controller_share_a_block_where_they_wait_for_one_thing() -> None:

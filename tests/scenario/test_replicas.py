@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import UsageError
 from ksched_cli.scenario.arguments import Target
-from ksched_cli.scenario.replicas import next_replicas, pod_or_workload, workload_target
+from ksched_cli.scenario.replicas import next_replicas, workload_target
 from ksched_cli.scenario.workloads import with_workloads
 from ksched_cli.testing import Manifest, cluster, node
 from tests.scenario.build import owned, template, workload
@@ -35,21 +35,6 @@ def test_a_replica_is_made_from_the_template_and_is_not_in_the_state(kind: str) 
     assert replica.key not in {pod.key for pod in after.pods}
     assert replica.metadata.labels["app"] == "web"
     assert not replica.node_name
-
-
-def test_a_workload_of_a_file_is_put_into_the_state_with_the_replicas_that_have_pods() -> None:
-    state = cluster(node("a"), owned("p", node="a"))
-    after, subject = pod_or_workload(state, cluster(workload("ReplicaSet", replicas=7)), "f.yaml")
-    assert subject == Target("ReplicaSet", "web", "default")
-    assert after.replica_sets["default", "web"].spec.replicas == 1
-    _, _, (replica,) = next_replicas(after, subject, 10)
-    assert replica.name == "web-bbbbb"
-
-
-def test_a_file_of_several_workloads_is_about_none_of_them() -> None:
-    beside = cluster(workload("Deployment"), workload("Job"))
-    with pytest.raises(InputError, match="found Deployment default/web, Job default/web"):
-        pod_or_workload(cluster(node("a")), beside, "f.yaml")
 
 
 def test_a_stateful_set_has_the_next_ordinals_each_with_its_claims() -> None:

@@ -46,15 +46,24 @@ PACKED = (
     "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: "
     "{type: MostAllocated}}}]}]\n"
 )
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "new"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "schedule": {},
+    "status": {},
     "explain": {"pod": "too-big"},
     "explain_pending": {},
     "fix": {"pod": "too-big"},
     "preempt": {"pod": "too-big"},
     "capacity": {"pod": "web-2", "namespace": "default"},
+    "fits": {"manifests": [POD]},
     "shrink": {},
     "compare": {"changes": ["drain birch"]},
+    "drain": {"nodes": ["birch"]},
     "drift": {},
     "validate": {"configuration": PACKED},
     "config_show": {"configuration": PACKED},
@@ -174,7 +183,7 @@ def test_an_object_is_applied_as_json() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("nothing", {}, "unknown tool nothing; expected one of schedule, explain"),
+        ("nothing", {}, "unknown tool nothing; expected one of schedule, status"),
         ("explain", {}, "'pod' is a required property"),
         ("explain", {"pod": 5}, "$.pod: 5 is not of type 'string'"),
         ("schedule", {"states": "/etc"}, "'states' was unexpected"),
@@ -265,7 +274,7 @@ def test_prompts_say_which_tools_answer_them() -> None:
 
     names, text = asyncio.run(prompted())
     assert names == ["why_pending", "is_drain_safe"]
-    assert "`compare` with changes ['drain birch']" in text
+    assert "`drain` with nodes ['birch']" in text
     named = {word for _, prompt in served.PROMPTS.values() for word in prompt.split("`")[1::2]}
     assert named <= {tool.name for tool in TOOLS}
 

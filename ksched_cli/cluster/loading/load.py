@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -281,22 +280,6 @@ def _has_kind(data: msgspec.Raw) -> bool:
     if isinstance(value, list):
         return any(_has_kind(item) for item in value)
     return value.kind is not msgspec.UNSET
-
-
-def load_beside(path: str, state: ClusterState, stdin: BinaryIO | None = None) -> ClusterState:
-    """The objects at a path, "-" for stdin, pods with the priority that their class has in the
-    state; they are not part of it.
-
-    Raises InputError for what cannot be read.
-    """
-    collector = Collector(priority_classes=state.priority_classes)
-    for source in StateFiles([path], stdin).sources():
-        for document in documents(source):
-            collector.add(document)
-    loaded = collector.finish()
-    classes = loaded.priority_classes
-    own = {name: item for name, item in classes.items() if name not in state.priority_classes}
-    return replace(loaded, priority_classes=own)
 
 
 Plain = dict[str, Any]

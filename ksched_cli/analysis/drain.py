@@ -1,0 +1,541 @@
+"""Whether nodes can be drained: every pod that `kubectl drain` evicts is evicted as the budgets
+allow, and a run places it on another node.
+
+As kubectl does, all nodes are cordoned first and then drained one after the other. A node whose
+drain does not finish is tried again after the others. Pods of DaemonSets and static pods stay, and
+pods with emptyDir volumes leave, as if kubectl were given the flags for it, which the answer names.
+A pod without a controller is gone for good, so that it blocks the drain without `force`.
+
+Upstream: k8s.io/kubectl/pkg/drain (filters.go, drain.go), pkg/cmd/drain (RunDrain).
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from msgspec import structs
+
+from ksched_cli.analysis.diagnosis import PendingGroup, owner_path
+from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome
+from ksched_cli.analysis.named_objects import Subject, check_nodes, label_selector_of
+from ksched_cli.analysis.question import Opened, Question
+from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.loading.state_warnings import budget_warnings
+from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
+from ksched_cli.cluster.snapshot import ZONE_LABELS
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.queue import why_ignored
+from ksched_cli.errors import ExitCode, KschedError, UsageError
+from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.disruption import synced, with_statuses
+from ksched_cli.scenario.drain import NO_CONTROLLER, Evictions, PodRules, has_empty_dir
+from ksched_cli.scenario.file import parse_change
+from ksched_cli.scenario.objects import objects_of
+from ksched_cli.scenario.owned_pods import owner_of
+from ksched_cli.scenario.pods import (
+    budget_matcher,
+    is_of_daemon_set,
+    is_static,
+    select_on_nodes,
+    without_pods,
+)
+from ksched_cli.scenario.scale import SCALABLE
+
+# Changes are looked for that lift so many blockers; each is a run.
+MAX_LIFTED = 3
+
+FORCE = "--force"
+
+Keys: TypeAlias = tuple[tuple[str, str], ...]
+"""Namespaces and names of disruption budgets."""
+
+
+class DrainBlocker(Part, frozen=True, omit_defaults=True):
+    """Something that keeps nodes from being drained.
+
+    because: what it is
+    nodes: that it keeps
+    pods: that cannot leave these nodes, or find no other node
+    lifted_by: changes and flags, each of which lifts it; changes have been tried in a run
+    waits_for: what might lift it and has not been tried, such as pods that become ready
+    owners: of the pods, as namespace/Kind/name; budgets: that select them
+    """
+
+    because: str
+    nodes: tuple[str, ...]
+    pods: tuple[str, ...]
+    lifted_by: tuple[str, ...] = ()
+    waits_for: str = ""
+    owners: Annotated[tuple[str, ...], HIDDEN] = ()
+    budgets: Annotated[Keys, HIDDEN] = ()
+
+
+class BudgetUse(Part, frozen=True):
+    """A disruption budget of pods that leave.
+
+    pods: how many of its pods leave
+    allowed: how many may be evicted at a time
+    healthy, needed: how many of its pods are ready, and have to be
+    """
+
+    budget: str
+    pods: Count
+    allowed: Count
+    healthy: Count
+    needed: Count
+
+
+class DrainResult(StateAnswer, frozen=True, kw_only=True):
+    """Whether nodes can be drained, all of them.
+
+    nodes: that are to be drained, all cordoned first
+    possible: every pod that is evicted gets another node
+    leaving: how many pods are evicted
+    order: the nodes whose drains finish, in order
+    blocked_by: what keeps the others
+    moves_to: pod → the node that it moves to
+    pending: evicted pods that find no node, by owner and cause
+    leaves_zones: zone → how many pods move from it to another one
+    budgets: those of pods that are evicted
+    waits: how often evictions wait until evicted pods are healthy elsewhere
+    without_controller: evicted pods that nobody creates again, with `force`
+    local_storage: evicted pods that lose what is in their emptyDir volumes
+    staying: how many pods of DaemonSets and static pods stay
+    alone: of nodes that are blocked, those that could be drained if the others were not
+    command: kubectl's
+    already_pending: pods that were pending before, by owner and cause; no node is kept for them
+    moved_from: pod → the node that it leaves; owners: pod → namespace/Kind/name
+    zones: node → zone
+    undecided: a plugin's failure left a pod undecided
+    """
+
+    COMMAND: ClassVar = "drain"
+    ROWS: ClassVar = "moves_to"
+
+    kind: Literal["DrainResult"] = "DrainResult"
+    nodes: tuple[str, ...]
+    possible: bool
+    leaving: Count
+    order: tuple[str, ...] = ()
+    blocked_by: tuple[DrainBlocker, ...] = ()
+    moves_to: Mapping[str, str] = {}
+    pending: tuple[PendingGroup, ...] = ()
+    leaves_zones: Mapping[str, Count] = {}
+    budgets: tuple[BudgetUse, ...] = ()
+    waits: Count = 0
+    without_controller: tuple[str, ...] = ()
+    local_storage: tuple[str, ...] = ()
+    staying: Count = 0
+    alone: tuple[str, ...] = ()
+    command: str = ""
+    already_pending: tuple[PendingGroup, ...] = ()
+    moved_from: Annotated[Mapping[str, str], HIDDEN] = {}
+    owners: Annotated[Mapping[str, str], HIDDEN] = {}
+    zones: Annotated[Mapping[str, str], HIDDEN] = {}
+    undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.possible, self.undecided)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByKubectl(DrainedCluster):
+    """The cluster while kubectl drains nodes. refused: keys of pods that it does not evict"""
+
+    refused: frozenset[str] = frozenset()
+
+    def pods_leaving(self, nodes: Collection[str]) -> list[Pod]:
+        leaving = DrainedCluster.pods_leaving(self, nodes)
+        return [pod for pod in leaving if pod.key not in self.refused]
+
+
+@dataclass(frozen=True, slots=True)
+class _Drains:
+    """The drains of nodes, one after the other.
+
+    before: the cluster without pods that are gone for good
+    finished: node → its drain, in order
+    rest: the drain of the others together, as far as it goes; None where there are none
+    """
+
+    before: DrainedCluster
+    finished: Mapping[str, DrainOutcome]
+    rest: DrainOutcome | None
+
+    @classmethod
+    def of(cls, before: DrainedCluster, nodes: Sequence[str], blocked: Collection[str]) -> _Drains:
+        """blocked: nodes with a pod that does not leave"""
+        cluster = before.cordoned(nodes)
+        finished: dict[str, DrainOutcome] = {}
+        waiting = [*nodes]
+        while True:
+            # A node that was held may go once others have: their pods may have been in its way.
+            count = len(waiting)
+            for node in [each for each in waiting if each not in blocked]:
+                drain = cluster.drain((node,))
+                if drain.finishes:
+                    cluster = drain.cluster
+                    finished[node] = drain
+                    waiting.remove(node)
+                else:
+                    cluster = cluster.forked()
+            if len(waiting) in (0, count):
+                break
+        return cls(before, finished, cluster.drain(tuple(waiting)) if waiting else None)
+
+    @property
+    def outcomes(self) -> tuple[DrainOutcome, ...]:
+        return (*self.finished.values(), *([self.rest] if self.rest else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Filtered:
+    """What kubectl does with the pods of some nodes.
+
+    leaving: are evicted, and created again by their controllers
+    gone: are evicted for good; refused: keep their node
+    stay: pods of DaemonSets and static ones
+    blockers: what keeps the refused ones
+    """
+
+    leaving: tuple[Pod, ...]
+    gone: tuple[Pod, ...]
+    refused: tuple[Pod, ...]
+    stay: tuple[Pod, ...]
+    blockers: tuple[DrainBlocker, ...]
+
+    @classmethod
+    def of(cls, base: DrainedCluster, nodes: Collection[str], *, force: bool) -> _Filtered:
+        state, frameworks = base.state, base.simulation.frameworks
+        leaving, stay = list[Pod](), list[Pod]()
+        # By why they are refused; those without a controller are gone with --force.
+        unowned: dict[str, list[Pod]] = {}
+        foreign: dict[str, list[Pod]] = {}
+        for pod in select_on_nodes(state.pods, nodes):
+            if pod.finished or pod.deleting:
+                continue
+            if is_static(pod):
+                stay.append(pod)
+            elif is_of_daemon_set(pod) and _lacks_daemon_set(state, pod):
+                unowned.setdefault("its DaemonSet is missing", []).append(pod)
+            elif is_of_daemon_set(pod):
+                stay.append(pod)
+            elif pod.metadata.controller is None:
+                unowned.setdefault(NO_CONTROLLER, []).append(pod)
+            elif why := why_ignored(pod, frameworks):
+                foreign.setdefault(f"nothing here places it: it is {why}", []).append(pod)
+            else:
+                leaving.append(pod)
+        blockers = [_blocker(why, pods) for why, pods in foreign.items()]
+        refused = [pod for pods in foreign.values() for pod in pods]
+        gone = [pod for pods in unowned.values() for pod in pods]
+        if force:
+            # They ask their budgets, too.
+            evictions = Evictions(state)
+            held = [pod for pod in gone if evictions.evict(pod)]
+            blockers += _of_budgets(state, held)
+        else:
+            held = gone
+            blockers += [_blocker(why, pods, FORCE) for why, pods in unowned.items()]
+        refused += held
+        gone = [pod for pod in gone if pod not in held]
+        return cls(tuple(leaving), tuple(gone), tuple(refused), tuple(stay), tuple(blockers))
+
+
+def drain_nodes(subject: Subject, nodes: Sequence[str], *, force: bool) -> DrainResult:
+    """Drain nodes of the subject, whose simulation has not run yet."""
+    base = _before_drains(subject)
+    state = base.state
+    pods = _Filtered.of(base, frozenset(nodes), force=force)
+    refused = frozenset(pod.key for pod in pods.refused)
+    base = replace(base, refused=refused)
+    if pods.gone:
+        base = replace(base, state=without_pods(state, pods.gone))
+    drains = _Drains.of(base, nodes, {pod.node_name for pod in pods.refused})
+    blocked = [node for node in nodes if node not in drains.finished]
+
+    # What blocks the rest.
+    blockers, pending = [*pods.blockers], tuple[PendingGroup, ...]()
+    if drains.rest is not None:
+        pending = _pending(drains.rest, blocked)
+        blockers += _of_pending(pending, pods.leaving)
+        stuck = {hold.pod for hold in drains.rest.budgets}
+        members = [pod for pod in pods.leaving if pod.key in stuck]
+        blockers += _of_budgets(drains.rest.cluster.state, members)
+    blockers = [*_with_lifts(subject, blockers, nodes, refused)]
+    held = {pod.node_name for pod in pods.refused}
+    candidates = [node for node in blocked if node not in held] if len(nodes) > 1 else []
+    alone = [each for each in candidates if base.cordoned((each,)).drain((each,)).finishes]
+
+    # Where pods go.
+    moves = {pod: node for drain in drains.outcomes for pod, node in drain.moves.items()}
+    moved_from = {pod.key: pod.node_name for pod in pods.leaving}
+    zones = {node.name: _zone(node.metadata.labels) for node in state.nodes}
+    left = _zones_left(moves, moved_from, zones)
+    evicted = (*pods.leaving, *pods.gone)
+    local = tuple(sorted(pod.key for pod in evicted if has_empty_dir(pod)))
+    answer = DrainResult(
+        nodes=tuple(nodes),
+        possible=not blocked,
+        leaving=len(pods.leaving),
+        order=tuple(drains.finished),
+        blocked_by=tuple(blockers),
+        moves_to=dict(sorted(moves.items())),
+        pending=pending,
+        leaves_zones=left,
+        budgets=tuple(_uses(state, evicted)),
+        waits=sum(max(0, drain.rounds - 1) for drain in drains.outcomes),
+        without_controller=tuple(sorted(pod.key for pod in pods.gone)),
+        local_storage=local,
+        staying=len(pods.stay),
+        alone=tuple(alone),
+        command=_command([*drains.finished, *blocked], pods, is_losing=bool(local)),
+        already_pending=base.pending,
+        moved_from=moved_from,
+        owners={pod.key: owner_path(pod) for pod in pods.leaving},
+        zones=zones,
+        undecided=bool(base.simulation.caller.defects),
+    )
+    _close(subject, base)
+    return answer
+
+
+def _before_drains(subject: Subject, change: str = "") -> _ByKubectl:
+    """The cluster after the run that places what waits. change: to make to the state first; then
+    its disruption budgets are counted anew. Raises KschedError where that fails"""
+    simulation = subject.simulation
+    state = simulation.state
+    if change:
+        workloads = subject.run.workloads
+        state = apply_changes(state, [parse_change(change)], workloads=workloads)[0]
+    state = with_statuses(state)
+    if state is not simulation.state:
+        simulation = subject.simulation_of(state)
+    base = _ByKubectl.after_run(simulation, PodRules(now=0.0))
+    if change:
+        budgets = {
+            key: synced(budget, base.state)
+            for key, budget in base.state.pod_disruption_budgets.items()
+        }
+        base = replace(base, state=replace(base.state, pod_disruption_budgets=budgets))
+    return base
+
+
+def _close(subject: Subject, base: DrainedCluster) -> None:
+    """Ends a simulation of another state than the subject's, whose simulation notes the defects."""
+    if base.simulation is not subject.simulation:
+        subject.simulation.caller.defects.update(base.simulation.caller.defects)
+        base.simulation.close()
+
+
+def _lacks_daemon_set(state: ClusterState, pod: Pod) -> bool:
+    """Whether the pod's DaemonSet is gone, as far as the state has DaemonSets at all."""
+    has_daemon_sets = state.daemon_sets or "DaemonSet" in state.whole_kinds
+    return bool(has_daemon_sets) and (pod.namespace, pod.owner[1]) not in state.daemon_sets
+
+
+def _zone(labels: Mapping[str, str]) -> str:
+    return next((labels[key] for key in ZONE_LABELS[::-1] if key in labels), "")
+
+
+def _blocker(
+    because: str, pods: Sequence[Pod], *lifted_by: str, waits_for: str = "", budgets: Keys = ()
+) -> DrainBlocker:
+    return DrainBlocker(
+        because,
+        tuple(dict.fromkeys(pod.node_name for pod in pods)),
+        tuple(pod.key for pod in pods),
+        lifted_by,
+        waits_for,
+        owners=tuple(dict.fromkeys(map(owner_path, pods))),
+        budgets=budgets,
+    )
+
+
+def _command(nodes: Sequence[str], pods: _Filtered, *, is_losing: bool) -> str:
+    """Return kubectl's command with the flags that it requires. is_losing: pods lose emptyDir
+    data"""
+    needed = {
+        "--ignore-daemonsets": any(map(is_of_daemon_set, pods.stay)),
+        "--delete-emptydir-data": is_losing,
+        FORCE: bool(pods.gone),
+    }
+    flags = [flag for flag, is_needed in needed.items() if is_needed]
+    return shlex.join(["kubectl", "drain", *nodes, *flags])
+
+
+def _zones_left(
+    moves: Mapping[str, str], moved_from: Mapping[str, str], zones: Mapping[str, str]
+) -> dict[str, int]:
+    """Count the pods that move to another zone, by the zone that they leave."""
+    pairs = ((zones[moved_from[pod]], zones[node]) for pod, node in moves.items())
+    return dict(sorted(Counter(zone for zone, other in pairs if zone not in ("", other)).items()))
+
+
+# -- pods that find no node -----------------------------------------------------------------------
+
+
+def _pending(rest: DrainOutcome, nodes: Sequence[str]) -> tuple[PendingGroup, ...]:
+    """Return the evicted pods that find no node, by owner and cause. nodes: that they leave"""
+    if not rest.unplaced:
+        return ()
+    groups = rest.cluster.waiting(rest.unplaced, nodes)
+    explained = {pod for group in groups for pod in group.pods}
+    others = [
+        PendingGroup(owner_of(each.pod), each.pod.namespace, (each.pod.key,), each.message)
+        for each in rest.unplaced
+        if each.pod.key not in explained
+    ]
+    return (*groups, *others)
+
+
+def _of_pending(groups: Iterable[PendingGroup], leaving: Iterable[Pod]) -> Iterator[DrainBlocker]:
+    """Yield a blocker for each group. leaving: all pods that leave"""
+    pods = {pod.key: pod for pod in leaving}
+    for group in groups:
+        diagnosis = group.diagnosis
+        cause = diagnosis.cause if diagnosis is not None else group.message
+        advice = diagnosis.remedy or diagnosis.advice if diagnosis is not None else ""
+        yield _blocker(cause, [pods[key] for key in group.pods], waits_for=advice)
+
+
+# -- budgets --------------------------------------------------------------------------------------
+
+
+def _selecting(state: ClusterState, pod: Pod) -> Keys:
+    """The keys of the budgets that select the pod."""
+    budgets = state.pod_disruption_budgets
+    return tuple(key for key, budget in budgets.items() if budget_matcher(budget)(pod))
+
+
+def _uses(state: ClusterState, pods: Iterable[Pod]) -> Iterator[BudgetUse]:
+    """Yield the budgets of pods that leave, the one that allows the least first."""
+    counts = Counter(key for pod in pods for key in _selecting(state, pod))
+    budgets = [(state.pod_disruption_budgets[key], count) for key, count in counts.items()]
+    for budget, count in sorted(budgets, key=lambda each: (_allowed(each[0]), each[0].key)):
+        status = budget.status
+        healthy, needed = status.current_healthy, status.desired_healthy
+        yield BudgetUse(budget.key, count, _allowed(budget), healthy, needed)
+
+
+def _allowed(budget: PodDisruptionBudget) -> int:
+    return max(0, budget.status.disruptions_allowed)
+
+
+def _of_budgets(state: ClusterState, pods: Iterable[Pod]) -> Iterator[DrainBlocker]:
+    """Yield what keeps pods that their budgets do not let go. state: as the drain leaves it"""
+    by_budgets: dict[Keys, list[Pod]] = {}
+    for pod in pods:
+        by_budgets.setdefault(_selecting(state, pod), []).append(pod)
+    for keys, members in by_budgets.items():
+        budgets = [state.pod_disruption_budgets[key] for key in keys]
+        if len(budgets) > 1:
+            names = " and ".join(budget.key for budget in budgets)
+            because = f"budgets {names} select the same pods, which the eviction API refuses"
+            yield _blocker(because, members, budgets=keys)
+            continue
+        (budget,), status = budgets, budgets[0].status
+        because = (
+            f"budget {budget.key} allows {_allowed(budget):,} disruptions "
+            f"({status.current_healthy:,} of {status.desired_healthy:,} needed healthy)"
+        )
+        unready = status.desired_healthy + 1 - status.current_healthy
+        is_final = status.desired_healthy >= status.expected_pods
+        waits_for = "" if is_final else f"{unready} more ready pod{'s' * (unready > 1)}"
+        yield _blocker(because, members, waits_for=waits_for, budgets=keys)
+
+
+def _with_lifts(
+    subject: Subject,
+    blockers: Sequence[DrainBlocker],
+    nodes: Sequence[str],
+    refused: frozenset[str],
+) -> Iterator[DrainBlocker]:
+    """Yield the blockers, the first with the changes that lift them."""
+    for at, each in enumerate(blockers):
+        if each.budgets and at < MAX_LIFTED:
+            lifts = tuple(_lifts(subject, each, nodes, refused))
+            each = structs.replace(each, lifted_by=lifts)
+        yield each
+
+
+def _lifts(
+    subject: Subject, blocker: DrainBlocker, nodes: Sequence[str], held: frozenset[str]
+) -> Iterator[str]:
+    """Yield changes after which a run has the budgets of the blocker let its pods go."""
+    for change in _changes(subject.simulation.state, blocker):
+        try:
+            base = replace(_before_drains(subject, change), refused=held)
+        except KschedError:
+            continue
+        rest = _Drains.of(base, nodes, ()).rest
+        still = {hold.pod for hold in rest.budgets} if rest is not None else set()
+        if not still.intersection(blocker.pods):
+            yield change
+        _close(subject, base)
+
+
+def _changes(state: ClusterState, blocker: DrainBlocker) -> Iterator[str]:
+    """Yield what may lift the blocker: one replica more, a budget that allows one disruption, one
+    budget instead of several."""
+    first, *more = blocker.budgets
+    if more:
+        names = " ".join(f"poddisruptionbudget/{name}" for _, name in more)
+        yield f"delete {names} -n {first[0]}"
+        return
+    for owner in blocker.owners:
+        namespace, kind, name = owner.split("/", 2)
+        objects: Mapping[tuple[str, str], Any] = {}
+        if kind in SCALABLE:
+            objects = objects_of(state, KINDS[kind])
+        workload = objects.get((namespace, name))
+        replicas = workload.spec.replicas if workload is not None else None
+        if replicas:
+            yield f"scale {kind.lower()}/{name} -n {namespace} --replicas={replicas + 1}"
+    budget = state.pod_disruption_budgets[first]
+    needed = synced(budget, with_statuses(state)).status.desired_healthy
+    spec = {"maxUnavailable": 1}
+    if budget.spec.max_unavailable is None:
+        spec = {"minAvailable": max(0, needed - 1)}
+    patch = json.dumps({"spec": spec})
+    yield f"patch poddisruptionbudget/{budget.name} -n {budget.namespace} -p '{patch}'"
+
+
+# -- the question ---------------------------------------------------------------------------------
+
+
+class DrainNodes(Question[DrainResult], frozen=True, kw_only=True):
+    """Say whether nodes can be drained, together, and what keeps them.
+
+    nodes: their names; or selector: their labels
+    force: evict pods without a controller, which are gone for good
+    """
+
+    nodes: tuple[str, ...] = ()
+    selector: str = ""
+    force: bool = False
+
+    def answer(self, opened: Opened) -> DrainResult:
+        if bool(self.nodes) == bool(self.selector):
+            raise UsageError("drain takes names of nodes, or -l SELECTOR")
+        names = [name.removeprefix("nodes/").removeprefix("node/") for name in self.nodes]
+        for name, count in Counter(names).items():
+            if count > 1:
+                raise UsageError(f'node "{name}" is given {count} times; name it once')
+        subject = opened.subject()
+        state = subject.simulation.state
+        check_nodes(subject.simulation, names)
+        if self.selector:
+            matches = label_selector_of(self.selector).matches
+            names = [node.name for node in state.nodes if matches(node.metadata.labels)]
+            if not names:
+                raise UsageError(f"no node has the labels of -l {self.selector}")
+        opened.warn(*budget_warnings(state))
+        return drain_nodes(subject, names, force=self.force)

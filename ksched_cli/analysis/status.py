@@ -1,0 +1,274 @@
+"""A cluster at a glance: its nodes, how full they are, the pods that stay pending, and the budgets
+that let no pod go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_report
+from ksched_cli.analysis.gates import READS, held_by
+from ksched_cli.analysis.question import Opened, Question
+from ksched_cli.analysis.usage import (
+    NodeUsage,
+    Pool,
+    UtilizationByLabel,
+    node_usages,
+    pool_label,
+    total_of,
+    utilization_by,
+)
+from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.loading.state_warnings import is_dump
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.errors import ExitCode, UsageError
+from ksched_cli.kube.near_names import near_hint
+from ksched_cli.run.open import Watch
+from ksched_cli.scenario.disruption import with_statuses
+from ksched_cli.scenario.drain import goes_with_node
+from ksched_cli.scenario.objects import objects_of
+from ksched_cli.scenario.pods import budget_matcher
+
+# Kinds that decisions depend on, and that a dump of nodes and pods lacks.
+_NEEDED = (
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "Namespace",
+    "ReplicaSet",
+    "DaemonSet",
+    "StorageClass",
+    "PersistentVolumeClaim",
+)
+
+
+class NodeCounts(Part, frozen=True):
+    """Counts of nodes.
+
+    taking_pods: ordinary nodes, which are ready and not cordoned
+    apart: why other nodes take no ordinary pods, as "cordoned" → their names
+    """
+
+    total: Count
+    taking_pods: Count
+    apart: Mapping[str, tuple[str, ...]]
+
+
+class PodCounts(Part, frozen=True):
+    """Counts of pods.
+
+    running: on a node, and not finished
+    placeable: without a node, that a run gives one
+    pending: without a node, that a run gives none
+    gated: that a run does not try
+    """
+
+    running: Count
+    placeable: Count
+    pending: Count
+    gated: Count
+
+
+class GatedGroup(Part, frozen=True):
+    """Pods of one owner that are kept out of the queue.
+
+    owner: namespace/Kind/name of the controller; of a pod without one, its own
+    because: what keeps them
+    """
+
+    owner: str
+    pods: tuple[str, ...]
+    because: str
+
+
+class BlockingBudget(Part, frozen=True):
+    """A disruption budget that lets none of its pods be evicted, so that it blocks every drain of
+    their nodes.
+
+    pods: how many run; nodes: on how many nodes
+    healthy, needed: how many pods are ready, and have to be
+    always: it allows none even when all its pods are ready
+    shares: other budgets that select some of its pods, which the eviction API refuses
+    """
+
+    budget: str
+    pods: Count
+    nodes: Count
+    healthy: Count
+    needed: Count
+    always: bool
+    shares: tuple[str, ...] = ()
+
+
+class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
+    """A cluster at a glance.
+
+    total: how full the nodes that take pods are together
+    pools: how full they are by a label
+    pending: pods that a run leaves pending, by owner and cause; those of the most pods first
+    gated: pods that it does not try, by owner and cause
+    blocking_budgets: those that block every drain of their nodes
+    idle_budgets: those that select no pod
+    lacks: kinds without an object in the state that may be there in the cluster
+    usages: per node
+    undecided: a plugin's failure left a pod undecided
+    """
+
+    COMMAND: ClassVar = "status"
+    ROWS: ClassVar = "pending"
+
+    kind: Literal["Status"] = "Status"
+    nodes: NodeCounts
+    pods: PodCounts
+    total: Pool
+    pools: UtilizationByLabel
+    pending: tuple[PendingGroup, ...] = ()
+    gated: tuple[GatedGroup, ...] = ()
+    blocking_budgets: tuple[BlockingBudget, ...] = ()
+    idle_budgets: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
+    undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(is_yes=True, is_undecided=self.undecided)
+
+
+def _label(by: str, usages: Sequence[NodeUsage]) -> str:
+    """The label that is asked for, else that of pools. Raises UsageError where no node has it."""
+    labels = {key for usage in usages for key in usage.labels}
+    if by and by not in labels:
+        raise UsageError(f'no node has the label "{by}"{near_hint(by, sorted(labels))}')
+    return by or pool_label(usages)
+
+
+class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
+    """Show a cluster at a glance. by: the label of pools; "" for that of the cluster's provider"""
+
+    READS: ClassVar = READS
+
+    by: str = ""
+
+    def answer(self, opened: Opened) -> ClusterStatus:
+        with opened.observer.progress("pods placed") as on_progress:
+            simulation = opened.simulation(watch=Watch(on_progress=on_progress))
+            state = simulation.state
+            usages = node_usages(simulation.snapshot)
+            pending = pending_report(simulation, workloads=opened.run.workloads).groups
+        run = simulation.record()
+        apart: dict[str, list[str]] = {}
+        for usage in usages:
+            apart.setdefault(usage.apart, []).append(usage.name)
+        ordinary = apart.pop("", [])
+        blocking, idle = _budgets(with_statuses(state))
+        return ClusterStatus(
+            nodes=NodeCounts(
+                len(usages), len(ordinary), {why: tuple(names) for why, names in apart.items()}
+            ),
+            pods=PodCounts(
+                running=sum(bool(pod.node_name) and not pod.finished for pod in state.pods),
+                placeable=len(run.placements),
+                pending=len(run.pending),
+                gated=len(run.gated),
+            ),
+            total=total_of(usages),
+            pools=utilization_by(_label(self.by, usages), usages),
+            pending=pending,
+            gated=tuple(_gated(state, run)),
+            blocking_budgets=blocking,
+            idle_budgets=idle,
+            lacks=tuple(_lacking(state)),
+            usages=usages,
+            undecided=bool(simulation.caller.defects),
+        )
+
+
+def _gated(state: ClusterState, run: RunRecord) -> Iterator[GatedGroup]:
+    """Yield the gated pods by owner and who holds them back, else the message; those of the most
+    pods first."""
+    members: dict[tuple[str, str], list[str]] = {}
+    for pod in state.pods:
+        if pod.key in run.gated:
+            key = (owner_path(pod), held_by(pod, state) or run.gated[pod.key].message)
+            members.setdefault(key, []).append(pod.key)
+    for (owner, message), keys in sorted(members.items(), key=lambda item: -len(item[1])):
+        yield GatedGroup(owner, tuple(keys), message)
+
+
+def _budgets(state: ClusterState) -> tuple[tuple[BlockingBudget, ...], tuple[str, ...]]:
+    """Return the budgets that let no pod go, those of the most nodes first, and the names of those
+    that select none."""
+    running = [pod for pod in state.pods if pod.node_name and not goes_with_node(pod)]
+    selected: dict[tuple[str, str], list[Pod]] = {}
+    counts = Counter[str]()
+    idle = []
+    for key, budget in state.pod_disruption_budgets.items():
+        matches = budget_matcher(budget)
+        selected[key] = [*filter(matches, running)]
+        counts.update(pod.key for pod in selected[key])
+        if not selected[key] and not any(map(matches, state.pods)):
+            idle.append(budget.key)
+    blocking = []
+    for key, pods in selected.items():
+        budget = state.pod_disruption_budgets[key]
+        status = budget.status
+        shared = {pod.key for pod in pods if counts[pod.key] > 1}
+        others = [
+            state.pod_disruption_budgets[other].key
+            for other, theirs in selected.items()
+            if other != key and any(pod.key in shared for pod in theirs)
+        ]
+        if pods and (status.disruptions_allowed <= 0 or len(shared) == len(pods)):
+            blocking.append(
+                BlockingBudget(
+                    budget=budget.key,
+                    pods=len(pods),
+                    nodes=len({pod.node_name for pod in pods}),
+                    healthy=status.current_healthy,
+                    needed=status.desired_healthy,
+                    always=bool(others) or status.desired_healthy >= status.expected_pods,
+                    shares=tuple(others),
+                )
+            )
+    blocking.sort(key=lambda each: (-each.nodes, each.budget))
+    return tuple(blocking), tuple(idle)
+
+
+def _lacking(state: ClusterState) -> Iterator[str]:
+    """Yield kinds that an API server's objects may have left behind."""
+    if not is_dump(state):
+        return
+    for name in _NEEDED:
+        if name not in state.whole_kinds and not objects_of(state, KINDS[name]):
+            yield name
+
+
+class Fullness(StateAnswer, frozen=True, kw_only=True):
+    """How full a cluster is, as it is now.
+
+    total: the nodes that take pods together
+    pools: by a label
+    usages: per node
+    """
+
+    COMMAND: ClassVar = "capacity"
+
+    kind: Literal["CapacityResult"] = "CapacityResult"
+    total: Pool
+    pools: UtilizationByLabel
+    usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
+
+
+class ShowFullness(Question[Fullness], frozen=True, kw_only=True):
+    """Show how full a cluster is. by: see ShowStatus"""
+
+    by: str = ""
+
+    def answer(self, opened: Opened) -> Fullness:
+        usages = node_usages(opened.simulation().snapshot)
+        pools = utilization_by(_label(self.by, usages), usages)
+        return Fullness(total=total_of(usages), pools=pools, usages=usages)

@@ -1,0 +1,179 @@
+"""An answer of `capacity -f`: whether the pods of manifests fit, how many more, and what limits
+them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from ksched_cli import program_name
+from ksched_cli.analysis.fits import FitResult, FittedWorkload
+from ksched_cli.report.pending import nodes_of, pending_groups
+from ksched_cli.report.reasons import message_line, reasons_table, why_not
+from ksched_cli.report.view import (
+    Column,
+    Command,
+    Commands,
+    Kind,
+    Line,
+    Medium,
+    Section,
+    Text,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, listed, verb
+
+SHOWN_NAMES, SHOWN_REASONS = 3, 4
+SHOWN_ROWS = 10
+
+
+def view(answer: FitResult) -> View:
+    """The verdict, each workload with how many more of it fit, and what stops the next."""
+    fits = answer.fit == answer.pods
+    return View(
+        title=_title(answer),
+        tone=Tone.GOOD if fits else Tone.WARN if answer.fit_after_evictions else Tone.BAD,
+        lines=[*_lines(answer)],
+        tiles=[
+            Tile("wanted", f"{answer.pods:,}"),
+            Tile("fit", f"{answer.fit:,}", "good" if fits else "bad"),
+            *([] if fits else [Tile("after evictions", f"{answer.fit_after_evictions:,}")]),
+        ],
+        sections=[*_sections(answer)],
+        names=lambda: [pod for group in answer.pending for pod in group.pods],
+        nodes=[
+            *(node for workload in answer.workloads for node in workload.nodes),
+            *(
+                reason.nearest.node
+                for workload in answer.workloads
+                for reason in workload.reasons
+                if reason.nearest
+            ),
+            *nodes_of(answer.pending),
+        ],
+    )
+
+
+def _title(answer: FitResult) -> str:
+    """The answer in a sentence."""
+    count, fit, later = answer.pods, answer.fit, answer.fit_after_evictions
+    if not count:
+        return f"nothing new to place{_more(answer)}"
+    if fit == count:
+        return f"{'it fits' if count == 1 else f'all {count:,} fit'}{_more(answer)}"
+    share = f"{fit or 'none'} of the {count:,} wanted" if count > 1 else "it"
+    fits = "does not fit" if count == 1 else verb(fit or 1, "fits", "fit")
+    if later <= fit:
+        return f"{share} {fits}, with evictions neither" if answer.evictions else f"{share} {fits}"
+    victims = listed([each.pod for each in answer.evictions], SHOWN_NAMES)
+    then = f"all {count:,}" if later == count else f"{later:,}"
+    then = "it does" if count == 1 else then
+    after = f"; {then} after evicting {victims}" if victims else ""
+    return f"{share} {fits} without evictions{after}"
+
+
+def _more(answer: FitResult) -> str:
+    """How many more of the only workload; of several, the table has that."""
+    if len(answer.workloads) != 1:
+        return ""
+    (workload,) = answer.workloads
+    if workload.more is None:
+        return ""
+    at_least = "at least " if workload.stopped_at is not None else ""
+    more = f"{at_least}{workload.more:,} more" if workload.more else "no more"
+    return f", and {more} would"
+
+
+def _lines(answer: FitResult) -> Iterator[Line]:
+    if answer.gated:
+        pods = counted(len(answer.gated), "pod")
+        are = verb(len(answer.gated), "is", "are")
+        yield Line(f"{pods} {are} gated and not counted: {listed(answer.gated, SHOWN_NAMES)}")
+    if answer.displaced:
+        pods = counted(len(answer.displaced), "pending pod")
+        names = listed(answer.displaced, SHOWN_NAMES)
+        yield Line(f"{pods} would get a node only without these: {names}", Tone.WARN)
+
+
+def _sections(answer: FitResult) -> Iterator[Section]:
+    is_counted = any(workload.more is not None for workload in answer.workloads)
+    more = (Column("More", Kind.NUMBER), lambda each: each.more)
+    yield table(
+        "",
+        answer.workloads,
+        (Column("Workload", Kind.OWNER), lambda each: each.owner),
+        (Column("Wanted", Kind.NUMBER), lambda each: each.pods),
+        (Column("Fit", Kind.NUMBER), lambda each: each.fit),
+        *([more] if is_counted else ()),
+        (Column("On nodes", drop=1), _nodes),
+        brief=SHOWN_ROWS,
+        noun="workloads",
+    )
+    yield pending_groups("Why the others do not fit", answer.pending, with_reasons=True)
+    if not answer.pending:
+        yield from _limits(answer)
+    yield table(
+        "Evicted for them",
+        answer.evictions,
+        (Column("Pod", Kind.POD), lambda each: each.pod),
+        (Column("From", Kind.NODE), lambda each: each.node),
+        (Column("For", Kind.POD), lambda each: each.preemptor),
+        brief=SHOWN_ROWS,
+        noun="evictions",
+    )
+    yield table(
+        "Where they go",
+        [(each.owner, *item) for each in answer.workloads for item in each.nodes.items()],
+        (Column("Workload", Kind.OWNER), lambda each: each[0]),
+        (Column("Node", Kind.NODE), lambda each: each[1]),
+        (Column("Pods", Kind.NUMBER), lambda each: each[2]),
+        grid="nodes",
+        on=Medium.WIDE | Medium.PAGE,
+    )
+    if answer.pending and answer.file:
+        command = f"{program_name()} capacity --pending --like NODE"
+        change = f"--change {shlex.quote(f'apply -f {shlex.quote(answer.file)}')}"
+        what = "says how many more nodes they need"
+        yield Commands(heading="What to try next", commands=[Command(f"{command} {change}", what)])
+
+
+def _limits(answer: FitResult) -> Iterator[Section]:
+    """Yield what stops the next copy: of one workload by reason, of several its first reason."""
+    limited = [each for each in answer.workloads if each.limited_by and each.stopped_at is None]
+    heading = "What limits the next"
+    if answer.fit < answer.pods:
+        heading = "Why the others need evictions"
+    if len(answer.workloads) > 1:
+        yield table(
+            heading,
+            limited,
+            (Column("Workload", Kind.OWNER), lambda each: each.owner),
+            (Column("Because"), _first_reason),
+            brief=SHOWN_ROWS,
+            noun="workloads",
+        )
+        return
+    for workload in limited:
+        yield reasons_table(workload.reasons, heading, brief=SHOWN_REASONS)
+        has_reasons = bool(workload.reasons)
+        yield Text(
+            heading="" if has_reasons else heading,
+            lines=[message_line(workload.limited_by)],
+            on=Medium.ALL & ~Medium.BRIEF if has_reasons else Medium.ALL,
+        )
+
+
+def _first_reason(workload: FittedWorkload) -> str:
+    if not workload.reasons:
+        return workload.limited_by
+    reason = workload.reasons[0]
+    return f"{why_not(reason.plugin, (reason.reason,))}, on {counted(reason.nodes, 'node')}"
+
+
+def _nodes(workload: FittedWorkload) -> tuple[str, ...]:
+    """The nodes, those that take the most first."""
+    ordered = sorted(workload.nodes.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(node if count == 1 else f"{node} ({count:,})" for node, count in ordered)
