@@ -52,7 +52,7 @@ def capacity(
         ),
     ] = None,
 ) -> ExitCode:
-    """Whether it fits, how many more, what stops the next; or how full it is.
+    """Whether it fits, how many more, what stops the next; how full.
 
     -f FILE applies manifests as if now, and says how many of their pods get a node, without
     evictions and after which ones, and how many more would. POD places copies as `schedule` would,

@@ -42,7 +42,7 @@ def explain(
     options: ExplainOptions,
     pod: PodName = "",
 ) -> ExitCode:
-    """Why this pod goes where it goes, or nowhere; without POD, all that wait.
+    """Why this pod goes there or nowhere; without POD, all that wait.
 
     ksched places the other pending pods too, each in its turn. The result shows every node with the
     plugins that reject it, or with its scores. For a running pod, it shows how its current node
