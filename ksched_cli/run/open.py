@@ -251,7 +251,7 @@ class Opener:
             if run.workloads:
                 makers = self.plugins(run).pod_makers
                 state = replace(state, pod_makers=makers) if makers else state
-            if run.workloads and state.makes_pods:
+            if run.workloads and (state.makes_pods or state.makes_claims):
                 from ksched_cli.scenario.workloads import with_workloads
 
                 state = with_workloads(state)
