@@ -186,9 +186,7 @@ def _replicas(subject: Subject, state: ClusterState, target: Target, maximum: in
     is_run = target.kind == "CronJob"
     text = f"{own.text} of CronJob {own.namespace}/{target.name}" if is_run else own.text
     each_differs = len(replicas) > 1
-    return Copies(
-        subject.simulation_of(state), replicas[0], replicas if each_differs else (), text
-    )
+    return Copies(subject.simulation_of(state), replicas[0], replicas if each_differs else (), text)
 
 
 def _copies_of(subject: Subject, state: ClusterState, pod: Pod, maximum: int) -> Copies:

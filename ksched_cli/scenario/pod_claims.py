@@ -14,7 +14,12 @@ from msgspec import structs
 from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, ResourceClaim
 from ksched_cli.cluster.objects.base import ObjectMeta, OwnerReference
 from ksched_cli.cluster.objects.devices import ResourceClaimTemplateSpec
-from ksched_cli.cluster.objects.pod import PodResourceClaim, PodResourceClaimStatus, PodSpec
+from ksched_cli.cluster.objects.pod import (
+    PENDING_AGAIN,
+    PodResourceClaim,
+    PodResourceClaimStatus,
+    PodSpec,
+)
 from ksched_cli.cluster.objects.volumes import Volume
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.scenario.generated_names import generated_names
@@ -34,6 +39,13 @@ def has_own_claims(spec: PodSpec) -> bool:
     )
 
 
+def awaits_claims(pod: Pod) -> bool:
+    """Whether controllers have yet to make the pod's claims. If the API server has given the pod a
+    UID, they have seen it: what they did not make they could not make."""
+    is_new = pod.uid in ("", pod.key) or pod.status is PENDING_AGAIN
+    return is_new and has_own_claims(pod.spec) and not pod.finished and not pod.deleting
+
+
 def make_claims(state: ClusterState) -> tuple[ClusterState, list[Pod]]:
     """Return the state with the claims that its pods without a node lack, and these pods."""
     if not state.makes_claims:
@@ -41,7 +53,7 @@ def make_claims(state: ClusterState) -> tuple[ClusterState, list[Pod]]:
     maker = ClaimMaker(state)
     changed: dict[int, Pod | None] = {}
     for pod in select_on_nodes(state.pods, {""}):
-        if has_own_claims(pod.spec) and not pod.finished and not pod.deleting:
+        if awaits_claims(pod):
             owner = maker.owner(pod)
             changed |= {} if owner is pod else {id(pod): owner}
     if not changed and not maker.owners:
@@ -51,16 +63,17 @@ def make_claims(state: ClusterState) -> tuple[ClusterState, list[Pod]]:
 
 @dataclass(slots=True)
 class ClaimMaker:
-    """Makes the claims that pods lack. owners: the pods that it made some for
+    """Makes the claims that pods lack.
 
+    owners: the pods that it made some for
     like: a pod whose claims are the models where a template is not in the state
     """
 
     state: ClusterState
     like: Pod | None = None
     owners: list[Pod] = field(default_factory=list)
-    _claims: dict[Key, ResourceClaim] = field(default_factory=dict)
-    _volume_claims: dict[Key, PersistentVolumeClaim] = field(default_factory=dict)
+    resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
+    volume_claims: dict[Key, PersistentVolumeClaim] = field(default_factory=dict)
     _names: dict[str, set[str]] = field(default_factory=dict)
     _owned: dict[tuple[str, str], str] = field(init=False)
 
@@ -74,21 +87,20 @@ class ClaimMaker:
 
     def with_claims(self) -> ClusterState:
         """Return the state with the claims that were made."""
-        claims = {**self.state.resource_claims, **self._claims}
-        volume_claims = {**self.state.persistent_volume_claims, **self._volume_claims}
-        return replace(
-            self.state,
-            resource_claims=claims if self._claims else self.state.resource_claims,
-            persistent_volume_claims=(
-                volume_claims if self._volume_claims else self.state.persistent_volume_claims
-            ),
-        )
+        state = self.state
+        if self.resource_claims:
+            claims = {**state.resource_claims, **self.resource_claims}
+            state = replace(state, resource_claims=claims)
+        if self.volume_claims:
+            volume_claims = {**state.persistent_volume_claims, **self.volume_claims}
+            state = replace(state, persistent_volume_claims=volume_claims)
+        return state
 
     def owner(self, pod: Pod) -> Pod:
         """Make the claims that the pod lacks. Return it with the status that names them."""
         # 1. A ResourceClaim for each reference to a template, if the status names none that exists.
         names = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
-        count = len(self._claims) + len(self._volume_claims)
+        count = len(self.resource_claims) + len(self.volume_claims)
         for reference in pod.spec.resource_claims:
             if reference.resource_claim_template_name and self._lacks(pod, reference, names):
                 name = self._resource_claim(pod, reference)
@@ -101,7 +113,7 @@ class ClaimMaker:
         statuses = tuple(PodResourceClaimStatus(*named) for named in sorted(names.items()))
         if set(statuses) != set(pod.status.resource_claim_statuses):
             pod = with_claim_statuses(pod, statuses)
-        if len(self._claims) + len(self._volume_claims) > count:
+        if len(self.resource_claims) + len(self.volume_claims) > count:
             self.owners.append(pod)
         return pod
 
@@ -138,7 +150,7 @@ class ClaimMaker:
             annotations={**template.metadata.annotations, POD_CLAIM: reference.name},
             owner_references=(_owner(pod),),
         )
-        self._claims[namespace, name] = ResourceClaim(metadata=metadata, spec=template.spec)
+        self.resource_claims[namespace, name] = ResourceClaim(metadata=metadata, spec=template.spec)
         return name
 
     def _template(
@@ -169,7 +181,7 @@ class ClaimMaker:
             annotations=template.metadata.annotations,
             owner_references=(_owner(pod),),
         )
-        self._volume_claims[key] = PersistentVolumeClaim(metadata=metadata, spec=spec)
+        self.volume_claims[key] = PersistentVolumeClaim(metadata=metadata, spec=spec)
 
 
 def _owner(pod: Pod) -> OwnerReference:
