@@ -22,7 +22,7 @@ from ksched_cli.cluster.objects.pod import (
 )
 from ksched_cli.cluster.objects.volumes import Volume
 from ksched_cli.cluster.state import ClusterState, Key
-from ksched_cli.scenario.generated_names import generated_names
+from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.scenario.pods import replace_pods, select_on_nodes, with_claim_statuses
 
 # On a ResourceClaim, the name of the reference of the pod that it was made for.

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod, PodStatus
 from ksched_cli.cluster.state import ClusterState
@@ -67,14 +68,18 @@ def pod_or_workload(
     return apply.apply(state)[0], target
 
 
-def applied_target(apply: Apply) -> Target:
-    """The pod or the workload that is applied. Raises InputError where that is not one."""
-    targets = [
-        Target(manifest["kind"], name, metadata.get("namespace") or apply.namespace)
-        for manifest in apply.manifests
-        if manifest["kind"] in ("Pod", *WORKLOADS)
-        and (name := (metadata := manifest.get("metadata") or {}).get("name"))
-    ]
+def applied_target(apply: Apply, effects: Sequence[Effect]) -> Target:
+    """The pod or the workload that is applied; the Job of a CronJob's run. effects: of the change.
+    Raises InputError where that is not one."""
+    kinds = ("Pod", *WORKLOADS)
+    targets = []
+    for effect in effects:
+        kind, _, key = effect.subject.partition(" ")
+        namespace, slash, name = key.partition("/")
+        if kind in kinds and slash:
+            targets.append(Target(kind, name, namespace))
+    if len(targets) == 2 and [target.kind for target in targets] == ["CronJob", "Job"]:
+        targets = targets[1:]
     if len(targets) != 1:
         names = [f"{target.kind} {target.namespace}/{target.name}" for target in targets]
         raise _subject_error(apply.source, names)

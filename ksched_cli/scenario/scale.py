@@ -20,6 +20,7 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.time import parse_time
@@ -33,7 +34,6 @@ from ksched_cli.scenario.arguments import (
     read_targets,
 )
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.generated_names import generated_names
 from ksched_cli.scenario.objects import Manifest, patched_raw, plain_object, replaced
 from ksched_cli.scenario.pod_claims import ClaimMaker
 from ksched_cli.scenario.pods import (

@@ -37,9 +37,9 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.errors import InputError, PluginDefectError, first_names
 from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
+from ksched_cli.kube.generated_names import SAFE_ALPHABET, generated_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.selectors import SelectorError
-from ksched_cli.scenario.generated_names import SAFE_ALPHABET, generated_names
 from ksched_cli.scenario.objects import load_objects, with_objects
 from ksched_cli.scenario.owned_pods import HASH_LABEL, OwnedPods
 from ksched_cli.scenario.pod_claims import default_class, make_claims

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from ksched_cli.testing import node, pod
+from tests import devices
 from tests.commands.runners import Answer, Ksched, WriteState, answering
 from tests.report.schemas import conforms
 
@@ -284,3 +285,52 @@ def test_nodes_are_listed_wide_and_by_name(ksched: Any, write_state: Any) -> Non
         ["b", "3"],
         ["a", "1"],
     ]
+
+
+@pytest.mark.parametrize("target", ["job/web", "file"])
+def test_the_pods_of_a_job_are_counted(
+    target: str, capacity: Answer, write_pod: WriteState
+) -> None:
+    job = {**_workload("Job"), "apiVersion": "batch/v1"}
+    job["metadata"] = {"generateName": "web-"} if target == "file" else {"name": "web"}
+    subject = ("-f", write_pod(job)) if target == "file" else ("job/web",)
+    objects = [node("a", cpu=4)] if target == "file" else [node("a", cpu=4), job]
+    _, result = capacity(*subject, objects=objects)
+    name, count = ("web-bbbbb", 4) if target == "file" else ("web", 3)
+    assert (result["workload"], result["count"]) == (f"Job default/{name}", count)
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_the_pods_of_the_next_run_of_a_cron_job_are_counted(
+    from_file: bool, ksched: Ksched, write_state: WriteState, write_pod: WriteState
+) -> None:
+    template = _workload("Job")["spec"]["template"]
+    cron_job = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly"},
+        "spec": {"schedule": "@daily", "jobTemplate": {"spec": {"template": template}}},
+    }
+    objects = [node("a", cpu=4)] if from_file else [node("a", cpu=4), cron_job]
+    subject = ("-f", write_pod(cron_job)) if from_file else ("cronjob/nightly",)
+    _, out, _ = ksched("capacity", *subject, "--state", write_state(*objects))
+    job = "Job default/nightly-1 of CronJob default/nightly"
+    assert out.startswith(f"4 more pods of {job} fit, on 1 node\n")
+
+
+def test_each_copy_of_a_pod_has_claims_of_its_own(capacity: Answer, write_pod: WriteState) -> None:
+    """One claim that one pod alone may use would let a single copy in."""
+    template = {"spec": {"devices": {"requests": [devices.request("r", "gpu")]}}}
+    reference = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
+    objects = [
+        node("a", cpu=8),
+        devices.device_class("gpu", [f'device.driver == "{devices.GPU}"']),
+        devices.resource_slice(0, {"node": "a", "devices": {"g0": {}, "g1": {}, "g2": {}}}),
+        devices.thing("ResourceClaimTemplate", "one", template, namespace="default"),
+    ]
+    waiting = pod("p", spec=reference)
+    assert capacity("-f", write_pod(waiting), objects=objects)[1]["count"] == 3
+    assert capacity("p", objects=[*objects, waiting])[1]["count"] == 3
+    assert capacity("p", "--max", 1, objects=[*objects, waiting])[1]["count"] == 1
+    running = pod("q", node="a", spec=reference)
+    assert capacity("q", objects=[*objects, running, waiting])[1]["count"] == 2

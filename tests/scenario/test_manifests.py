@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.objects import ObjectMeta, Workload
-from ksched_cli.scenario.generated_names import generated_names
+from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.scenario.workloads import (
     daemon_template,
     job_labels,

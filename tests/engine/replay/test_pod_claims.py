@@ -10,7 +10,9 @@ import pytest
 from tests import devices, volumes
 from tests.replays import Plain, node, pod, replay, tries
 
-REFERENCE: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
+REFERENCE: dict[str, Any] = {
+    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+}
 GPU_NODE: list[Plain] = [
     node("a", cpu="8"),
     devices.device_class("gpu", [f'device.driver == "{devices.GPU}"']),
@@ -69,7 +71,9 @@ def test_a_pod_that_a_change_moves_has_a_claim_again(tmp_path: Path) -> None:
 
 def test_an_ephemeral_volume_has_a_claim(tmp_path: Path) -> None:
     claim = {"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}}
-    scratch: dict[str, Any] = {"volumes": [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": claim}}]}
+    scratch: dict[str, Any] = {
+        "volumes": [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": claim}}]
+    }
     objects = [node("a", cpu="8"), volumes.storage_class("local", "csi")]
     run = replay(tmp_path, objects, [{"at": 0, "pod": pod("p", **scratch)}])
     assert tries(run) == [(0, "p", "a")]
