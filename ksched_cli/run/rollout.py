@@ -22,7 +22,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.scenario.apply import Apply, Patch
+from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.arguments import Workload
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.objects import objects_of, patched_raw
@@ -32,7 +32,6 @@ from ksched_cli.scenario.pods import names_in, newest_timestamp, without_pods
 from ksched_cli.scenario.scale import (
     RESTARTABLE,
     RolloutRestart,
-    SetResources,
     removal_order,
 )
 from ksched_cli.scenario.workloads import target_node
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 # So many steps of a rollout are run one by one; the rest is one step.
 MAX_STEPS = 40
-_ROLLING = (RolloutRestart, Apply, Patch, SetResources)
+_ROLLING = (RolloutRestart, Apply)
 
 Open = Callable[[ClusterState], "Simulation"]
 

@@ -93,15 +93,17 @@ def test_at_once_all_pods_are_pending(tmp_path: Path) -> None:
     assert did == ["pending again: was on n0", "pending again: was on n1"]
 
 
-def test_a_template_of_a_patch_is_rolled_out(tmp_path: Path) -> None:
+def test_a_changed_template_that_is_applied_is_rolled_out(tmp_path: Path) -> None:
     path = state_file(tmp_path, *nodes(4), deployment(4), *pods_of("ReplicaSet", 4))
-    container = {"name": "c", "resources": {"requests": {"cpu": "4"}}}
-    patch = {"spec": {"template": {"spec": {"containers": [container]}}}}
-    larger = msgspec.json.encode(patch).decode()
-    state, did = rolled(path, f"patch deployment/web -p '{larger}'")
-    assert "rollout is stuck: 0 of 4 pods updated; the next ones find no node" not in did[0]
-    assert did[1].startswith("rollout ")
-    assert len(state.pods) in (4, 5)
+    larger = deployment(4)
+    container = larger["spec"]["template"]["spec"]["containers"][0]
+    container["resources"]["requests"]["cpu"] = "4"
+    manifest = tmp_path / "web.json"
+    manifest.write_bytes(msgspec.json.encode(larger))
+    state, did = rolled(path, f"apply -f {manifest}")
+    assert did[:2] == ["configured: ", "rollout finishes: steps: 4"]
+    assert {str(pod.spec.containers[0].resources.requests["cpu"]) for pod in state.pods} == {"4"}
+    assert sorted(pod.node_name for pod in state.pods) == ["n0", "n1", "n2", "n3"]
 
 
 def test_a_stateful_set_replaces_the_highest_ordinals_down_to_its_partition(
