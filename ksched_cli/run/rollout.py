@@ -110,8 +110,9 @@ def _rolled_workload(
     if kind == "Deployment" and isinstance(spec.get("replicas"), int):
         replicas = min(replicas, spec["replicas"])
     elif kind == "StatefulSet":
-        start_ordinal = _mapping(spec.get("ordinals")).get("start", 0)
-        first = start_ordinal + _mapping(strategy.get("rollingUpdate")).get("partition", 0)
+        partition = _mapping(strategy.get("rollingUpdate")).get("partition")
+        ordinals = _mapping(spec.get("ordinals")).get("start"), partition
+        first = sum(number for number in ordinals if isinstance(number, int))
         order = [pod for pod in order if (parse_int64(pod.name.rpartition("-")[2]) or 0) >= first]
         replicas = len(order)
     elif kind == "DaemonSet":
@@ -237,7 +238,8 @@ class _Rollout:
                 self._remaining = [pod for pod in self._remaining if id(pod) not in gone]
                 current = {pod.key: pod for pod in self.state.pods}
                 self.state = without_pods(self.state, [current[pod.key] for pod in leaving])
-                step = f"in step {self.steps + 1}"
+                is_last = not self._unmatched and not self.waiting
+                step = f"after step {self.steps}" if is_last else f"in step {self.steps + 1}"
                 self.effects += [Effect(pod.key, "removed", step) for pod in leaving]
 
     def _removable(self) -> list[Pod]:
