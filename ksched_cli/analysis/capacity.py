@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
-from itertools import chain, count, islice, permutations
+from itertools import chain, islice, permutations
 from typing import Annotated, ClassVar, Literal
 
-import msgspec
 from msgspec import UNSET, UnsetType, field, structs
 
 from ksched_cli.analysis.attempts import PluginStatus
@@ -22,7 +21,7 @@ from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.named_objects import Subject, find_pod
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
-from ksched_cli.cluster.objects.pod import Pod, PodStatus
+from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Focus
@@ -31,13 +30,12 @@ from ksched_cli.engine.records import Attempt, RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.framework.pod_groups import group_key
-from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.kube.stored_bytes import ObjectJson
 from ksched_cli.scenario.arguments import Target
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
+from ksched_cli.scenario.pod_claims import has_own_claims
 from ksched_cli.scenario.prices import Prices
-from ksched_cli.scenario.replicas import next_replicas, workload_target
+from ksched_cli.scenario.replicas import copies, copies_with_claims, next_replicas, workload_target
 
 MAX_COPIES = 10_000  # that are counted by default
 # Up to so many nodes each number is tried; beyond it the search halves.
@@ -149,9 +147,8 @@ class Copies:
 
     def answer(self, maximum: int, alone: bool = False) -> CapacityResult:
         """Return how many fit, up to the maximum. See `capacity`."""
-        replicas = self.replicas if len(self.replicas) > 1 else ()
         answer = capacity(
-            self.simulation, self.pod, maximum=maximum, alone=alone, replicas=replicas
+            self.simulation, self.pod, maximum=maximum, alone=alone, replicas=self.replicas
         )
         return structs.replace(answer, workload=self.workload or None)
 
@@ -162,13 +159,29 @@ def copies_of(subject: Subject, maximum: int) -> Copies:
     simulation, name = subject.simulation, subject.name
     target = workload_target(name, subject.namespace)
     if target is None or any(pod.key == name for pod in simulation.state.pods):
-        return Copies(simulation, find_pod(simulation, name, subject.namespace).pod)
+        pod = find_pod(simulation, name, subject.namespace).pod
+        return copies_of_pod(subject, simulation.state, pod, maximum)
     return _replicas(subject, simulation.state, target, maximum)
 
 
 def _replicas(subject: Subject, state: ClusterState, target: Target, maximum: int) -> Copies:
     state, own, replicas = next_replicas(state, target, maximum)
-    return Copies(subject.simulation_of(state), replicas[0], replicas, own.text)
+    is_run = target.kind == "CronJob"
+    text = f"{own.text} of CronJob {own.namespace}/{target.name}" if is_run else own.text
+    each_differs = len(replicas) > 1
+    return Copies(subject.simulation_of(state), replicas[0], replicas if each_differs else (), text)
+
+
+def copies_of_pod(subject: Subject, state: ClusterState, pod: Pod, maximum: int) -> Copies:
+    """Return copies of a pod, each with claims of its own where the pod has such. state: that they
+    are placed in"""
+    pods: tuple[Pod, ...] = ()
+    if has_own_claims(pod.spec):
+        state, pods = copies_with_claims(state, pod, maximum)
+    if state is subject.simulation.state:
+        return Copies(subject.simulation, pod, pods)
+    subject.simulation.close()
+    return Copies(subject.simulation_of(state), pod, pods)
 
 
 class _AnsweredError(Exception):
@@ -189,7 +202,7 @@ def capacity(
            after all that wait with its priority
     alone: leave the other pending pods out
     replicas: what the copies are, where they differ from the pod by more than their names, as in
-              claims of their own
+              claims of their own: one more than `maximum`
 
     Copies of a pod that is tried with a group join it: so many at first as its gang lacks, together
     with the other pods that wait, then one by one.
@@ -200,7 +213,9 @@ def capacity(
         return CapacityResult(pod=pod.key, profile=name, limited_by=why)
     info = simulation.catalog.info(pod)
     if all(info.uid != pending.uid for pending in simulation.pending()):
-        info = _add_newcomer(simulation, pod)
+        info = _add_newcomer(
+            simulation, replicas[-1] if replicas else next(_copies(simulation, pod))
+        )
     answer = CapacityResult(pod=pod.key, profile=name)
 
     def take_turn(turn: PodInfo) -> None:
@@ -231,45 +246,17 @@ def capacity(
     )
 
 
-def _add_newcomer(simulation: Simulation, model: Pod) -> PodInfo:
-    """A pod like `model` that is created after all others and waits for a node."""
+def _copies(simulation: Simulation, model: Pod) -> Iterator[Pod]:
+    pods = (*simulation.state.pods, *simulation.newcomers)
+    return copies(replaced(simulation.state, pods=pods), model)
+
+
+def _add_newcomer(simulation: Simulation, newcomer: Pod) -> PodInfo:
+    """Add the pod to those that wait for a node, as created after all others."""
     created = max((pod.metadata.creation_timestamp for pod in simulation.state.pods), default="")
-    newcomer = next(_copies(simulation, model))
     metadata = structs.replace(newcomer.metadata, creation_timestamp=created)
     simulation.newcomers.append(structs.replace(newcomer, metadata=metadata))
     return simulation.catalog.info(simulation.newcomers[-1])
-
-
-def _copies(simulation: Simulation, model: Pod) -> Iterator[Pod]:
-    """Return pods like `model` that wait for a node, under unused names."""
-    pods = (*simulation.state.pods, *simulation.newcomers)
-    names = {pod.name for pod in pods if pod.namespace == model.namespace}
-    for number in count(1):
-        name = f"{model.name}-copy-{number}"
-        if name not in names:
-            metadata = structs.replace(
-                model.metadata,
-                name=name,
-                uid=f"{model.metadata.uid}-copy-{number}",
-                deletion_timestamp="",
-            )
-            yield structs.replace(
-                model,
-                metadata=metadata,
-                status=PodStatus(),
-                node_name="",
-                raw=_renamed(model.raw, name),
-            )
-
-
-def _renamed(raw: ObjectJson, name: str) -> ObjectJson:
-    """A pod's JSON, which extenders are sent, under another name and without a status."""
-    if not bytes(raw):
-        return raw
-    data = plain_json(raw)
-    data["metadata"]["name"] = name
-    data.pop("status", None)
-    return msgspec.Raw(msgspec.json.encode(data))
 
 
 def _place_copies(

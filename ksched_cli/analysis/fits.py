@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, structs
 
-from ksched_cli.analysis.capacity import MAX_COPIES, Copies, copies_of
+from ksched_cli.analysis.capacity import MAX_COPIES, copies_of, copies_of_pod
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
@@ -205,16 +205,16 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         """Return the workload with how many more of it fit in a cluster, if it has a pod there."""
         namespace, kind, name = workload.owner.split("/", 2)
         simulation = subject.simulation_of(state)
+        named = f"{kind.lower()}/{name}"
+        about = subject._replace(simulation=simulation, name=named, namespace=namespace)
         if kind in SCALABLE:
-            named = f"{kind.lower()}/{name}"
-            about = subject._replace(simulation=simulation, name=named, namespace=namespace)
             copies = copies_of(about, self.maximum)
         else:
             pods = (pod for pod in state.pods if owner_path(pod) == workload.owner)
             model = next(pods, None)
             if model is None:
                 return workload
-            copies = Copies(simulation, model)
+            copies = copies_of_pod(about, state, model, self.maximum)
         simulation = copies.simulation
         answer = copies.answer(self.maximum)
         next_pod = simulation.catalog.info(copies.pod).unplaced()
@@ -249,9 +249,9 @@ def _owners(apply: Apply) -> Iterator[str]:
     """Yield namespace/Kind/name of what makes pods, in the order of the manifests."""
     for manifest in apply.manifests:
         metadata = manifest.get("metadata") or {}
-        if manifest["kind"] in ("Pod", *WORKLOADS):
+        if manifest["kind"] in ("Pod", *WORKLOADS) and metadata.get("name"):
             namespace = metadata.get("namespace") or apply.namespace
-            yield f"{namespace}/{manifest['kind']}/{metadata.get('name', '')}"
+            yield f"{namespace}/{manifest['kind']}/{metadata['name']}"
 
 
 def _check_makes_pods(apply: Apply, state: ClusterState) -> None:

@@ -55,7 +55,8 @@ class Subject(NamedTuple):
             run = structs.replace(run, changes=(*run.changes, manifest))
             *_, apply = opener.inputs.changes(run)
             assert isinstance(apply, Apply)
-            target = applied_target(apply)
+            record = opener.state(run).changes[-1]
+            target = applied_target(apply, record.effects)
             name, namespace = target.text, target.namespace
         return cls(opener, run, opener.simulation(run, watch), name, namespace, watch)
 

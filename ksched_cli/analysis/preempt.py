@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import field
+from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import (
@@ -23,6 +23,7 @@ from ksched_cli.analysis.attempts import (
 )
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import shortfalls
+from ksched_cli.analysis.recreation import RecreatedPod, recreated_pods
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.cluster.pod_info import PodInfo
@@ -118,6 +119,7 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
     node: the node to make room on; empty if there is none
     victims: the pods that leave the node, most important first; fewer than the candidate's where an
              extender spares some
+    recreated: what becomes of these pods; missing where none is evicted in the run
     criterion: what decided between the candidates
     criteria: every criterion asked, in order; the last one decided
     ties: equally good candidates, where more than one
@@ -148,6 +150,7 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
     reason: str = ""
     node: str = ""
     victims: tuple[str, ...] = ()
+    recreated: tuple[RecreatedPod, ...] | UnsetType = UNSET
     criterion: str = ""
     criteria: tuple[Criterion, ...] = ()
     ties: tuple[str, ...] = ()
@@ -356,4 +359,6 @@ class Preempt(Question[PreemptionResult], frozen=True, kw_only=True):
         answer = preempt(simulation, pod, everything=self.all_candidates, alone=self.alone)
         if answer.victims:
             opened.warn(*budget_warnings(simulation.state))
-        return answer
+        recreated = recreated_pods(simulation, pod if self.alone else None)
+        recreated = tuple(each for each in recreated if each.pod in answer.victims)
+        return replace(answer, recreated=recreated or UNSET)

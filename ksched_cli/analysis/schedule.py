@@ -8,13 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from ksched_cli.analysis.attempts import AttemptTrace, trace_of
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import find_pods
 from ksched_cli.analysis.question import Opened, PodChoice, Question
+from ksched_cli.analysis.recreation import RecreatedPod, recreated_pods
 from ksched_cli.analysis.usage import (
     NodeResources,
     NodeUsage,
@@ -193,6 +194,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     defects: failures of plugins, each once, and the pods that it touched
     ignored: pods that the scheduler never looks at: finished, being deleted, another scheduler's
     evicted: pods that preemption took off their nodes, in order
+    recreated: what becomes of the evicted pods; missing where none is evicted
     messages: per pending or gated pod, why
     nodes: every node after the run
     utilization: with --by only, of the nodes after the run
@@ -220,6 +222,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     ignored: tuple[IgnoredPod, ...]
     evicted: tuple[str, ...]
     evictions: tuple[Eviction, ...]
+    recreated: tuple[RecreatedPod, ...] | UnsetType = UNSET
     messages: Mapping[str, str]
     summary: RunSummary
     nodes: tuple[NodeResources, ...]
@@ -345,7 +348,7 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
             before = node_usages(simulation.snapshot) if self.is_mapped else None
             record = simulation.run()
         is_shown = self.is_shown or self.is_mapped
-        return result_of(
+        result = result_of(
             simulation,
             record.about(chosen),
             trace=self.trace,
@@ -355,3 +358,6 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
             lists_nodes=self.lists_nodes,
             hints=Hints(simulation, record, None, opened.run.workloads) if is_shown else None,
         )
+        evicted = frozenset(result.evicted)
+        recreated = tuple(pod for pod in recreated_pods(simulation) if pod.pod in evicted)
+        return structs.replace(result, recreated=recreated or UNSET)

@@ -87,3 +87,11 @@ class ClusterState:
         return bool(self.pod_makers) or any(
             bytes(workload.raw) for mapping in mappings for workload in mapping.values()
         )
+
+    @property
+    def makes_claims(self) -> bool:
+        """Whether there is what claims of pods may be made of: templates of ResourceClaims, or
+        storage for ephemeral volumes."""
+        return bool(
+            self.resource_claim_templates or self.storage_classes or self.persistent_volumes
+        )

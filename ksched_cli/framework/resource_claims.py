@@ -363,6 +363,11 @@ class ClaimStore:
         elif claim.status.allocation is None:
             self._remove(previous)
 
+    def create(self, claim: ResourceClaim) -> None:
+        """Stores a new claim, which has no devices yet."""
+        self._claims[claim.namespace, claim.name] = claim
+        self._is_changed = True
+
     def create_extended(self, claim: ResourceClaim, pod_uid: str) -> ResourceClaim:
         """Stores the claim for a pod's extended resources under a name of its own."""
         owner = next(iter(claim.metadata.owner_references)).name

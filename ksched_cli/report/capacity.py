@@ -53,6 +53,8 @@ def view(answer: CapacityResult) -> View:
 def _verdict(answer: CapacityResult) -> Iterator[Line]:
     subject = answer.workload or answer.pod
     singular, plural = ("replica", "replicas") if answer.workload else ("copy", "copies")
+    if subject.startswith("Job "):
+        singular, plural = "pod", "pods"
     if not answer.count:
         without = " without evictions; with preemption one does" if answer.by_preemption else ""
         yield Line(f"No {singular} of {subject} fits{without}", Tone.BAD)

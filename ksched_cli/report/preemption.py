@@ -11,6 +11,7 @@ from ksched_cli.analysis.attempts import NodeRejection
 from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult, Victim
 from ksched_cli.report.explanation import DEFAULT_PROFILE
 from ksched_cli.report.reasons import before_any_node, message_line, nearest_text, why_not
+from ksched_cli.report.recreation import recreation_table, waiting_lines
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -99,6 +100,7 @@ def _consequences(answer: PreemptionResult) -> Iterator[Line]:
     others = [name for name in answer.ties if name != answer.node]
     if others:
         yield Line(f"equally good: {listed(others, SHOWN_NAMES)}")
+    yield from waiting_lines(answer.recreated or ())
     if answer.lapsing_nominations:
         pods = listed(answer.lapsing_nominations, SHOWN_NAMES)
         yield Line(f"no longer nominated there: {pods}", Tone.WARN)
@@ -134,6 +136,7 @@ def _sections(answer: PreemptionResult) -> Iterator[Section]:
     yield _candidates(answer, candidates[:BEST_CANDIDATES], SHOWN_VICTIMS, Medium.BRIEF)
     yield _candidates(answer, candidates, None, Medium.WHOLE | Medium.WIDE)
     yield _candidate_blocks(answer)
+    yield recreation_table(answer.recreated or ())
     yield from _others(answer.not_candidates)
     if answer.not_searched:
         count = len(answer.not_searched)

@@ -10,6 +10,7 @@ from ksched_cli.analysis.schedule import PlacedPod, RunSummary, ScheduleResult
 from ksched_cli.engine.records import ExtenderBinding
 from ksched_cli.report import usage
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
+from ksched_cli.report.recreation import then_text, waiting_lines
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -79,6 +80,7 @@ def _counts(answer: ScheduleResult) -> Iterator[Line]:
     if counts.evicted:
         line += f", {counts.evicted:,} evicted"
     yield Line(line, Tone.SOFT)
+    yield from waiting_lines(answer.recreated or ())
     if counts.undecided:
         pods = counted(counts.undecided, "pending pod")
         yield Line(f"{pods} cannot be decided, as a plugin failed", Tone.BAD)
@@ -202,15 +204,16 @@ def _devices(placed: Sequence[PlacedPod]) -> Table:
 
 
 def _evictions(answer: ScheduleResult) -> Table:
-    return table(
-        "Evictions",
-        answer.evictions,
+    recreated = {each.pod: then_text(each) for each in answer.recreated or ()}
+    columns = [
         (Column("Evicted", Kind.POD), lambda each: each.pod),
         (Column("From", Kind.NODE), lambda each: each.node),
         (Column("For", Kind.POD), lambda each: each.preemptor),
-        brief=SHOWN_ROWS,
-        grid="evictions",
-    )
+        (Column("Then"), lambda each: recreated.get(each.pod, "")),
+    ]
+    if not recreated:
+        columns.pop()
+    return table("Evictions", answer.evictions, *columns, brief=SHOWN_ROWS, grid="evictions")
 
 
 def _bindings(calls: Sequence[ExtenderBinding]) -> Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
@@ -144,7 +145,8 @@ class Opener:
         kubelets: set[str] = set()
         server = ""
         if run.states or run.live:
-            state = self._changed(run)
+            # The release is settled before anything is scheduled.
+            state = self._changed(run, at_once=True)
             kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
             server = state.server_version
         gates = run.feature_gates, run.min_compatibility_version
@@ -251,7 +253,7 @@ class Opener:
             if run.workloads:
                 makers = self.plugins(run).pod_makers
                 state = replace(state, pod_makers=makers) if makers else state
-            if run.workloads and state.makes_pods:
+            if run.workloads and (state.makes_pods or state.makes_claims):
                 from ksched_cli.scenario.workloads import with_workloads
 
                 state = with_workloads(state)
@@ -275,19 +277,30 @@ class Opener:
             _check_nodes(run, state)
         return state
 
-    def _changed(self, run: Run) -> ClusterState:
-        """The same, with nodes or without."""
+    def _changed(self, run: Run, *, at_once: bool = False) -> ClusterState:
+        """The same, with nodes or without. at_once: rollouts are one step, without the scheduler"""
         state = self.base_state(run)
         if not run.changes:
             return state
+        from ksched_cli.run.rollout import rolled, rolls
         from ksched_cli.scenario.change import apply_changes
 
-        key = (run.states, run.live, run.workloads, run.namespace, as_json(run.changes))
+        changes = self.inputs.changes(run)
+        key: Hashable = (run.states, run.live, run.workloads, run.namespace, as_json(run.changes))
+        roll = None
+        if not (at_once or run.timeline) and any(map(rolls, changes)):
+            # Steps of a rollout are placed by the Run's own scheduler.
+            key = as_json(run)
+            roll = partial(
+                rolled,
+                open_simulation=lambda state: self.simulation(run, state=state),
+                enabled=self.release(run).enabled,
+            )
         return _remembered(
             self._changed_states,
             key,
             CHANGED_STATES,
-            lambda: apply_changes(state, self.inputs.changes(run), workloads=run.workloads)[0],
+            lambda: apply_changes(state, changes, workloads=run.workloads, roll=roll)[0],
         )
 
     # -- what answers -----------------------------------------------------------------------------

@@ -214,7 +214,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
     preemption:    evict the victims that PostFilter finds
     retries:       try pods again that failed
     evict_at_once: in a replay, victims leave at the instant of their eviction
-    workloads:     create the pods that workloads lack
+    workloads:     create the pods that workloads lack, and the claims that pods lack
     extenders:     call the configuration's extenders
     extender_bind: send extenders the bind calls
     record_extenders, replay_extenders: the path of a recording to write, or to answer from
@@ -243,7 +243,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
     ] = False
     workloads: Annotated[
         bool,
-        Option("Do not create the missing pods of the state's workloads."),
+        Option("Do not create the pods and claims that controllers would create."),
         STATE_AXIS,
         InFiles(),
     ] = True

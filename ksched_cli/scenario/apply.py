@@ -20,6 +20,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
+from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.arguments import (
     WORKLOADS,
@@ -260,7 +261,7 @@ class Apply(Change):
         new: dict[tuple[str, str], Manifest] = {}
         changed: list[tuple[str, str]] = []
         for manifest in manifests:
-            key = self._key(kind, manifest)
+            key = self._key(kind, manifest, (*present, *new))
             label = f"{manifest['kind']} {'/'.join(part for part in key if part)}"
             manifest["metadata"].pop("creationTimestamp", None)  # the API server sets it
             if key not in present and key not in new:
@@ -301,15 +302,23 @@ class Apply(Change):
         state, effects = change_object(self, state, kind, before, after)
         return state, [Effect(f"{manifest['kind']} {obj.key}", "configured"), *effects]
 
-    def _key(self, kind: Kind, manifest: Manifest) -> tuple[str, str]:
-        """Namespace, "" where the kind has none, and name. Raises InputError without a name."""
+    def _key(
+        self, kind: Kind, manifest: Manifest, taken: Iterable[tuple[str, str]]
+    ) -> tuple[str, str]:
+        """Namespace, "" where the kind has none, and name, which may be generated. taken: keys of
+        the kind's objects. Raises InputError without a name."""
         metadata = manifest.get("metadata") or {}
+        if kind.namespaced:
+            metadata["namespace"] = metadata.get("namespace") or self.namespace
+        namespace = metadata["namespace"] if kind.namespaced else ""
+        base = metadata.get("generateName")
+        if not metadata.get("name") and base and isinstance(base, str):
+            names = {name for own, name in taken if own == namespace}
+            metadata["name"] = next(generated_names(base, names))
         if not metadata.get("name"):
             subject = f"{manifest['kind']}: metadata.name"
             raise InputError(self.source, "expected a name", subject=subject)
-        if kind.namespaced:
-            metadata["namespace"] = metadata.get("namespace") or self.namespace
-        return metadata["namespace"] if kind.namespaced else "", metadata["name"]
+        return namespace, metadata["name"]
 
 
 def _with_custom(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from ksched_cli.cluster.change_record import ChangeRecord, Effect
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
@@ -31,13 +31,19 @@ class ChangeError(UsageError):
         super().__init__(f'change "{shortened(text)}": {shortened(problem)}')
 
 
+Roll: TypeAlias = "Callable[[Change, ClusterState, Changed], Changed]"
+"""Makes a change that replaced pods at once one that replaces them step by step, given the state
+before it and what it did."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change(ABC):
     """One change. text: as it was written; ignored: flags of kubectl's that change nothing here;
-    warnings: about what it was read from."""
+    at_once: workloads replace all their pods in one step; warnings: about what it was read from."""
 
     text: str
     ignored: tuple[str, ...] = field(default=(), kw_only=True)
+    at_once: bool = field(default=False, kw_only=True)
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     # Whether it asks budgets about evictions.
     evicts: ClassVar[bool] = False
@@ -66,11 +72,16 @@ class Change(ABC):
 
 
 def apply_changes(
-    state: ClusterState, changes: Sequence[Change], *, workloads: bool = True
+    state: ClusterState,
+    changes: Sequence[Change],
+    *,
+    workloads: bool = True,
+    roll: Roll | None = None,
 ) -> tuple[ClusterState, tuple[ChangeRecord, ...]]:
     """The state after all changes, one after the other, and what each did.
 
     workloads: after each, the pods that workloads lack are made (workloads.py)
+    roll: replaces the pods of workloads step by step; None: all at once
     The records are in the state's `changes` too, after those it has; its warnings are renewed.
     Raises ChangeError.
     """
@@ -81,11 +92,14 @@ def apply_changes(
     own = tuple(line for change in changes for line in change.warnings)
     for change in changes:
         own += change.warnings_in(state)
+        earlier = state
         state, effects = change.apply(state)
         effects = [*(Effect(flag, "ignored", _WITHOUT_EFFECT) for flag in change.ignored), *effects]
         if workloads:
             state, pod_effects = make_pods(state)
             effects += pod_effects
+        if roll is not None:
+            state, effects = roll(change, earlier, (state, effects))
         records.append(ChangeRecord(change.text, tuple(effects)))
     if any(change.evicts for change in changes):
         own += tuple(budget_warnings(before))

@@ -39,6 +39,7 @@ _DRAIN_FLAGS = {
     "--pod-selector": True,
 }
 _SELECTING = {"--selector": True}
+_AT_ONCE = {"--at-once": False}
 _CHOOSING = {"--selector": True, "--all": False, "--all-namespaces": False}
 
 _ADD_NODES_FLAGS = dict.fromkeys(
@@ -56,10 +57,10 @@ VERBS: Mapping[str, Verb] = {
         SetResources.parse,
         {"--requests": True, "--limits": True, "--containers": True, **_CHOOSING},
     ),
-    "apply": Verb(Apply.parse, {"--filename": True, **_SELECTING}),
+    "apply": Verb(Apply.parse, {"--filename": True, **_SELECTING, **_AT_ONCE}),
     "delete": Verb(Delete.parse, {"--cascade": False, **_CHOOSING}),
     "patch": Verb(Patch.parse, {"--patch": True, "--patch-file": True, "--type": True}),
-    "rollout restart": Verb(RolloutRestart.parse, _CHOOSING),
+    "rollout restart": Verb(RolloutRestart.parse, {**_CHOOSING, **_AT_ONCE}),
     "add-nodes": Verb(AddNodes.parse, _ADD_NODES_FLAGS),
     "fail": Verb(FailNodes.parse, {"--all": False, **_SELECTING}),
     "recover": Verb(RecoverNodes.parse, {"--all": False, **_SELECTING}),
@@ -75,7 +76,8 @@ def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> 
     Raises ChangeError.
     """
     verb, arguments = _read(text, namespace, folder or Path())
-    return replace(verb.parse(arguments), ignored=arguments.ignored)
+    at_once = arguments.has("--at-once")
+    return replace(verb.parse(arguments), ignored=arguments.ignored, at_once=at_once)
 
 
 def file_named(text: str) -> str:

@@ -1,8 +1,8 @@
 """Pods that leave their nodes: pending again, or gone; and what follows for budgets and claims.
 
 What follows is what the controllers do: the disruption controller counts healthy pods again, the
-resource claim controller takes back what nobody reserves any more, the attach/detach controller
-detaches what no pod of a node uses any more.
+resource claim controller takes back what nobody reserves any more, claims of ephemeral volumes go
+with their pods, the attach/detach controller detaches what no pod of a node uses any more.
 """
 
 from __future__ import annotations
@@ -12,18 +12,24 @@ from dataclasses import replace
 from itertools import compress
 from operator import attrgetter
 
+import msgspec
 from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.objects import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimStatus,
+    PersistentVolumeStatus,
     Pod,
     PodDisruptionBudget,
-    PodStatus,
     ResourceClaim,
     VolumeAttachment,
 )
-from ksched_cli.cluster.objects.pod import PENDING_AGAIN
+from ksched_cli.cluster.objects.base import ObjectMeta, plain_fields
+from ksched_cli.cluster.objects.pod import PENDING_AGAIN, PodResourceClaimStatus
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 
 # -- passes over all pods -------------------------------------------------------------------------
@@ -86,6 +92,16 @@ def newest_timestamp(pods: Pods) -> str:
     return max(map(_created, pods), default="")
 
 
+# What the volume controller, and VolumeBinding, note on a claim.
+_OF_BINDING = frozenset(
+    (
+        "pv.kubernetes.io/bind-completed",
+        "pv.kubernetes.io/bound-by-controller",
+        "volume.kubernetes.io/selected-node",
+    )
+)
+
+
 # -- pods that leave ------------------------------------------------------------------------------
 
 
@@ -121,9 +137,26 @@ def is_running(pod: Pod) -> bool:
 
 
 def pending_pod(pod: Pod) -> Pod:
-    """The pod as its controller makes it anew, at the same time."""
-    metadata = structs.replace(pod.metadata, deletion_timestamp="")
-    return Pod(metadata, pod.spec, PENDING_AGAIN, "", pod.raw)
+    """The pod as its controller makes it anew, at the same time. Its claims keep their names."""
+    return _anew(pod, structs.replace(pod.metadata, deletion_timestamp=""))
+
+
+def _anew(pod: Pod, metadata: ObjectMeta) -> Pod:
+    new = Pod(metadata, pod.spec, PENDING_AGAIN, "", pod.raw)
+    statuses = pod.status.resource_claim_statuses
+    return with_claim_statuses(new, statuses) if statuses else new
+
+
+def with_claim_statuses(pod: Pod, statuses: tuple[PodResourceClaimStatus, ...]) -> Pod:
+    """Return the pod with a status that names these claims, in its JSON too."""
+    raw = pod.raw
+    if bytes(raw):
+        plain = plain_json(raw)
+        before = {"phase": "Pending"} if pod.status is PENDING_AGAIN else plain.get("status")
+        plain["status"] = {**(before or {}), "resourceClaimStatuses": plain_fields(statuses)}
+        raw = msgspec.Raw(msgspec.json.encode(plain))
+    status = structs.replace(pod.status, resource_claim_statuses=statuses)
+    return structs.replace(pod, status=status, raw=raw)
 
 
 def pending_again(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
@@ -157,10 +190,7 @@ def _renewed(pod: Pod, created: str) -> Pod:
     metadata = pod.metadata
     if metadata.creation_timestamp != created:
         metadata = structs.replace(metadata, creation_timestamp=created)
-    status = PENDING_AGAIN
-    if pod.status.resource_claim_statuses:
-        status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
-    return Pod(metadata, pod.spec, status, "", pod.raw)
+    return _anew(pod, metadata)
 
 
 def _after_leaving(
@@ -169,11 +199,12 @@ def _after_leaving(
     """pending_again: the pods are pending now, and the claims made for them stay."""
     budgets = _budgets_after(state, pods)
     claims = _claims_after(state, pods, pending_again=pending_again)
+    attachments = _attachments_after(state, pods)
     return replace(
-        state,
+        _without_ephemeral_volumes(state, pods, pending_again=pending_again),
         pod_disruption_budgets=budgets,
         resource_claims=claims,
-        volume_attachments=_attachments_after(state, pods),
+        volume_attachments=attachments,
     )
 
 
@@ -236,6 +267,64 @@ def _claims_after(
             status = structs.replace(claim.status, reserved_for=reserved, allocation=allocation)
             claims[key] = structs.replace(claim, status=status)
     return claims
+
+
+def _without_ephemeral_volumes(
+    state: ClusterState, pods: Iterable[Pod], *, pending_again: bool
+) -> ClusterState:
+    """Return the state without the claims that were made for the pods' ephemeral volumes, and
+    without the volumes bound to them. A pod that is pending again has new claims."""
+    claims, volumes = dict(state.persistent_volume_claims), dict(state.persistent_volumes)
+    is_changed = False
+    for pod in pods:
+        for volume in pod.spec.volumes:
+            key = pod.namespace, f"{pod.name}-{volume.name}"
+            claim = claims.get(key) if volume.ephemeral is not None else None
+            owner = None if claim is None else claim.metadata.controller
+            if claim is None or owner is None or owner.uid != pod.uid:
+                continue
+            is_changed = True
+            del claims[key]
+            if pending_again:
+                new = unbound_claim(claim)
+                metadata = structs.replace(new.metadata, uid="")
+                claims[key] = structs.replace(new, metadata=metadata)
+            bound = volumes.get(claim.spec.volume_name)
+            if bound is not None:
+                _reclaim(volumes, bound, claim)
+    if not is_changed:
+        return state
+    return replace(state, persistent_volume_claims=claims, persistent_volumes=volumes)
+
+
+def unbound_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+    """Return the claim as it was before it was bound, or before a node was selected for it."""
+    annotations = claim.metadata.annotations
+    remaining = {key: value for key, value in annotations.items() if key not in _OF_BINDING}
+    return structs.replace(
+        claim,
+        metadata=structs.replace(claim.metadata, annotations=remaining),
+        spec=structs.replace(claim.spec, volume_name=""),
+        status=PersistentVolumeClaimStatus(),
+    )
+
+
+def _reclaim(
+    volumes: dict[str, PersistentVolume], volume: PersistentVolume, claim: PersistentVolumeClaim
+) -> None:
+    """The volume's claim is gone. Upstream: pkg/controller/volume/persistentvolume
+    (reclaimVolume)."""
+    spec = volume.spec
+    if spec.persistent_volume_reclaim_policy == "Delete":
+        del volumes[volume.name]
+    elif spec.claim_ref is not None:
+        # The volume belongs to the former claim for ever, whatever the name of the next one.
+        former = structs.replace(spec.claim_ref, uid=claim.uid or claim.key)
+        volumes[volume.name] = structs.replace(
+            volume,
+            spec=structs.replace(spec, claim_ref=former),
+            status=PersistentVolumeStatus("Released"),
+        )
 
 
 def _attachments_after(state: ClusterState, pods: Iterable[Pod]) -> Mapping[str, VolumeAttachment]:

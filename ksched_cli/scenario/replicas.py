@@ -1,21 +1,30 @@
-"""The next replicas of a workload, as its controller would make them were it scaled up."""
+"""The next replicas of a workload, as its controller would make them were it scaled up, and copies
+of a pod."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count, islice
 from typing import Any
 
-from ksched_cli.cluster.objects import Pod
+import msgspec
+from msgspec import structs
+
+from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.objects import Pod, PodStatus
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, first_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.arguments import WORKLOADS, Target, Workload, find_workload
 from ksched_cli.scenario.change import ChangeError
-from ksched_cli.scenario.objects import kind_of
+from ksched_cli.scenario.objects import kind_of, plain_object, replaced
+from ksched_cli.scenario.owned_pods import OwnedPods
+from ksched_cli.scenario.pod_claims import ClaimMaker, has_own_claims
 from ksched_cli.scenario.scale import SCALABLE, Scale
-from ksched_cli.scenario.workloads import make_pods
+from ksched_cli.scenario.workloads import cron_job_run, make_pods
 
 
 def workload_target(text: str, namespace: str) -> Target | None:
@@ -27,14 +36,18 @@ def workload_target(text: str, namespace: str) -> Target | None:
     return Target(kind.name, name, namespace)
 
 
-def applied_target(apply: Apply) -> Target:
-    """The pod or the workload that is applied. Raises InputError where that is not one."""
-    targets = [
-        Target(manifest["kind"], name, metadata.get("namespace") or apply.namespace)
-        for manifest in apply.manifests
-        if manifest["kind"] in ("Pod", *WORKLOADS)
-        and (name := (metadata := manifest.get("metadata") or {}).get("name"))
-    ]
+def applied_target(apply: Apply, effects: Sequence[Effect]) -> Target:
+    """The pod or the workload that is applied; the Job of a CronJob's run. effects: of the change.
+    Raises InputError where that is not one."""
+    kinds = ("Pod", *WORKLOADS)
+    targets = []
+    for effect in effects:
+        kind, _, key = effect.subject.partition(" ")
+        namespace, slash, name = key.partition("/")
+        if kind in kinds and slash:
+            targets.append(Target(kind, name, namespace))
+    if len(targets) == 2 and [target.kind for target in targets] == ["CronJob", "Job"]:
+        targets = targets[1:]
     if len(targets) != 1:
         names = [f"{target.kind} {target.namespace}/{target.name}" for target in targets]
         raise _subject_error(apply.source, names)
@@ -46,34 +59,96 @@ def _subject_error(path: str, names: Sequence[str]) -> InputError:
     return InputError(path, f"expected one Pod or one workload, found {listed}")
 
 
+REPLICATED = (*SCALABLE, "Job", "CronJob")
+
+
 def next_replicas(
     state: ClusterState, target: Target, maximum: int
 ) -> tuple[ClusterState, Workload, tuple[Pod, ...]]:
     """A state with the claims and ReplicaSets of the workload's next replicas, the workload, and
-    these replicas, which are not in that state: as many as `maximum` where each has claims of its
-    own, else one for all.
+    these replicas, which are not in that state: one more than `maximum` where each has claims of
+    its own, else one for all. Those of a Job are more pods of it, those of a CronJob the pods of
+    its next run.
 
     Raises UsageError if there is no such workload, or it is not made of replicas.
     """
-    if target.kind not in SCALABLE:
-        kinds = ", ".join(kind.lower() for kind in SCALABLE)
+    if target.kind not in REPLICATED:
+        kinds = ", ".join(kind.lower() for kind in REPLICATED)
         raise UsageError(
             f"{target.text}: a {target.kind} has no next replica; name a {kinds}, or a pod"
         )
     change = Scale(target.text, (target,), 0)
     try:
         workload = find_workload(change, state, target)
+        if workload.kind == "CronJob":
+            job = cron_job_run(state, workload.obj)
+            if job is None:
+                raise UsageError(f"{workload.text} has no pod template")
+            state = replaced(state, KINDS["Job"], [job])
+            run = Target("Job", job["metadata"]["name"], workload.namespace)
+            workload = find_workload(change, state, run)
+        scaled, added = _with_more(change, state, workload, 1)
         raw = bytes(getattr(workload.obj, "raw", b""))
         spec: dict[str, Any] = (plain_json(raw).get("spec") or {}) if raw else {}
-        count = maximum if spec.get("volumeClaimTemplates") else 1
-        change = replace(change, replicas=len(workload.pods) + count)
-        scaled = make_pods(change.apply(state)[0])[0]
+        if added and (has_own_claims(added[0].spec) or spec.get("volumeClaimTemplates")):
+            scaled, added = _with_more(change, state, workload, maximum + 1)
     except ChangeError as error:
         raise UsageError(error.problem) from None
-    existing = {pod.key for pod in state.pods}
-    owned = {pod.key: pod for pod in find_workload(change, scaled, target).pods}
-    added = tuple(owned[key] for key in owned if key not in existing)
     if not added:
         raise UsageError(f"{workload.text} has no pod template")
+    existing = {pod.key for pod in state.pods}
     remaining = tuple(pod for pod in scaled.pods if pod.key in existing)
     return replace(scaled, pods=remaining), workload, added
+
+
+def _with_more(
+    change: Scale, state: ClusterState, workload: Workload, number: int
+) -> tuple[ClusterState, tuple[Pod, ...]]:
+    """Return the state with so many pods more of the workload, and these pods. Raises
+    ChangeError."""
+    active = len(workload.pods)
+    if workload.kind == "Job":
+        job = plain_object(KINDS["Job"], workload.obj)
+        key = (workload.namespace, "Job", workload.name)
+        ended = OwnedPods.of(state.pods).ended.get(key, ())
+        done = sum(pod.status.phase == "Succeeded" for pod in ended)
+        more = {"parallelism": active + number, "completions": done + active + number}
+        job["spec"] |= {**more, "suspend": False}
+        job["status"] = {}
+        after = replaced(state, KINDS["Job"], [job])
+    else:
+        after, _ = replace(change, replicas=active + number).apply(state)
+    scaled, _ = make_pods(after)
+    target = Target(workload.kind, workload.name, workload.namespace)
+    existing = {pod.key for pod in state.pods}
+    owned = {pod.key: pod for pod in find_workload(change, scaled, target).pods}
+    return scaled, tuple(owned[key] for key in owned if key not in existing)
+
+
+def copies(state: ClusterState, model: Pod) -> Iterator[Pod]:
+    """Return pods like `model` that wait for a node, under names that no pod of the state has."""
+    taken = {pod.name for pod in state.pods if pod.namespace == model.namespace}
+    for number in count(1):
+        name = f"{model.name}-copy-{number}"
+        if name in taken:
+            continue
+        raw = model.raw
+        if bytes(raw):  # for extenders: under the new name, without a status
+            data = plain_json(raw)
+            data["metadata"]["name"] = name
+            data.pop("status", None)
+            raw = msgspec.Raw(msgspec.json.encode(data))
+        uid = f"{model.metadata.uid}-copy-{number}"
+        metadata = structs.replace(model.metadata, name=name, uid=uid, deletion_timestamp="")
+        status = PodStatus()
+        yield structs.replace(model, metadata=metadata, status=status, node_name="", raw=raw)
+
+
+def copies_with_claims(
+    state: ClusterState, model: Pod, maximum: int
+) -> tuple[ClusterState, tuple[Pod, ...]]:
+    """Return the state with the claims of copies of a pod, and these copies: one more than
+    `maximum`."""
+    maker = ClaimMaker(state, model)
+    pods = tuple(maker.owner(copy) for copy in islice(copies(state, model), maximum + 1))
+    return maker.with_claims(), pods

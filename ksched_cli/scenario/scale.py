@@ -20,6 +20,7 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.time import parse_time
@@ -34,6 +35,7 @@ from ksched_cli.scenario.arguments import (
 )
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.objects import Manifest, patched_raw, plain_object, replaced
+from ksched_cli.scenario.pod_claims import ClaimMaker
 from ksched_cli.scenario.pods import (
     is_ready,
     is_running,
@@ -44,7 +46,6 @@ from ksched_cli.scenario.pods import (
     select_by_id,
     without_pods,
 )
-from ksched_cli.scenario.workloads import fresh_names
 
 # -- the order of removal -------------------------------------------------------------------------
 # The order in which a controller removes the pods of a workload that is scaled down.
@@ -210,8 +211,7 @@ def resize(change: Change, state: ClusterState, workload: Workload, replicas: in
     state = without_pods(state, surplus)
     state = _with_replicas(state, workload, surplus, replicas)
     if workload.obj is None and not workload.replica_sets and replicas > before:
-        copies = _copies(change, state, workload, replicas - before)
-        state = replace(state, pods=(*state.pods, *copies))
+        state, copies = _copies(change, state, workload, replicas - before)
         effects += [Effect(pod.key, "pending", f"created for {workload.text}") for pod in copies]
     return state, effects
 
@@ -234,8 +234,11 @@ def _with_replicas(
     return replaced(state, kind, sets)
 
 
-def _copies(change: Change, state: ClusterState, workload: Workload, count: int) -> list[Pod]:
-    """Pods like the workload's newest, with names of their own."""
+def _copies(
+    change: Change, state: ClusterState, workload: Workload, count: int
+) -> tuple[ClusterState, list[Pod]]:
+    """Return the state with pods like the workload's newest, with names and claims of their own,
+    and these pods. Raises ChangeError."""
     if workload.kind == "StatefulSet":
         raise change.error(
             f"the state has pods of {workload.text}, but not {workload.text} itself; add it "
@@ -243,8 +246,10 @@ def _copies(change: Change, state: ClusterState, workload: Workload, count: int)
         )
     model = max(workload.pods, key=lambda pod: pod.metadata.creation_timestamp)
     newest = newest_timestamp(state.pods)
-    fresh = fresh_names(model.owner[1], names_in(state.pods, model.namespace))
-    return [_copy(model, name, newest) for name in islice(fresh, count)]
+    fresh = generated_names(f"{model.owner[1]}-", names_in(state.pods, model.namespace))
+    maker = ClaimMaker(state, model)
+    copies = [maker.owner(_copy(model, name, newest)) for name in islice(fresh, count)]
+    return replace(maker.with_claims(), pods=(*state.pods, *copies)), copies
 
 
 def _copy(model: Pod, name: str, created: str) -> Pod:

@@ -7,7 +7,6 @@ Upstream: pkg/controller/{replicaset,statefulset,daemon,job,cronjob,deployment}.
 
 from __future__ import annotations
 
-import itertools
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,12 +35,14 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerated
-from ksched_cli.errors import InputError, PluginDefectError
+from ksched_cli.errors import InputError, PluginDefectError, first_names
 from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
+from ksched_cli.kube.generated_names import SAFE_ALPHABET, generated_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.selectors import SelectorError
 from ksched_cli.scenario.objects import load_objects, with_objects
 from ksched_cli.scenario.owned_pods import HASH_LABEL, OwnedPods
+from ksched_cli.scenario.pod_claims import default_class, make_claims
 from ksched_cli.scenario.pods import names_in, newest_timestamp
 
 # -- manifests ------------------------------------------------------------------------------------
@@ -54,10 +55,6 @@ from ksched_cli.scenario.pods import names_in, newest_timestamp
 
 Manifest = dict[str, Any]
 
-# The alphabet of upstream's rand.SafeEncodeString: no vowels, so that no bad words arise.
-_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX_LENGTH = 5
-
 _DAEMON_TOLERATIONS = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -69,31 +66,13 @@ _DAEMON_TOLERATIONS = (
 _NETWORK_TAINT = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 
-def suffix(number: int) -> str:
-    """Five characters as the API server appends to generated names, in order of the number."""
-    text = ""
-    for _ in range(_SUFFIX_LENGTH):
-        number, digit = divmod(number, len(_ALPHABET))
-        text = _ALPHABET[digit] + text
-    return text
-
-
-def fresh_names(prefix: str, names: set[str]) -> Iterator[str]:
-    """Names of pods that are not among these; each is added to them."""
-    for number in itertools.count():
-        name = f"{prefix}-{suffix(number)}"
-        if name not in names:
-            names.add(name)
-            yield name
-
-
 def template_hash(template: Mapping[str, Any]) -> str:
     """A hash in the form of pod-template-hash; upstream hashes Go's own dump of the template, whose
     value nothing but the label depends on."""
     value = 2166136261
     for byte in msgspec.json.encode(template, order="sorted"):
         value = (value ^ byte) * 16777619 % 2**32
-    return "".join(_ALPHABET[ord(char) % len(_ALPHABET)] for char in str(value))
+    return "".join(SAFE_ALPHABET[ord(char) % len(SAFE_ALPHABET)] for char in str(value))
 
 
 def owner_reference(version: str, kind: str, name: str, **more: str) -> Manifest:
@@ -309,7 +288,7 @@ class _Plan(Struct):
         """Names of pods that no pod has."""
         if namespace not in self.names:
             self.names[namespace] = names_in(self.state.pods, namespace)
-        yield from fresh_names(prefix, self.names[namespace])
+        yield from generated_names(f"{prefix}-", self.names[namespace])
 
     def load(self) -> ClusterState:
         """What has been made, alone. Raises InputError where a template is not valid."""
@@ -319,15 +298,19 @@ class _Plan(Struct):
 
 
 def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
-    """The state with the pods that its workloads lack, last in the queue, and an effect for each.
+    """The state with the pods that its workloads lack, last in the queue, and an effect for each;
+    and with the claims that pods without a node lack.
 
     A workload without a template makes none. Nor does a ReplicaSet, StatefulSet or
     ReplicationController that states no replicas: the API server always writes them, so that such
     an object stands there for its selector alone. Raises InputError where a template is not valid,
     and for too many pods.
     """
-    if not state.makes_pods:
-        return state, []
+    state, effects = _make_missing(state) if state.makes_pods else (state, [])
+    return make_claims(state)[0], effects
+
+
+def _make_missing(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
     plan = _Plan(state, OwnedPods.of(state.pods))
     _make_all(plan)
     if not plan.manifests and not plan.others:
@@ -457,6 +440,8 @@ def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
     for ordinal in range(start, start + replicas):
         if f"{stateful_set.name}-{ordinal}" not in existing:
             pod, claims = stateful_manifest(plain, stateful_set, ordinal)
+            for claim in claims:
+                claim["spec"] = {"storageClassName": default_class(plan.state), **claim["spec"]}
             plan.add([pod], owner, 1)
             bound = plan.state.persistent_volume_claims
             keys = [(stateful_set.namespace, claim["metadata"]["name"]) for claim in claims]
@@ -576,19 +561,30 @@ def _make_custom(plan: _Plan, kind: str, make: PodMaker, workload: Plain) -> Non
 
 
 def with_workloads(state: ClusterState) -> ClusterState:
-    """The state with the pods that its workloads lack, and a warning that counts them."""
-    after, effects = make_pods(state)
-    if not effects:
+    """The state with the pods that its workloads lack, and the claims that pods lack; a warning
+    counts them."""
+    after, owners = make_claims(state)
+    after, effects = make_pods(after)
+    if after is state:
         return state
+    lines = []
+    if owners:
+        claims = (
+            "the claims of 1 pod are" if len(owners) == 1 else f"claims of {len(owners)} pods are"
+        )
+        listed = first_names([pod.key for pod in owners])
+        lines.append(f"{claims} created: {listed} (--no-workloads leaves them out)")
     counts = Counter(effect.detail.removeprefix("created for ") for effect in effects)
-    listed = [f"{count} for {owner}" for owner, count in counts.most_common(_MAX_LISTED)]
-    more = [f"and {len(counts) - _MAX_LISTED} more workloads"] if len(counts) > _MAX_LISTED else []
-    many = f"{len(effects)} missing pods of workloads are"
-    pods = "1 missing pod of a workload is" if len(effects) == 1 else many
-    line = (
-        f"{pods} added as pending: {', '.join((*listed, *more))} (--no-workloads leaves them out)"
-    )
-    return replace(after, warnings=(*renewed_warnings(state, after), line))
+    makers = [f"{count} for {owner}" for owner, count in counts.most_common(_MAX_LISTED)]
+    if len(counts) > _MAX_LISTED:
+        makers.append(f"and {len(counts) - _MAX_LISTED} more workloads")
+    if effects:
+        many = f"{len(effects)} missing pods of workloads are"
+        pods = "1 missing pod of a workload is" if len(effects) == 1 else many
+        lines.append(
+            f"{pods} added as pending: {', '.join(makers)} (--no-workloads leaves them out)"
+        )
+    return replace(after, warnings=(*renewed_warnings(state, after), *lines))
 
 
 def renewed_warnings(before: ClusterState, after: ClusterState) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from ksched_cli.testing import node, pod
+from tests import devices
 from tests.commands.runners import Answer, Ksched, WriteState, answering
 from tests.report.schemas import conforms
 
@@ -412,3 +413,54 @@ def test_nodes_are_listed_wide_and_by_name(ksched: Any, write_state: Any) -> Non
         ["b", "3"],
         ["a", "1"],
     ]
+
+
+def test_the_pods_of_a_job_are_counted(capacity: Answer) -> None:
+    job = {**_workload("Job"), "apiVersion": "batch/v1", "metadata": {"name": "web"}}
+    _, result = capacity("job/web", objects=[node("a", cpu=4), job])
+    assert (result["workload"], result["count"]) == ("Job default/web", 3)
+
+
+def test_the_pods_of_a_file_s_jobs_are_counted(
+    ksched: Ksched, write_state: WriteState, write_pod: WriteState
+) -> None:
+    job = {**_workload("Job"), "apiVersion": "batch/v1", "metadata": {"generateName": "web-"}}
+    state = write_state(node("a", cpu=4))
+    _, out, _ = ksched("capacity", "-f", write_pod(job), "--state", state)
+    assert out.startswith("it fits, and 3 more would\n")
+    assert "default/Job/web-bbbbb" in out
+
+
+def test_the_pods_of_the_next_run_of_a_cron_job_are_counted(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    template = _workload("Job")["spec"]["template"]
+    cron_job = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly"},
+        "spec": {"schedule": "@daily", "jobTemplate": {"spec": {"template": template}}},
+    }
+    state = write_state(node("a", cpu=4), cron_job)
+    _, out, _ = ksched("capacity", "cronjob/nightly", "--state", state)
+    job = "Job default/nightly-1 of CronJob default/nightly"
+    assert out.startswith(f"4 more pods of {job} fit, on 1 node\n")
+
+
+def test_each_copy_of_a_pod_has_claims_of_its_own(capacity: Answer, write_pod: WriteState) -> None:
+    """One claim that one pod alone may use would let a single copy in."""
+    template = {"spec": {"devices": {"requests": [devices.request("r", "gpu")]}}}
+    reference = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
+    objects = [
+        node("a", cpu=8),
+        devices.device_class("gpu", [f'device.driver == "{devices.GPU}"']),
+        devices.resource_slice(0, {"node": "a", "devices": {"g0": {}, "g1": {}, "g2": {}}}),
+        devices.thing("ResourceClaimTemplate", "one", template, namespace="default"),
+    ]
+    waiting = pod("p", spec=reference)
+    _, fits = capacity("-f", write_pod(waiting), objects=objects)
+    assert [workload["more"] for workload in fits["workloads"]] == [2]
+    assert capacity("p", objects=[*objects, waiting])[1]["count"] == 3
+    assert capacity("p", "--max", 1, objects=[*objects, waiting])[1]["count"] == 1
+    running = pod("q", node="a", spec=reference)
+    assert capacity("q", objects=[*objects, running, waiting])[1]["count"] == 2

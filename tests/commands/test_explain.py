@@ -11,6 +11,7 @@ import pytest
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Answer, Ksched, WriteState, answering
 from tests.report.schemas import conforms
+from tests.scenario.build import template, workload
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption" / "cluster.yaml"
 
@@ -357,3 +358,14 @@ def test_a_group_of_a_version_that_is_not_read_is_warned_of(
     state = write_state(node("a"), former, pod("p", spec=MEMBER))
     _, _, err = ksched("explain", "podgroup/red", *GROUPS, "--state", state)
     assert "not read: PodGroup default/red of scheduling.k8s.io/v1alpha2" in err
+
+
+def test_a_cron_job_of_a_file_is_explained_by_the_job_of_its_run(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    cron_job = workload("CronJob", "nightly", jobTemplate={"spec": {"template": template()}})
+    path = tmp_path / "cronjob.json"
+    path.write_text(json.dumps(cron_job))
+    _, out, _ = ksched("explain", "-f", path, "--state", write_state(node("a")))
+    assert out.startswith("default/nightly-1-bbbbb goes to a, the only node it fits on\n")
+    assert "created (a run of CronJob" in out

@@ -215,3 +215,21 @@ def test_an_error_in_what_a_change_makes_has_no_position_of_a_text_that_nobody_w
         changed(web(), f"patch deployment/web -p '{patch}'")
     assert str(error.value).startswith("a changed Deployment: Deployment web: spec.")
     assert error.value.position is None
+
+
+def test_an_object_of_a_generated_name_is_created_whenever_it_is_applied(tmp_path: Path) -> None:
+    path = tmp_path / "task.json"
+    task, job = pod("", cpu=1), workload("Job")
+    for each in (task, job):
+        each["metadata"] = {"generateName": "task-"}
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [task, job]}))
+    state, did = changed(cluster(node("n1")), f"apply -f {path}", f"apply -f {path}")
+    assert did == [
+        "Pod default/task-bbbbb: created",
+        "Job default/task-bbbbb: created",
+        "default/task-bbbbb-bbbbb: pending (created for Job default/task-bbbbb)",
+        "Pod default/task-bbbbc: created",
+        "Job default/task-bbbbc: created",
+        "default/task-bbbbc-bbbbb: pending (created for Job default/task-bbbbc)",
+    ]
+    assert len({each.uid for each in state.pods}) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -10,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.objects import ObjectMeta, Workload
+from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.scenario.workloads import (
     daemon_template,
     job_labels,
     on_node,
     pod_manifest,
     stateful_manifest,
-    suffix,
     template_hash,
 )
 
@@ -27,12 +28,15 @@ TEMPLATE: dict[str, Any] = {
 }
 
 
-@given(st.integers(0, 27**5 - 2))
-def test_suffixes_are_in_order_of_their_numbers(number: int) -> None:
+@given(st.text("ab-", max_size=70), st.integers(1, 900))
+def test_generated_names_are_in_order_and_fit_into_a_label(base: str, count: int) -> None:
     alphabet = "bcdfghjklmnpqrstvwxz2456789"
-    places = [[alphabet.index(char) for char in suffix(n)] for n in (number, number + 1)]
-    assert len(suffix(number)) == 5
-    assert places[0] < places[1]
+    taken: set[str] = set()
+    names = list(islice(generated_names(base, taken), count))
+    assert taken == set(names)
+    assert all(len(name) <= 63 and name[:-5] == base[:58] for name in names)
+    places = [[alphabet.index(char) for char in name[-5:]] for name in names]
+    assert places == sorted(places)
 
 
 def test_the_hash_of_a_template_is_a_label_value_and_depends_on_its_content_alone() -> None:

@@ -42,14 +42,15 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
-from ksched_cli.cluster.objects.storage import PersistentVolumeClaimStatus, PersistentVolumeStatus
+from ksched_cli.cluster.objects.storage import PersistentVolumeStatus
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.framework.resource_claims import CLAIM_ANNOTATION
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.time import unix_seconds
-from ksched_cli.plugins.volume_binding.binder import BIND_COMPLETED, SELECTED_NODE, provisions
+from ksched_cli.plugins.volume_binding.binder import provisions
 from ksched_cli.plugins.volumes import WAIT_FOR_FIRST_CONSUMER, claim_class, volume_class
+from ksched_cli.scenario.pods import unbound_claim
 from ksched_cli.scenario.workloads import renewed_warnings
 
 # The fields of a node that scheduling reads.
@@ -62,7 +63,6 @@ _PARTS = {
     "declared features": attrgetter("status.declared_features"),
 }
 # The annotations of a claim that is bound.
-_OF_BINDING = frozenset((BIND_COMPLETED, "pv.kubernetes.io/bound-by-controller", SELECTED_NODE))
 # Kinds to keep when a state is loaded, for this module to read.
 EVENT_KINDS = ("Event", "Event.events.k8s.io")
 _MESSAGES = {
@@ -435,7 +435,7 @@ def _storage_between(
             continue
         storage_class = classes.get(claim_class(now))
         if storage_class and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
-            claims[key] = earlier or _unbound(now)
+            claims[key] = earlier or unbound_claim(now)
             chosen[key] = now.spec.volume_name
         else:
             claims[key] = now
@@ -455,17 +455,6 @@ def _storage_between(
                     status=PersistentVolumeStatus("Available"),
                 )
     return claims, volumes, chosen
-
-
-def _unbound(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
-    annotations = claim.metadata.annotations
-    remaining = {key: value for key, value in annotations.items() if key not in _OF_BINDING}
-    return structs.replace(
-        claim,
-        metadata=structs.replace(claim.metadata, annotations=remaining),
-        spec=structs.replace(claim.spec, volume_name=""),
-        status=PersistentVolumeClaimStatus(),
-    )
 
 
 # -- the scheduler's events -----------------------------------------------------------------------

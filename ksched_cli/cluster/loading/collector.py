@@ -41,6 +41,7 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, first_names
 from ksched_cli.kube.documents import Path
+from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.kube.stored_bytes import ObjectJson, StoredJson
 
 _BETA = "/v1beta1"
@@ -121,6 +122,8 @@ class Collector:
         self._taken = self._server_version = ""
         self._miscased: list[str] = []
         self._fields = FieldChecker()
+        # By attribute and generateName.
+        self._generated: dict[tuple[str, str], Iterator[str]] = {}
         # Locations of the pods that need a priority class, for errors: classes may come after pods.
         self._class_users: dict[str, ObjectLocation] = {}
 
@@ -267,7 +270,11 @@ class Collector:
         if kind is KINDS["Pod"]:
             self._add_pod(parts, data, location)
         elif kind is not None:
-            self._store(kind, self._decode(kind, version, data, location.stored or data))
+            obj = self._decode(kind, version, data, location.stored or data)
+            if not obj.name and (content := self._with_name(kind, data)):
+                self._add_object(name, version, parts, content, location._replace(stored=None))
+                return
+            self._store(kind, obj)
             self._fields.check(kind, version, data, location)
         elif name and (full := kind_with_group(version, name)) in self._reads:
             self._custom_objects.setdefault(full, []).append(data.copy())
@@ -295,6 +302,10 @@ class Collector:
             if without is None:
                 raise
             pod = self._pods.decode(self._header.decode(without), raw)
+        if not pod.name and (content := self._with_name(KINDS["Pod"], data)):
+            parts = self._read_header(content)
+            self._add_pod(parts, content, location._replace(stored=None))
+            return
         self._store(KINDS["Pod"], pod)
         self._fields.check_pod(KINDS["Pod"], pod.spec, data, location)
         if pod.spec.priority is None and pod.spec.priority_class_name:
@@ -323,6 +334,21 @@ class Collector:
         if kind.namespaced and not obj.namespace:
             return replace(obj, metadata=replace(obj.metadata, namespace="default"))
         return obj
+
+    def _with_name(self, kind: Kind, data: msgspec.Raw) -> msgspec.Raw | None:
+        """Return the object with a name of its generateName, which no object of its kind has so
+        far; None where it has none."""
+        plain = msgspec.json.decode(data)
+        metadata = plain["metadata"] = plain.get("metadata") or {}
+        base, namespace = metadata.get("generateName"), metadata.get("namespace") or "default"
+        if not isinstance(base, str) or not base:
+            return None
+        objects = self._objects[kind.attribute]
+        names = self._generated.setdefault((kind.attribute, base), generated_names(base, set()))
+        metadata["name"] = next(
+            name for name in names if (namespace, name) not in objects and name not in objects
+        )
+        return msgspec.Raw(msgspec.json.encode(plain))
 
     def _store(self, kind: Kind, obj: KubeObject) -> None:
         meta = obj.metadata

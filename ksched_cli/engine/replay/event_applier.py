@@ -15,6 +15,7 @@ from msgspec import structs
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import KubeObject, Node, Pod
+from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
@@ -26,7 +27,7 @@ from ksched_cli.engine.replay.scheduling_queue import ObjectEvent, SchedulingQue
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.pod_groups import composite_key, key_of
-from ksched_cli.framework.resource_claims import GATE, with_taint_rules
+from ksched_cli.framework.resource_claims import GATE, ClaimStore, with_taint_rules
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP_GATE
 from ksched_cli.kube.versions import Release, Rules
 from ksched_cli.scenario import timeline
@@ -39,6 +40,7 @@ from ksched_cli.scenario.objects import (
     removed,
     replaced,
 )
+from ksched_cli.scenario.pod_claims import ClaimMaker, awaits_claims
 
 _SOURCE = "the timeline"
 _GAP = "the timeline has gaps, in which the recorder had no connection"
@@ -72,6 +74,7 @@ class EventApplier:
 
     def __post_init__(self) -> None:
         self.scheduler.arrive = self.arrive
+        self.scheduler.on_departure = self._take_claims
         release = self.cluster.configuration.release
         gate = POD_GROUP_GATE if release.rules.queues_groups else "GangScheduling"
         self._tells_of_arrivals = release.enabled(gate)
@@ -154,8 +157,51 @@ class EventApplier:
         elif why_ignored(pod, self.cluster.engine.frameworks):
             self.log.counts.ignored += 1
             self.unscheduled[info.key] = pod
+        elif self.makes_pods and awaits_claims(pod):
+            self.enqueue(self.cluster.info(self._with_claims(pod)), runs_for)
         else:
             self.enqueue(info, runs_for)
+
+    def _with_claims(self, pod: Pod) -> Pod:
+        """Make the claims that the pod lacks. Return it with the status that names them."""
+        store = self.cluster.engine.handle.service(ClaimStore)
+        # A former pod of the name has taken its claims along.
+        claims = {
+            (claim.namespace, claim.name): claim
+            for each in pod.status.resource_claim_statuses
+            if (claim := store.get(pod.namespace, each.resource_claim_name or "")) is not None
+        }
+        maker = ClaimMaker(replace(self.cluster.state, resource_claims=claims))
+        pod = maker.owner(pod)
+        for claim in maker.resource_claims.values():
+            store.create(claim)
+        if volume_claims := maker.volume_claims:
+            self.change(
+                lambda before: replace(
+                    before,
+                    persistent_volume_claims={**before.persistent_volume_claims, **volume_claims},
+                )
+            )
+        return pod
+
+    def _take_claims(self, pod: PodInfo) -> None:
+        """A pod is gone, and the ResourceClaims of templates go with it. In a recording, which has
+        pods with UIDs, claims have events of their own."""
+        store, templates = self.cluster.claims, self.cluster.state.resource_claim_templates
+        if store is None or pod.uid != pod.key:
+            return
+        names = {e.name: e.resource_claim_name for e in pod.pod.status.resource_claim_statuses}
+        for reference in pod.spec.resource_claims:
+            claim = store.get(pod.namespace, names.get(reference.name) or "")
+            if (
+                claim is not None
+                and (pod.namespace, reference.resource_claim_template_name) in templates
+                and claim.owner == ("Pod", pod.name)
+            ):
+                store.delete(claim)
+                # Before it is deleted it is deallocated, which is what pods wait for.
+                freed = structs.replace(claim, status=ResourceClaimStatus())
+                self.queue.move(events.RESOURCE_CLAIM_UPDATE, claim, freed)
 
     def _arrive_bound(self, pod: PodInfo, runs_for: int | None) -> None:
         if pod.pod.finished:

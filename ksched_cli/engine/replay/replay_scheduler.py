@@ -128,6 +128,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.victims: set[str] = set()
         self.recreation = Recreation.GONE
         self.arrive: Callable[[Pod, int | None], None] | None = None
+        self.on_departure: Callable[[PodInfo], None] | None = None
         # The group that is tried, where it is an entity of the queue, and what the queue has yet
         # to hear of its pods.
         self._group: QueuedPodGroupInfo | None = None
@@ -379,6 +380,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         """A pod has left its node."""
         self.cluster.note_departure(pod)
         self.ends.cancel(pod.uid)
+        if self.on_departure is not None:
+            self.on_departure(pod)
         record = self.log.record_of(pod)
         self.log.leave(record, outcome, self.clock.now)
         self.queue.move(events.ASSIGNED_POD_DELETE, pod, None)

@@ -13,6 +13,7 @@ from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.loading.sources import Source, documents
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
+from ksched_cli.testing import cluster, node, pod
 
 
 def read(text: str) -> ClusterState:
@@ -194,3 +195,19 @@ def test_a_field_that_only_the_last_of_many_pods_has_is_looked_at() -> None:
     (warning,) = (line for line in pods_after_many(last).warnings if "unknown field" in line)
     assert "standard input:302:" in warning
     assert "hostNetwrk; did you mean hostNetwork?" in warning
+
+
+def test_a_generate_name_makes_names_that_differ() -> None:
+    objects = [pod("task-bbbbb")]
+    for kind in ("Pod", "Pod", "Node", "Node"):
+        manifest = pod("") if kind == "Pod" else node("")
+        manifest["metadata"] = {"generateName": "task-"}
+        objects.append(manifest)
+    state = cluster(*objects)
+    assert [each.key for each in state.pods] == [
+        "default/task-bbbbb",
+        "default/task-bbbbc",
+        "default/task-bbbbd",
+    ]
+    assert [each.name for each in state.nodes] == ["task-bbbbb", "task-bbbbc"]
+    assert msgspec.json.decode(bytes(state.pods[1].raw))["metadata"]["name"] == "task-bbbbc"

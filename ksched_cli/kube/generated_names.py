@@ -1,0 +1,30 @@
+"""Names as the API server generates them, in order instead of at random."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+# The alphabet of upstream's rand.SafeEncodeString: no vowels, so that no bad words arise.
+SAFE_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+_MAX_BASE = 58  # leaves room for the suffix in a name of 63 characters
+
+
+def generated_names(base: str, taken: set[str]) -> Iterator[str]:
+    """Yield the names that an object with `base` as its generateName may get, and add each to
+    `taken`, whose names are not used. Upstream: apiserver/pkg/storage/names (GenerateName)."""
+    for number in itertools.count():
+        name = f"{base[:_MAX_BASE]}{_suffix(number)}"
+        if name not in taken:
+            taken.add(name)
+            yield name
+
+
+def _suffix(number: int) -> str:
+    """Return five characters, in order of the number."""
+    text = ""
+    for _ in range(_SUFFIX_LENGTH):
+        number, digit = divmod(number, len(SAFE_ALPHABET))
+        text = SAFE_ALPHABET[digit] + text
+    return text

@@ -1,0 +1,50 @@
+"""What becomes of evicted pods, in words, for every answer with evictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ksched_cli.analysis.recreation import RecreatedPod
+from ksched_cli.report.view import Column, Kind, Line, Table, Tone, table
+from ksched_cli.report.words import counted, listed, verb
+
+SHOWN_PODS = 10
+SHOWN_NAMES = 3
+
+
+def waiting_lines(pods: Sequence[RecreatedPod]) -> Iterator[Line]:
+    """A line where evicted pods have no node when they are created again, and one where nobody
+    creates them again."""
+    waiting = [each.pod for each in pods if each.recreated and not each.node]
+    if waiting:
+        wait = verb(len(waiting), "waits", "wait")
+        again = verb(len(waiting), "its controller creates it", "their controllers create them")
+        text = f"{counted(len(waiting), 'evicted pod')} {wait} for a node when {again} again"
+        yield Line(f"{text}: {listed(waiting, SHOWN_NAMES)}", Tone.WARN)
+    lost = [each.pod for each in pods if not each.recreated]
+    if lost:
+        pods_have = f"{counted(len(lost), 'evicted pod')} {verb(len(lost), 'has', 'have')}"
+        text = f"{pods_have} no controller that creates {verb(len(lost), 'it', 'them')} again"
+        yield Line(f"{text}: {listed(lost, SHOWN_NAMES)}", Tone.WARN)
+
+
+def then_text(pod: RecreatedPod) -> str:
+    """Return what becomes of the pod, in words that follow its name."""
+    if not pod.recreated:
+        return "gone; no controller creates it again"
+    if pod.node:
+        evicts = f" and evicts {listed(pod.evicted, SHOWN_NAMES)}" if pod.evicted else ""
+        return f"goes to {pod.node}{evicts}"
+    return f"waits; it can run on {pod.only_node} alone" if pod.only_node else "waits"
+
+
+def recreation_table(pods: Sequence[RecreatedPod]) -> Table:
+    columns = [
+        (Column("Pod", Kind.POD), lambda each: each.pod),
+        (Column("Then"), then_text),
+        (Column("Why it waits", drop=1), lambda each: each.message),
+    ]
+    if not any(each.message for each in pods):
+        columns.pop()
+    heading = "The evicted pods afterwards"
+    return table(heading, pods, *columns, brief=SHOWN_PODS, noun="evicted pods")
