@@ -99,6 +99,7 @@ func newClusterByHand(ctx context.Context, cfg *config.KubeSchedulerConfiguratio
 		scheduler.WithExtenders(cfg.Extenders...),
 		scheduler.WithParallelism(1),
 		scheduler.WithClock(c.clock),
+		scoresPlacements(cfg),
 		scheduler.WithBuildFrameworkCapturer(func(profile config.KubeSchedulerProfile) {
 			c.profiles = append(c.profiles, profile)
 		}),
@@ -108,6 +109,7 @@ func newClusterByHand(ctx context.Context, cfg *config.KubeSchedulerConfiguratio
 		c.cancel()
 		return nil, err
 	}
+	listenToGroups(c.sched)
 	if s == nil {
 		return c, nil
 	}
@@ -233,6 +235,7 @@ func (c *cluster) fill(s *state) error {
 		if err := c.sched.Cache.AddPod(logger, pod); err != nil {
 			return err
 		}
+		trackPod(c, pod)
 	}
 	return c.settle(s)
 }

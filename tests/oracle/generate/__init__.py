@@ -88,7 +88,7 @@ SINCE = {
 }
 
 # Those whose timelines create pod groups, which ksched refuses in later minors.
-UNTIL = dict.fromkeys(("replay_workloads", "replay_composites", "replay_workload_claims"), "1.37")
+UNTIL: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
