@@ -132,6 +132,7 @@ func (c *cluster) close() {
 type still struct {
 	cache.SharedIndexInformer
 	handlers []cache.ResourceEventHandler
+	convert  func(any) any // to what the scheduler keeps of the kind
 }
 
 func (*still) Run(<-chan struct{})            {}
@@ -150,6 +151,9 @@ func (s *still) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, o
 
 // deliver is an informer's event: an object that came (old is nil), changed or went (now is nil).
 func (s *still) deliver(old, now any) error {
+	if s.convert != nil {
+		old, now = s.convert(old), s.convert(now)
+	}
 	store := s.GetIndexer()
 	var err error
 	switch {
@@ -178,9 +182,10 @@ func (s *still) deliver(old, now any) error {
 
 // byHand makes the factory's informer of a kind a still one.
 func byHand(factory informers.SharedInformerFactory, kind runtime.Object) *still {
+	kind, convert := kept(kind)
 	return factory.InformerFor(kind, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-		return &still{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, kind, resync, indexers)}
+		return &still{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, kind, resync, indexers), convert: convert}
 	}).(*still)
 }
 

@@ -6,6 +6,7 @@ import (
 	_ "unsafe" // for go:linkname
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -28,6 +29,9 @@ func bindByExtender(c *cluster, _ framework.Framework, pod *v1.Pod, node string)
 
 //go:linkname extendersBinding k8s.io/kubernetes/pkg/scheduler.(*Scheduler).extendersBinding
 func extendersBinding(sched *scheduler.Scheduler, logger klog.Logger, pod *v1.Pod, node string) (bool, error)
+
+// kept is what the scheduler keeps of a kind: the objects themselves.
+func kept(kind runtime.Object) (runtime.Object, func(any) any) { return kind, nil }
 
 func listenToGroups(*scheduler.Scheduler) {}
 
