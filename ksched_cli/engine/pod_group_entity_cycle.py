@@ -394,11 +394,18 @@ class PodGroupEntityCycle(PodGroupCycle):
             this.is_dry_run = True
             with self._ranking(this):
                 again = self._try_root(this)
+            if self._rules.condemns_victims:
+                placed = self._placed(this, this.root, again)
+            else:  # Those of groups that do not fit count, too.
+                placed = (
+                    (pod, each)
+                    for key, own in this.pods.items()
+                    if (trial := again.get(key)) is not None
+                    for pod, each in zip(own, trial.trials, strict=False)
+                )
             return again[this.root.key].status, [
                 Assignment(pod, each.row, each.state)
-                for key, own in this.pods.items()
-                if (trial := again.get(key)) is not None
-                for pod, each in zip(own, trial.trials, strict=False)
+                for pod, each in placed
                 if each.row is not None
             ]
 
@@ -453,6 +460,7 @@ class PodGroupEntityCycle(PodGroupCycle):
             waits,
             room.victims if waits else (),
             room.afterwards,
+            room.nodes if waits else (),
             trials[this.root.key].status,
             parts,
         )

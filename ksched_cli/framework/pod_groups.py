@@ -135,11 +135,13 @@ class GroupRoom(msgspec.Struct, frozen=True):
     victims:     of all its pods, the most important first
     nominations: by uid, the node of a pod
     afterwards:  what else is done, whether there is room or not
+    nodes:       on which less important pods are nominated no more
     """
 
     victims: tuple[PlacedPod, ...] = ()
     nominations: Mapping[str, str] = msgspec.field(default_factory=dict)
     afterwards: tuple[Callable[[], None], ...] = ()
+    nodes: tuple[str, ...] = ()
 
 
 class TrialListing(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
@@ -423,7 +424,8 @@ class CondemningPreemption(EntityPreemption, frozen=True):
             # 3. They return one by one, those that violate budgets first. An entity beside which
             # the group does not fit is a victim.
             evicted = [entity for entity in ordered if not self._fits(entity, assignments)]
-        return self._room(evicted, assignments)
+        status, room = self._room(evicted, assignments)
+        return status, replace(room, nodes=tuple(dict.fromkeys(room.nominations.values())))
 
 
 class EntityDryRun(Struct, frozen=True):
