@@ -101,14 +101,16 @@ def entities_on(
     for row in rows:
         for pod in snapshot.pods[row]:
             group, priority = groups.evicted_with(pod), groups.victim_priority(pod)
-            if below is not None and priority >= below:
-                continue
-            if group is None:
+            is_too_high = below is not None and priority >= below
+            if group is None and not is_too_high:
                 rank = _RANKS[group_key(pod.pod) is not None and not is_alone]
                 uid = pod.uid if is_alone else ""
                 entities.append(Entity(((pod, row),), priority, rank, start_time(pod), uid))
-            elif group.key not in listed:
+            elif group is not None and group.key not in listed:
+                # The first pod's priority is the group's.
                 listed.add(group.key)
+                if is_too_high:
+                    continue
                 pods = tuple(groups.placed_pods(group.key, missing))
                 start = min(start_time(placed) for placed, _ in pods)
                 rank, uid = _RANKS[1 + group.is_composite], pods[0][0].uid if is_alone else ""
