@@ -86,7 +86,9 @@ func newClusterByHand(ctx context.Context, cfg *config.KubeSchedulerConfiguratio
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	c.still = map[reflect.Type]*still{}
 	for _, kind := range slices.Concat([]runtime.Object{&v1.Pod{}, &v1.Node{}}, groupKinds, kinds) {
-		c.still[reflect.TypeOf(kind)] = byHand(factory, kind)
+		informer := byHand(factory, kind)
+		stored, _ := kept(kind)
+		c.still[reflect.TypeOf(kind)], c.still[reflect.TypeOf(stored)] = informer, informer
 	}
 	c.podLister = c.still[reflect.TypeFor[*v1.Pod]()].GetIndexer()
 	c.nodeLister = c.still[reflect.TypeFor[*v1.Node]()].GetIndexer()
