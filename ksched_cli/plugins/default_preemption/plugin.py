@@ -255,7 +255,7 @@ class DefaultPreemption(
         preemption = EntityPreemption(
             self._snapshot, self._groups, nominator, self._disruptions, framework
         )
-        return _told(*preemption.find(rejected))
+        return _prefixed(*preemption.find(rejected))
 
     @property
     def _groups(self) -> PodGroups:
@@ -453,7 +453,7 @@ class ReservingPreemption(DefaultPreemption, ReservePlugin, RankNodesPlugin):
             self._framework,
             self._offer,
         )
-        return _told(*preemption.find(rejected))
+        return _prefixed(*preemption.find(rejected))
 
     def _offer(self, victims: PotentialVictims | None) -> None:
         self._potential = victims
@@ -473,7 +473,7 @@ class ReservingPreemption(DefaultPreemption, ReservePlugin, RankNodesPlugin):
             self._potential.spare(state.data.pop(CONDEMNED, ()))
 
 
-def _told(status: Status, room: GroupRoom) -> tuple[Status, GroupRoom]:
+def _prefixed(status: Status, room: GroupRoom) -> tuple[Status, GroupRoom]:
     """The status as the plugin words it."""
     if status.message:
         status = Status(status.code, (f"pod group preemption: {status.message}",))
