@@ -87,9 +87,6 @@ SINCE = {
     **dict.fromkeys([f"replay_{family}" for family in _OF_QUEUED_GROUPS], "1.37"),
 }
 
-# Those whose timelines create pod groups, which ksched refuses in later minors.
-UNTIL: dict[str, str] = {}
-
 
 @dataclass(frozen=True)
 class Case:
