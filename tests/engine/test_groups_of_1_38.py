@@ -15,7 +15,7 @@ GATES = "GenericWorkload=true"
 PLACES = f"{GATES},TopologyAwareWorkloadScheduling=true"
 TREES = f"{PLACES},CompositePodGroup=true"
 NODES = ("a0", "a1", "b0", "b1")
-WORK = {"workloadRef": {"workloadName": "work"}}
+WORK: dict[str, Any] = {"workloadRef": {"workloadName": "work"}}
 
 
 def composite(least: int = 0, name: str = "job", **spec: Any) -> dict[str, Any]:
