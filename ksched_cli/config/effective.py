@@ -146,7 +146,8 @@ class Profile:
     number of nodes
     plugins: per point key, in the order they run; weights: of the score plugins;
     args: of every plugin that takes some, in-tree typed (config.types), foreign as plain data;
-    placement_weights: of the plugins that score placements of pod groups"""
+    placement_weights: of the plugins that score placements of pod groups
+    percentage_of_placements_to_score: as that of nodes"""
 
     scheduler_name: str
     percentage_of_nodes_to_score: int
@@ -154,6 +155,7 @@ class Profile:
     weights: Mapping[str, int]
     args: Mapping[str, Any]
     placement_weights: Mapping[str, int] = dataclass_field(default_factory=dict)
+    percentage_of_placements_to_score: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,6 +224,9 @@ def _profile(
     percentage = profile.percentage_of_nodes_to_score
     if percentage is None:
         percentage = configuration.percentage_of_nodes_to_score or 0
+    placements = profile.percentage_of_placements_to_score
+    if placements is None:
+        placements = configuration.percentage_of_placements_to_score or 0
     enabled = plugins.names() & set(registry)
     return Profile(
         scheduler_name=name or "",
@@ -231,6 +234,7 @@ def _profile(
         plugins=placed,
         weights={ref.name: ref.weight for ref in placed["score"]},
         placement_weights=placement_weights,
+        percentage_of_placements_to_score=placements,
         args={
             config.name: config.args
             for config in sorted(profile.plugin_config or (), key=lambda item: item.name)

@@ -147,6 +147,12 @@ class Batching(Struct, eq=False):
         self.attempts += attempts
         self.hint = None
 
+    def forget(self, framework: Framework) -> None:
+        """The profile's ranking is used no more."""
+        batch = self._batches.get(framework.profile.scheduler_name)
+        if batch is not None:
+            batch.signature = None
+
     def find_hint(self, evaluation: Evaluation, is_nominated: bool) -> int | None:
         """The node to try first for a pod that passed PreFilter, or None."""
         framework = evaluation.framework

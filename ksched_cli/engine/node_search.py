@@ -44,6 +44,14 @@ def feasible_nodes_to_find(percentage: int, count: int) -> int:
     return max(count * percentage // 100, MIN_FEASIBLE_NODES)
 
 
+def placements_to_find(percentage: int, count: int, nodes: int) -> int:
+    """Return how many placements that a group fits in are enough, out of `count` that have `nodes`
+    nodes together; percentage 0 adapts to these. Upstream: numFeasiblePlacementsToFind."""
+    if percentage == 0:
+        percentage = max(MIN_PERCENTAGE, 100 - nodes * 9 // 500)
+    return max(1, count * percentage // 100)
+
+
 class SearchResult(NamedTuple):
     """feasible: the nodes that fit. error: the failure that ended the search, or ""."""
 
@@ -158,6 +166,10 @@ class NodeSearch:
             return SearchResult(nodes)
         statuses.add(None, verdicts.ids, verdicts.statuses)
         return SearchResult(Nodes(statuses.snapshot, (verdicts.ids == 0).nonzero()[0]))
+
+    def visits(self, candidates: Rows) -> Rows:
+        """The candidates in the order in which a search would visit them now."""
+        return self._visits(candidates, self.next_start % len(candidates), False)
 
     def _visits(self, candidates: Rows, start: int, all_nodes: bool) -> Rows:
         """The candidates from the rotating start to the end, then those before it."""

@@ -11,6 +11,7 @@ Upstream: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, prior
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -35,6 +36,7 @@ from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find, fi
 from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Nominator
+from ksched_cli.framework.in_tree_interface import RankedNodes
 from ksched_cli.framework.interface import PostFilterResult
 from ksched_cli.framework.node_statuses import NOT_LOOKED_AT, NodeStatuses
 from ksched_cli.framework.nodes import Nodes
@@ -180,6 +182,16 @@ def _left_out(plugins: tuple[str, ...]) -> Status:
     return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]")
 
 
+def _best_ranked(feasible: Nodes, ranked: RankedNodes) -> Nodes:
+    """The nodes of the lowest rank. Upstream: prioritizeNodes."""
+    rows = feasible.indices()
+    if not len(rows):
+        return feasible
+    rank_of = dict(zip(ranked.rows.tolist(), ranked.ranks.tolist(), strict=True))
+    ranks = np.array([rank_of[row] for row in rows.tolist()], dtype=np.intp)
+    return Nodes(feasible.snapshot, rows[ranks == ranks.min()])
+
+
 @dataclass(slots=True)
 class Pipeline:
     """Evaluates pods against one snapshot, which it leaves as it is.
@@ -188,6 +200,8 @@ class Pipeline:
     search:   where the sampled search starts
     batching: nodes to try first; None where no profile batches pods
     placement: the rows, in the order of visits, that may be visited; None: all
+    rank:     ranks nodes, in the order of visits: those of the lowest rank are chosen from. None:
+              they are all alike
     """
 
     snapshot: Snapshot
@@ -197,6 +211,7 @@ class Pipeline:
     search: NodeSearch = field(default_factory=NodeSearch)
     batching: Batching | None = None
     placement: Rows | None = None
+    rank: Callable[[CycleState, PodInfo, Rows], RankedNodes | None] | None = None
     _no_nodes: Nodes = field(init=False)
     # What PreFilter left last, and its rows.
     _narrowed: tuple[PreFilterOutcome, Rows] | None = field(init=False, default=None)
@@ -275,11 +290,14 @@ class Pipeline:
                 # A pod for one node, as a DaemonSet's, mostly fits there.
                 evaluation.feasible, evaluation.visited = Nodes(self.snapshot, candidates), 1
                 return
-        result = self.search.run(
+        ranked = None if self.rank is None else self._ranked(evaluation, candidates)
+        # Ranked nodes are visited from the first on.
+        search = self.search if ranked is None else NodeSearch()
+        result = search.run(
             evaluation.framework.cached_filtering,
             evaluation.state,
             evaluation.pod,
-            candidates,
+            candidates if ranked is None else ranked.rows,
             self._nodes_to_find(evaluation.framework, len(candidates)),
             statuses,
             evaluation.cached,
@@ -290,12 +308,23 @@ class Pipeline:
         if result.error:
             raise PluginError(result.error)
         if self.extenders.filters:
-            passing = self.extenders.filter(evaluation.pod, feasible, statuses)
-            if len(passing) < len(feasible):
-                # Some may have been left out without a reason.
-                evaluation.narrowed_by = (*evaluation.narrowed_by, EXTENDER)
-            feasible = passing
-        evaluation.feasible = feasible
+            feasible = self._passing_extenders(evaluation, feasible)
+        evaluation.feasible = feasible if ranked is None else _best_ranked(feasible, ranked)
+
+    def _passing_extenders(self, evaluation: Evaluation, feasible: Nodes) -> Nodes:
+        """Raises ExtenderError."""
+        passing = self.extenders.filter(evaluation.pod, feasible, evaluation.statuses)
+        if len(passing) < len(feasible):
+            # Some may have been left out without a reason.
+            evaluation.narrowed_by = (*evaluation.narrowed_by, EXTENDER)
+        return passing
+
+    def _ranked(self, evaluation: Evaluation, candidates: Rows) -> RankedNodes | None:
+        """The candidates in the order of their ranks, where they have any. Raises PluginError
+        where a plugin fails."""
+        if self.rank is None or len(candidates) <= 1:
+            return None
+        return self.rank(evaluation.state, evaluation.pod, self.search.visits(candidates))
 
     def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises PluginError where a plugin or an extender fails."""

@@ -189,6 +189,7 @@ class TriedPlacement(Struct, frozen=True, eq=False):
 class GroupResult(Struct, frozen=True):
     """outcomes: by pod, in their order; waits: for victims to leave, so that it is tried again;
     victims: of the whole group, most important first; afterwards: what plugins want done besides
+    nodes: see GroupRoom
     status: of the attempt, where groups are entities of the queue
     parts: by key, why the groups of a tree do not fit; "" where they do
     tried: in order, without the trials in which somebody looked for victims"""
@@ -197,6 +198,7 @@ class GroupResult(Struct, frozen=True):
     waits: bool = False
     victims: tuple[PlacedPod, ...] = ()
     afterwards: tuple[Callable[[], None], ...] = ()
+    nodes: tuple[str, ...] = ()
     status: Status | None = None
     parts: Mapping[GroupKey, str] = struct_field(default_factory=dict)
     tried: tuple[TriedPlacement, ...] = ()

@@ -7,20 +7,25 @@ A group may be a tree of groups. The cycle tries a child within the nodes of its
 one child after the other; each sees those before it. A group that does not fit is taken back with
 all its pods. After each child the plugin decides whether enough of them fit.
 
-Upstream: pkg/scheduler/schedule_one_podgroup.go (1.37: podGroupCycle).
+Upstream: pkg/scheduler/schedule_one_podgroup.go (podGroupCycle); since 1.38 algorithm_podgroup.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from typing import TypeAlias
 
+import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.group_checks import tree_error
+from ksched_cli.engine.group_statuses import GroupStatuses, GroupTrial, NamingStatuses
+from ksched_cli.engine.node_search import placements_to_find
 from ksched_cli.engine.pod_group_cycle import (
-    NO_PLACEMENT,
     OTHER_FAILED,
     TWO_SCHEDULERS,
     UNSCHEDULABLE,
@@ -34,6 +39,7 @@ from ksched_cli.engine.pod_group_cycle import (
 )
 from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.in_tree_interface import PlacementProgress
 from ksched_cli.framework.pod_groups import (
     Assignment,
     GroupKey,
@@ -45,13 +51,12 @@ from ksched_cli.framework.pod_groups import (
 )
 from ksched_cli.framework.runtime import Framework, PodGroupPlugins
 from ksched_cli.framework.status import Code, PluginError, Status
+from ksched_cli.kube.versions import Rules
 
 # By key of a group, what came of trying it.
 Trials: TypeAlias = "dict[GroupKey, GroupTrial]"
 
 NO_OBJECT = "pod group object not found for pod group {}/{}"
-NOT_ASSUMED = "failed to assume the subtree: {}"
-CHILD_FAILED = "composite pod group evaluation failed due to child error: {}"
 NOT_EVALUATED = "failed to evaluate placement feasibility: {}"
 TWO_PRIORITIES = (
     "all pods in a single pod group should have the same priority as the pod group's priority,"
@@ -64,25 +69,6 @@ OTHER_POLICY = (
     "all pods in a single pod group should have the same preemption policy as the pod group's"
     " preemption policy, got {} and {}"
 )
-NOT_IN_GROUP = Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE,))
-
-
-class GroupTrial(Struct, frozen=True, eq=False):
-    """The result of trying a group on one set of nodes.
-
-    trials: of the first pods, in their order; the others were not tried
-    status: success where enough have a node; else its first reason is UNSCHEDULABLE where
-            upstream's error is
-    """
-
-    status: Status
-    trials: Sequence[Trial] = ()
-
-    @property
-    def error(self) -> str:
-        """The error in the words of upstream's AsError."""
-        reasons = self.status.reasons
-        return UNSCHEDULABLE if reasons[:1] == (UNSCHEDULABLE,) else self.status.message
 
 
 class _Attempt(Struct, eq=False):
@@ -102,8 +88,26 @@ class _Attempt(Struct, eq=False):
     is_dry_run: bool = False
 
 
+class _TriedPlacements(Struct, eq=False):
+    """What came of trying a group on placements: on the first one, on those that it fits on, and
+    on one where that failed, which ends the search"""
+
+    first: Trials = field(default_factory=dict)
+    fitting: list[tuple[Placement, Trials]] = field(default_factory=list)
+    failed: Trials = field(default_factory=dict)
+
+
 class PodGroupEntityCycle(PodGroupCycle):
     """Runs attempts of groups that are entities of the queue."""
+
+    @cached_property
+    def _rules(self) -> Rules:
+        """The rules of the release, which all profiles share."""
+        return next(iter(self._frameworks.values())).handle.release.rules
+
+    @cached_property
+    def _statuses(self) -> GroupStatuses:
+        return NamingStatuses() if self._rules.names_failed_groups else GroupStatuses()
 
     def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
         if self._pipeline.batching is not None:
@@ -135,13 +139,17 @@ class PodGroupEntityCycle(PodGroupCycle):
     # -- validity ---------------------------------------------------------------------------------
 
     def _invalid(self, root: PodGroup, pods: Sequence[PodInfo]) -> str:
-        """Return what is wrong with the group, or "". Upstream: validatePodGroup."""
+        """Return what is wrong with the group, or "". Upstream: validatePodGroup, or
+        validatePodGroupHierarchy."""
+        if self._rules.checks_trees:
+            return tree_error(self._groups, root, [pod.pod for pod in pods])
         specs = [pod.spec for pod in pods]
         name, policy = specs[0].scheduler_name, _policy(specs[0].preemption_policy)
         other_policy = TWO_POLICIES
         if self._groups.have_policies:
             policy, other_policy = _policy(root.preemption_policy), OTHER_POLICY
-        for spec in (*specs, *self._groups.scheduled_specs(root.key)):
+        scheduled = (pod.spec for pod in self._groups.scheduled_pods(root.key))
+        for spec in (*specs, *scheduled):
             priority, own = spec.priority or 0, _policy(spec.preemption_policy)
             if spec.scheduler_name != name:
                 return TWO_SCHEDULERS.format(spec.scheduler_name, name)
@@ -163,7 +171,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         finally:
             self._trial_binding.take_back()
         if trial.status.is_success and not self._any_placed(this, trials):
-            trials[this.root.key] = replace(trial, status=NOT_IN_GROUP)
+            trials[this.root.key] = replace(trial, status=self._statuses.nobody_placed)
         return trials
 
     def _try_group(
@@ -179,33 +187,62 @@ class PodGroupEntityCycle(PodGroupCycle):
         if not status.is_success:
             trials[group.key] = GroupTrial(status)
             return trials[group.key]
-        mark = len(self._trial_binding.assumed)
-        fitting: list[tuple[Placement, Trials]] = []
-        first: Trials = {}
-        for placement in placements:
-            own: Trials = {}
-            trial = self._try_on(this, group, placement, own, again=again or bool(first))
-            self._trial_binding.take_back(mark)
-            if trial.status.code == Code.ERROR:
-                trials[group.key] = trial
-                return trial
-            first = first or own
-            if trial.status.is_success:
-                fitting.append((placement, own))
-        if not fitting:
-            message = NO_PLACEMENT.format(len(placements), first[group.key].error)
-            status = Status.unschedulable(UNSCHEDULABLE, message)
-            trials |= first | {group.key: replace(first[group.key], status=status)}
+        tried = self._try_placements(this, group, placements, again=again)
+        if tried.failed:
+            failed = tried.failed if self._statuses.keeps_failed_parts else {}
+            trials |= failed | {group.key: tried.failed[group.key]}
+            return trials[group.key]
+        if not tried.fitting:
+            first = tried.first[group.key]
+            status = self._statuses.fits_nowhere(len(placements), first)
+            trials |= tried.first | {group.key: replace(first, status=status)}
             return trials[group.key]
         try:
-            chosen = self._best(this, group, fitting)
-            if self._groups.compose:
-                self._assume_again(this, group, chosen)
-            trials |= chosen
+            trials |= self._best(this, group, tried.fitting)
         except PluginError as error:
-            self._trial_binding.take_back(mark)
             trials[group.key] = GroupTrial(Status.error(str(error)))
         return trials[group.key]
+
+    def _try_placements(
+        self, this: _Attempt, group: PodGroup, placements: Sequence[Placement], *, again: bool
+    ) -> _TriedPlacements:
+        """Try the group on the placements, one after the other: on all of them, or first on that
+        which its pods are nominated to, then until it fits on enough of the others."""
+        nominated, enough = None, len(placements)
+        if self._rules.prefers_nominated_domains:
+            nominated = self._nominated(this, placements)
+            enough = 1
+            if this.plugins.score:
+                percentage = this.framework.profile.percentage_of_placements_to_score
+                nodes = sum(len(placement.rows) for placement in placements)
+                enough = placements_to_find(percentage, len(placements), nodes)
+        tried = _TriedPlacements()
+        mark = len(self._trial_binding.assumed)
+        for placement in sorted(placements, key=lambda each: each is not nominated):
+            own: Trials = {}
+            trial = self._try_on(this, group, placement, own, again=again or bool(tried.first))
+            self._trial_binding.take_back(mark)
+            if trial.status.code == Code.ERROR:
+                tried.failed = own
+                break
+            tried.first = tried.first or own
+            is_nominated = placement is nominated
+            if not trial.status.is_success or (is_nominated and not self._any_placed(this, own)):
+                continue
+            tried.fitting.append((placement, own))
+            if is_nominated or len(tried.fitting) >= enough:
+                break
+        return tried
+
+    def _nominated(self, this: _Attempt, placements: Sequence[Placement]) -> Placement | None:
+        """The only placement with nodes that pods are nominated to, where the group is in no tree.
+        Upstream: nominatedPlacement."""
+        if this.root.is_composite:
+            return None
+        names = (self._pipeline.nominator.node_of(pod) for pod in this.pods[this.root.key])
+        rows = [row for name in names if (row := self._binding.snapshot.row.get(name)) is not None]
+        having = [each for each in placements if np.isin(rows, each.rows).any()]
+        return having[0] if len(having) == 1 else None
 
     def _best(
         self, this: _Attempt, group: PodGroup, fitting: Sequence[tuple[Placement, Trials]]
@@ -238,13 +275,13 @@ class PodGroupEntityCycle(PodGroupCycle):
 
     def _assume_again(self, this: _Attempt, group: PodGroup, trials: Trials) -> None:
         """Assume the pods again where they were, so that what is tried next sees them. Raises
-        PluginError where they cannot be there again. Upstream: assumeSubtreeWithRevert."""
+        PluginError, where they cannot be there again. Upstream: assumeSubtreeWithRevert."""
         for pod, each in self._placed(this, group, trials):
             assert each.row is not None, "it is placed"
             attempt = each.outcome.attempt
             assumed = self._trial_binding.assume(this.framework, each.state, pod, each.row, attempt)
             if assumed.row is None:
-                raise PluginError(NOT_ASSUMED.format(assumed.attempt.why_not))
+                raise PluginError(assumed.attempt.why_not)
 
     def _try_on(
         self, this: _Attempt, group: PodGroup, placement: Placement, trials: Trials, *, again: bool
@@ -277,19 +314,27 @@ class PodGroupEntityCycle(PodGroupCycle):
     ) -> GroupTrial:
         """Until enough groups cannot fit any more. Upstream:
         compositePodGroupSchedulingDefaultAlgorithm."""
-        children, scheduled = self._groups.children(group), 0
-        status = this.plugins.feasible(group, 0, len(children))
+        children = self._groups.children(group)
+        progress = PlacementProgress(0, len(children))
+        status = this.plugins.feasible(group, progress)
         if status.code in _FINAL:
-            return GroupTrial(status)
-        for remaining, child in zip(reversed(range(len(children))), children, strict=True):
+            return GroupTrial(self._statuses.not_evaluated(status))
+        for child in children:
             trial = self._try_group(this, child, placement, trials, again=again)
             if trial.status.code == Code.ERROR:
-                return GroupTrial(Status.error(CHILD_FAILED.format(trial.status.message)))
-            scheduled += trial.status.is_success
-            status = this.plugins.feasible(group, scheduled, remaining)
+                return GroupTrial(self._statuses.child_failed(group, child, trial.status))
+            progress = progress.after(trial.status.is_success)
+            status = this.plugins.feasible(group, progress)
             if status.code in _FINAL:
-                break
-        return GroupTrial(_without_waiting(status))
+                return GroupTrial(self._statuses.not_evaluated(status))
+            try:
+                if progress.remaining:
+                    self._assume_again(this, child, trials)
+            except PluginError as error:
+                status = self._statuses.not_assumed(child, str(error))
+                trials[child.key] = replace(trial, status=status)
+                return GroupTrial(self._statuses.child_failed(group, child, status))
+        return GroupTrial(self._statuses.ended(status))
 
     def _try_pods(
         self, this: _Attempt, group: PodGroup, name: str | None, *, again: bool
@@ -298,12 +343,12 @@ class PodGroupEntityCycle(PodGroupCycle):
         observers may see the trial; again: see `look_at`. Upstream:
         podGroupSchedulingDefaultAlgorithm."""
         pods, trials = this.pods[group.key], list[Trial]()
-        scheduled, remaining = self._groups.scheduled_count(group.key), len(pods)
-        status = this.plugins.feasible(group, scheduled, remaining)
+        progress = PlacementProgress(self._groups.scheduled_count(group.key), len(pods))
+        status = this.plugins.feasible(group, progress)
         if status.code == Code.ERROR:
             return GroupTrial(Status.error(NOT_EVALUATED.format(status.message)))
         if status.code == Code.UNSCHEDULABLE:
-            return GroupTrial(Status.unschedulable(UNSCHEDULABLE, *status.reasons))
+            return GroupTrial(self._statuses.hopeless(status))
         for pod in pods:
             if name is not None:
                 self._look_at(pod, again)
@@ -314,27 +359,31 @@ class PodGroupEntityCycle(PodGroupCycle):
                 return GroupTrial(Status.error(OTHER_FAILED.format(trials[-1].error)), trials)
             if outcome.row is None and name is not None:
                 self._look_at_rejected(pod, name)
-            remaining -= 1
-            scheduled += outcome.row is not None
-            status = this.plugins.feasible(group, scheduled, remaining)
+            progress = progress.after(outcome.row is not None)
+            status = this.plugins.feasible(group, progress)
             if status.code == Code.ERROR:
                 return GroupTrial(Status.error(NOT_EVALUATED.format(status.message)), trials)
             if status.code == Code.UNSCHEDULABLE:
                 return GroupTrial(status, trials)
-        return GroupTrial(_without_waiting(status), trials)
+        return GroupTrial(self._statuses.ended(status), trials)
 
     # -- what follows -----------------------------------------------------------------------------
 
-    def _complete(self, group: PodGroup, trials: Trials, around: GroupTrial | None = None) -> None:
-        """A group that was not tried, or fits in one that does not, shares its verdict. Upstream:
+    def _complete(
+        self, group: PodGroup, trials: Trials, failed: tuple[PodGroup, Status] | None = None
+    ) -> None:
+        """A group that was not tried, or fits in one that does not, shares its verdict. failed:
+        the innermost group around it that does not fit. Upstream:
         completeCompositePodGroupAlgorithmResultMap."""
         trial = trials.get(group.key)
-        if around is not None and (
-            trial is None or (trial.status.is_success and not around.status.is_success)
+        if failed is not None and (
+            trial is None or trial.status.is_success or self._statuses.overrides(failed[1], trial)
         ):
-            trial = trials[group.key] = GroupTrial(around.status)
+            trials[group.key] = self._statuses.within(*failed, trial)
+        elif trial is not None and not trial.status.is_success:
+            failed = group, trial.status
         for child in self._groups.children(group):
-            self._complete(child, trials, trial)
+            self._complete(child, trials, failed)
 
     def _make_room(self, this: _Attempt, trials: Trials) -> GroupResult:
         """The plugins' reasons are added to the groups'. Upstream:
@@ -343,18 +392,41 @@ class PodGroupEntityCycle(PodGroupCycle):
 
         def try_group() -> tuple[Status, Sequence[Assignment]]:
             this.is_dry_run = True
-            again = self._try_root(this)
+            with self._ranking(this):
+                again = self._try_root(this)
+            if self._rules.condemns_victims:
+                placed = self._placed(this, this.root, again)
+            else:  # Those of groups that do not fit count, too.
+                placed = (
+                    (pod, each)
+                    for key, own in this.pods.items()
+                    if (trial := again.get(key)) is not None
+                    for pod, each in zip(own, trial.trials, strict=False)
+                )
             return again[this.root.key].status, [
                 Assignment(pod, each.row, each.state)
-                for key, own in this.pods.items()
-                if (trial := again.get(key)) is not None
-                for pod, each in zip(own, trial.trials, strict=False)
+                for pod, each in placed
                 if each.row is not None
             ]
 
+        if self._rules.condemns_victims and self._pipeline.batching is not None:
+            self._pipeline.batching.forget(this.framework)
         rejected = RejectedGroup(this.root, pods, dict(this.states), try_group)
         status, room = this.plugins.post_filter(rejected)
         return self._concluded(this, trials, status, room)
+
+    @contextmanager
+    def _ranking(self, this: _Attempt) -> Iterator[None]:
+        """Pods choose among the nodes that plugins rank lowest, where the release has that; there
+        are no batches meanwhile."""
+        pipeline = self._pipeline
+        batching = pipeline.batching
+        if self._rules.condemns_victims:
+            pipeline.rank, pipeline.batching = this.plugins.rank, None
+        try:
+            yield
+        finally:
+            pipeline.rank, pipeline.batching = None, batching
 
     def _concluded(
         self,
@@ -380,13 +452,15 @@ class PodGroupEntityCycle(PodGroupCycle):
                 status = Status(status.code, (*status.reasons, room_status.message))
             outcomes += self._left_out(this, pods, trial, status, room if waits else None)
         parts = {
-            group.key: trials[group.key].status.message for group in self._groups.tree(this.root)
+            group.key: self._statuses.part(trials[group.key].status, room_status)
+            for group in self._groups.tree(this.root)
         }
         return GroupResult(
             tuple(outcomes),
             waits,
             room.victims if waits else (),
             room.afterwards,
+            room.nodes if waits else (),
             trials[this.root.key].status,
             parts,
         )
@@ -411,6 +485,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         """No pod is bound. status: what the pods that have a node hear; room: what the group waits
         for"""
         nominations = room.nominations if room is not None else {}
+        says = self._statuses
         for index, pod in enumerate(pods):
             each = trial.trials[index] if index < len(trial.trials) else None
             record = blank_attempt(pod)
@@ -419,19 +494,20 @@ class PodGroupEntityCycle(PodGroupCycle):
                 record = each.outcome.attempt
             nomination = nominations.get(pod.uid)
             if status.code == Code.ERROR:
-                error = (each.error if each is not None else "") or status.message
+                error = (each.error if each is not None else "") or says.error(pod, status)
                 yield pod, errored(record, error)
             elif each is None:
-                yield pod, Outcome(left(record, trial.status.message), nomination=nomination)
+                message = says.not_tried(pod, trial.status)
+                yield pod, Outcome(left(record, message), nomination=nomination)
             elif each.row is None:
                 own = each.outcome.nomination
                 nomination = own if nomination is None else nomination
                 yield pod, replace(each.outcome, nomination=nomination)
             elif room is not None:
-                yield pod, Outcome(left(record, status.message), nomination=nomination)
+                message = says.waits(pod, status)
+                yield pod, Outcome(left(record, message), nomination=nomination)
             else:
-                message = f"{UNSCHEDULABLE}, {status.message}"
-                yield pod, Outcome(left(record, message), nomination="")
+                yield pod, Outcome(left(record, says.not_placed(pod, status)), nomination="")
 
     def _broken(self, pods: Sequence[PodInfo], status: Status) -> GroupResult:
         outcomes = tuple((pod, errored(blank_attempt(pod), status.message)) for pod in pods)
@@ -440,12 +516,6 @@ class PodGroupEntityCycle(PodGroupCycle):
 
 # Codes of a plugin that ends a trial.
 _FINAL = frozenset({Code.ERROR, Code.UNSCHEDULABLE})
-
-
-def _without_waiting(status: Status) -> Status:
-    """Return the status without its waiting: no other pod is left that the plugin could wait
-    for."""
-    return Status.unschedulable(UNSCHEDULABLE, *status.reasons) if status.is_wait else status
 
 
 def _policy(policy: str) -> str:

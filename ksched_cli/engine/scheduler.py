@@ -173,8 +173,11 @@ class Scheduler(ABC, Generic[Queued]):
         leaving = [placed for placed in result.victims if not placed[0].pod.deleting]
         if leaving and self.makes_room_at_once:
             leaving = [*result.victims]
+        preemptor = result.outcomes[0][0]
+        for node in result.nodes if leaving else ():
+            self._clear_nominations(node, preemptor)
         for victim, row in leaving:
-            self._evict(victim, self.engine.snapshot.names[row], result.outcomes[0][0])
+            self._evict(victim, self.engine.snapshot.names[row], preemptor)
 
     def make_room(
         self, pod: PodInfo, node: str, victims: Iterable[PodInfo], gone: Container[str] = ()
@@ -192,12 +195,16 @@ class Scheduler(ABC, Generic[Queued]):
         rules = self.engine.configuration.release.rules
         if not leaving and rules.ends_at_terminating_victims:
             return
-        nominator = self.engine.nominator
-        for other in nominator.on_node(node):
-            if other.priority < pod.priority and other.uid not in nominator.stand_ins:
-                self._nominate(other, "")
+        self._clear_nominations(node, pod)
         for victim in leaving:
             self._evict(victim, self._node_of(victim, node), pod)
+
+    def _clear_nominations(self, node: str, preemptor: PodInfo) -> None:
+        """Less important pods are nominated to the node no more."""
+        nominator = self.engine.nominator
+        for other in nominator.on_node(node):
+            if other.priority < preemptor.priority and other.uid not in nominator.stand_ins:
+                self._nominate(other, "")
 
     def _node_of(self, victim: PodInfo, node: str) -> str:
         """Return the victim's node: the node that room is made on, except for pods of a group that

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column, RowAmounts, Snapshot
+from ksched_cli.cluster.snapshot import Column, RowAmounts, Rows, Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
     ReadOnlyCalls,
@@ -43,8 +43,11 @@ from ksched_cli.framework.in_tree_interface import (
     GroupPreemptionPlugin,
     PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
+    PlacementProgress,
     PlacementScorePlugin,
     PodGroupPostFilterPlugin,
+    RankedNodes,
+    RankNodesPlugin,
     RowCheck,
     RowScorer,
     ScoresRows,
@@ -508,13 +511,23 @@ class PluginCaller:
             return Status.error(message), GroupRoom()
 
     def placement_feasible(
-        self, plugin: PlacementFeasiblePlugin, group: PodGroup, scheduled: int, remaining: int
+        self, plugin: PlacementFeasiblePlugin, group: PodGroup, progress: PlacementProgress
     ) -> Status:
         """A failure is a status with code Error."""
         try:
-            return plugin.placement_feasible(group, scheduled, remaining)
+            return plugin.placement_feasible(group, progress)
         except FAILURES as error:
             return Status.error(self.log.message(plugin.name, "placementFeasible", error))
+
+    def rank_nodes(
+        self, plugin: RankNodesPlugin, state: CycleState, pod: PodInfo, rows: Rows
+    ) -> RankedNodes | None:
+        """Return the plugin's ranks. Raises PluginError."""
+        try:
+            return plugin.rank_nodes(state, pod, rows)
+        except FAILURES as error:
+            message = self.log.message(plugin.name, "rankNodes", error, pod)
+            raise PluginError(f'running RankNodes plugin "{plugin.name}": {message}') from error
 
     # -- points of one shape --------------------------------------------------------------------
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ksched_cli.cluster.snapshot import RowAmounts, Snapshot
 from ksched_cli.framework.interface import FilterPlugin, Plugin, ScorePlugin
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
-    from ksched_cli.cluster.snapshot import Column
+    from ksched_cli.cluster.snapshot import Column, Rows
     from ksched_cli.framework.cycle_state import CycleState
     from ksched_cli.framework.nodes import Nodes
     from ksched_cli.framework.pod_groups import (
@@ -86,11 +86,27 @@ class PlacementGeneratePlugin(Plugin):
         """In order of name; none where the status is no success. parent: the nodes to divide"""
 
 
+class PlacementProgress(NamedTuple):
+    """How many pods of a group, or groups in it, have a node, may yet get one, and got none."""
+
+    scheduled: int
+    remaining: int
+    unschedulable: int = 0
+
+    def after(self, is_scheduled: bool) -> PlacementProgress:
+        """Return the progress after one more of those that remain."""
+        return PlacementProgress(
+            self.scheduled + is_scheduled,
+            self.remaining - 1,
+            self.unschedulable + (not is_scheduled),
+        )
+
+
 class PlacementFeasiblePlugin(Plugin):
     """Says whether enough pods of a group have a node."""
 
     @abstractmethod
-    def placement_feasible(self, group: PodGroup, scheduled: int, remaining: int) -> Status:
+    def placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status:
         """Wait, while the remaining pods may yet make it so; Unschedulable, where they cannot."""
 
 
@@ -104,6 +120,23 @@ class PlacementScorePlugin(Plugin):
     def normalize_placement_scores(self, scores: list[int]) -> list[int]:
         """Normalize the scores to 0 to 100. Raises PluginError."""
         return scores
+
+
+class RankNodesPlugin(Plugin):
+    """Ranks the nodes that a pod of a group is tried on: of those that fit, the lowest rank counts.
+    Upstream: RankNodesPlugin."""
+
+    @abstractmethod
+    def rank_nodes(self, state: CycleState, pod: PodInfo, rows: Rows) -> RankedNodes | None:
+        """Rank the nodes of these rows, which are in the order of visits; None without an
+        opinion."""
+
+
+class RankedNodes(NamedTuple):
+    """rows: in the order in which they are tried; ranks: of each"""
+
+    rows: Rows
+    ranks: Rows
 
 
 class GroupPreemptionPlugin(Plugin):

@@ -31,7 +31,9 @@ from ksched_cli.kube.versions import Release
 # Those that a scheduler whose queue has groups reads, and those of the one before it.
 API_VERSIONS = ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3")
 FORMER_API_VERSIONS = ("scheduling.k8s.io/v1alpha2",)
-COMPOSITE_API_VERSIONS = ("scheduling.k8s.io/v1alpha3",)
+# Without v1beta1, where trees are not checked.
+COMPOSITE_API_VERSIONS = ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3")
+NO_NODE_OF_POD = 'getting node for pod {pod}: nodeinfo not found for node name "{node}"'
 # How many levels a tree has at most. Upstream: WorkloadMaxTreeDepth.
 MAX_DEPTH = 4
 
@@ -50,6 +52,7 @@ class PodGroup(msgspec.Struct, frozen=True):
     min_count: how many pods, or groups, of a gang have to be placed at once; None where any number
         may be
     priority:  of all its pods together, when they are victims or preempt
+    is_basic:  its policy is basic; a group may have no policy
     is_indivisible: its pods are evicted together, or not at all
     is_constrained: it has scheduling constraints; topology_key: of the first, or ""
     preemption_policy: whether it may evict others; "" where it says nothing of that
@@ -70,6 +73,7 @@ class PodGroup(msgspec.Struct, frozen=True):
     is_composite: bool = False
     parent: str = ""
     created: float = 0.0
+    is_basic: bool = False
 
     @property
     def key(self) -> GroupKey:
@@ -81,6 +85,11 @@ class PodGroup(msgspec.Struct, frozen=True):
     def parent_key(self) -> GroupKey | None:
         """The key of the group that it is in."""
         return composite_key(self.namespace, self.parent) if self.parent else None
+
+    @property
+    def entity(self) -> str:
+        """Its name in messages. Upstream: EntityKey.String."""
+        return f"{self.kind.lower()}/{self.namespace}/{self.name}"
 
     @property
     def kind(self) -> str:
@@ -126,11 +135,13 @@ class GroupRoom(msgspec.Struct, frozen=True):
     victims:     of all its pods, the most important first
     nominations: by uid, the node of a pod
     afterwards:  what else is done, whether there is room or not
+    nodes:       on which less important pods are nominated no more
     """
 
     victims: tuple[PlacedPod, ...] = ()
     nominations: Mapping[str, str] = msgspec.field(default_factory=dict)
     afterwards: tuple[Callable[[], None], ...] = ()
+    nodes: tuple[str, ...] = ()
 
 
 class TrialListing(msgspec.Struct, frozen=True):
@@ -201,6 +212,7 @@ class PodGroups:
     places:   a group may be limited to nodes of one topology domain
     are_entities: see Rules.queues_groups
     have_policies: a group says whether it may evict others; else its pods do
+    weigh_pods_alone: see Rules.weighs_pods_alone
     compose: groups may be parts of CompositePodGroups
     api_version: of the objects
     warnings: what of the objects is not followed
@@ -218,7 +230,8 @@ class PodGroups:
         self.preempts = release.rules.queues_groups or release.enabled("WorkloadAwarePreemption")
         self.places = release.enabled(PLACEMENT_GATE)
         self.are_entities = release.rules.queues_groups
-        self.have_policies = release.enabled("PodGroupPreemptionPolicy")
+        self.have_policies = _have_policies(release)
+        self.weigh_pods_alone = release.rules.weighs_pods_alone
         self.compose = release.enabled(COMPOSITE_GATE)
         self.api_version = (API_VERSIONS if self.are_entities else FORMER_API_VERSIONS)[0]
         self._objects = state.others.get(POD_GROUP, ())
@@ -240,7 +253,8 @@ class PodGroups:
 
     def ancestors(self, group: PodGroup) -> Iterator[PodGroup]:
         """The group, and those that it is in, from the inside, as far as they have objects and
-        trees may be deep. Upstream: TraverseHierarchyUp."""
+        trees may be deep. Upstream: TraverseHierarchyUp, which has no such limit from 1.38 on:
+        no deeper tree is ever placed."""
         current: PodGroup | None = group
         for _ in range(MAX_DEPTH):
             if current is None:
@@ -322,10 +336,13 @@ class PodGroups:
         return {}
 
     def priority_of(self, pod: PodInfo) -> int:
-        """A victim's priority: that of the outermost of its groups, where it has one. Upstream:
+        """The priority of the outermost of the pod's groups, where it has one. Upstream:
         GetPodPriority."""
         group = self.get(pod)
         return pod.priority if group is None else [*self.ancestors(group)][-1].priority
+
+    def victim_priority(self, pod: PodInfo) -> int:
+        return pod.priority if self.weigh_pods_alone else self.priority_of(pod)
 
     @property
     def have_victims(self) -> bool:
@@ -369,25 +386,22 @@ class PodGroups:
             self._scheduled[leaf] + len(self._elsewhere[leaf]) for leaf in self._leaf_keys(key)
         )
 
-    def scheduled_specs(self, key: GroupKey) -> list[PodSpec]:
-        """The specs of the group's pods that are on a node."""
+    def scheduled_pods(self, key: GroupKey) -> list[Pod]:
+        """The group's pods that are on a node."""
         if not self.scheduled_count(key):
             return []
         leaves = self._leaf_keys(key)
-        specs = [pod.spec for leaf in leaves for pod in self._elsewhere[leaf].values()]
+        elsewhere = [pod for leaf in leaves for pod in self._elsewhere[leaf].values()]
         members = {uid for leaf in leaves for uid in self._members[leaf]}
-        return specs + [
-            pod.spec for pods in self._snapshot.pods for pod in pods if pod.uid in members
-        ]
+        placed = (pod for pods in self._snapshot.pods for pod in pods)
+        return elsewhere + [pod.pod for pod in placed if pod.uid in members]
 
-    def placed_pods(self, key: GroupKey) -> list[PlacedPod]:
+    def placed_pods(self, key: GroupKey, missing: str = NO_NODE_OF_POD) -> list[PlacedPod]:
         """The group's pods that are on a node. Raises PluginError where one is on a node that is
-        not there."""
+        not there. missing: the error, of a `pod` and its `node`"""
         leaves = self._leaf_keys(key)
-        for missing in (pod for leaf in leaves for pod in self._elsewhere[leaf].values()):
-            name = missing.node_name
-            cause = f'nodeinfo not found for node name "{name}"'
-            raise PluginError(f"getting node for pod {missing.key}: {cause}")
+        for pod in (pod for leaf in leaves for pod in self._elsewhere[leaf].values()):
+            raise PluginError(missing.format(pod=pod.key, node=pod.node_name))
         return [
             (pod, row)
             for row, pods in enumerate(self._snapshot.pods)
@@ -432,7 +446,13 @@ def _versions_read(release: Release) -> dict[str, Sequence[str]]:
     versions = API_VERSIONS if release.rules.queues_groups else FORMER_API_VERSIONS
     if not release.enabled(COMPOSITE_GATE):
         return {POD_GROUP: versions}
-    return {POD_GROUP: versions, COMPOSITE_POD_GROUP: COMPOSITE_API_VERSIONS}
+    composite = COMPOSITE_API_VERSIONS if release.rules.checks_trees else COMPOSITE_API_VERSIONS[1:]
+    return {POD_GROUP: versions, COMPOSITE_POD_GROUP: composite}
+
+
+def _have_policies(release: Release) -> bool:
+    """Whether a group may say that it evicts no others."""
+    return release.rules.checks_trees or release.enabled("PodGroupPreemptionPolicy")
 
 
 def _children_of(groups: Iterable[PodGroup]) -> defaultdict[GroupKey, list[PodGroup]]:
@@ -477,10 +497,12 @@ def key_of(group: Mapping[str, Any]) -> GroupKey:
 
 
 def min_count_of(group: Mapping[str, Any]) -> int | None:
-    """How many pods of a gang a PodGroup wants at once, which is of the right shape; None where it
-    is no gang."""
+    """How many pods or groups a gang wants at once, whose object is of the right shape; None where
+    it is no gang."""
     gang = msgspec.convert(group.get("spec") or {}, PodGroupSpec).scheduling_policy.gang
-    return None if gang is None else gang.min_count
+    if gang is None:
+        return None
+    return gang.min_group_count if group.get("kind") == "CompositePodGroup" else gang.min_count
 
 
 def _read(
@@ -488,7 +510,7 @@ def _read(
 ) -> PodGroup:
     namespace, name = key_of(plain)
     is_composite = kind == COMPOSITE_POD_GROUP
-    has_policy = release.enabled("PodGroupPreemptionPolicy")
+    has_policy = _have_policies(release)
     what = f"{kind.partition('.')[0]} {namespace}/{name}"
     try:
         spec = msgspec.convert(plain.get("spec") or {}, PodGroupSpec)
@@ -522,6 +544,7 @@ def _read(
         is_composite,
         (spec.parent_composite_pod_group_name or "") if composes else "",
         _created(plain, what),
+        spec.scheduling_policy.basic is not None,
     )
 
 

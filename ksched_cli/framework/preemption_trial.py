@@ -201,7 +201,7 @@ def ineligible(handle: Handle, pod: PodInfo, filtered: NodeStatuses) -> str:
     row = handle.snapshot.row.get(nominated)
     if row is None or filtered.at(row).code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return ""
-    priority_of = groups.priority_of if groups is not None and are_entities else _priority
+    priority_of = groups.victim_priority if groups is not None and are_entities else _priority
     terminating = (
         priority_of(other) < pod.priority and is_terminating_by_preemption(other)
         for other in handle.snapshot.pods[row]

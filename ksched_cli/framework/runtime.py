@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.config.effective import Profile
 from ksched_cli.framework.cache.answer_cache import AnswerCache
 from ksched_cli.framework.cache.cached_runners import (
@@ -29,8 +30,11 @@ from ksched_cli.framework.in_tree_interface import (
     GroupPreemptionPlugin,
     PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
+    PlacementProgress,
     PlacementScorePlugin,
     PodGroupPostFilterPlugin,
+    RankedNodes,
+    RankNodesPlugin,
 )
 from ksched_cli.framework.interface import (
     MAX_NODE_SCORE,
@@ -136,6 +140,7 @@ class PodGroupPlugins:
         enabled = [p for plugins in by_point.values() for p in plugins]
         self.preemption = next((p for p in enabled if isinstance(p, GroupPreemptionPlugin)), None)
         self._feasible = next((p for p in enabled if isinstance(p, PlacementFeasiblePlugin)), None)
+        self._rankers = list(dict.fromkeys(p for p in enabled if isinstance(p, RankNodesPlugin)))
         post_filters = by_point.get("podGroupPostFilter", ())
         self._post_filters = [p for p in post_filters if isinstance(p, PodGroupPostFilterPlugin)]
 
@@ -148,14 +153,28 @@ class PodGroupPlugins:
             return (), NO_PLACEMENTS
         return placements, status
 
-    def feasible(self, group: PodGroup, scheduled: int, remaining: int) -> Status:
+    def feasible(self, group: PodGroup, progress: PlacementProgress) -> Status:
         """Whether enough pods have a node. Upstream: RunPlacementFeasiblePlugins."""
         if self._feasible is None:
             return SUCCESS
-        status = self._caller.placement_feasible(self._feasible, group, scheduled, remaining)
+        status = self._caller.placement_feasible(self._feasible, group, progress)
         if status.code == Code.ERROR:
             return Status.error(f"running PlacementFeasible plugin: {status.message}")
         return status
+
+    @property
+    def score(self) -> bool:
+        """Whether any plugin scores placements."""
+        return bool(self._scorers)
+
+    def rank(self, state: CycleState, pod: PodInfo, rows: Rows) -> RankedNodes | None:
+        """The ranks of the first plugin that has an opinion. Raises PluginError. Upstream:
+        RunRankNodesPlugins."""
+        for plugin in self._rankers:
+            ranked = self._caller.rank_nodes(plugin, state, pod, rows)
+            if ranked is not None:
+                return ranked
+        return None
 
     def post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
         """Until a plugin helps, fails or says that nothing can help. Upstream:

@@ -72,11 +72,14 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
     ),
     "1.38": frozenset(
         {
+            "CompositePodGroup",
             "DRADerivedAttributes",
             "DRADeviceCompatibilityGroups",
             "DRAFractionalCapacityRange",
             "DRAOptionalNodeOperations",
+            "GenericWorkload",
             "InterPodAffinityHostnameFastPath",
+            "TopologyAwareWorkloadScheduling",
         }
     ),
 }

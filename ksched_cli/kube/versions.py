@@ -152,6 +152,19 @@ class Rules:
     merges_placements: several plugins may generate placements; else one
     tells_feasible_placements: GangScheduling extends PlacementFeasible, not Permit, and
         DefaultPreemption extends Reserve
+    names_failed_groups: a pod of a group that does not fit hears that it does not, by its name, and
+        so does a group in a group; else they hear the reasons
+    checks_trees: the groups of a tree must be of one priority, policy and workload, and a group may
+        say whether it preempts without a gate of its own
+    tracks_readiness: GangScheduling keeps pods back until the outermost group around them is ready,
+        and speaks of its minimum; else of minCount
+    prefers_nominated_domains: a group is tried first in the domain that its pods are nominated to,
+        then until it fits in a share of the others; else in all
+    skips_empty_domains: a label without a value is no domain
+    condemns_victims: preemption for a group gives its pods, one by one, the nodes whose victims
+        weigh least, and makes no batches; else any node
+    weighs_pods_alone: a victim that is no group has its pod's priority, and no higher rank where
+        that is of a group
     asks_for_security_profiles: pods with certificates of ML-DSA keys, or with a seccomp profile of
         type OCI, need a node that declares the feature
     qualifies_names: names of capacities and attributes without a domain are in that of the driver,
@@ -248,6 +261,13 @@ class Rules:
         self.checks_group_points = minor >= 38
         self.merges_placements = minor >= 38
         self.tells_feasible_placements = minor >= 38
+        self.names_failed_groups = minor >= 38
+        self.checks_trees = minor >= 38
+        self.tracks_readiness = minor >= 38
+        self.prefers_nominated_domains = minor >= 38
+        self.skips_empty_domains = minor >= 38
+        self.condemns_victims = minor >= 38
+        self.weighs_pods_alone = minor >= 38
         self.asks_for_security_profiles = minor >= 38
         self.qualifies_names = minor >= 38
         self.refuses_negative_capacity = minor >= 38

@@ -71,6 +71,8 @@ def _gated(entry: PluginEntry, release: Release) -> PluginEntry:
         if release.rules.reserves_gangs:
             points.add("reserve")
         entry = replace(entry, points=entry.points | points)
+        if release.rules.tracks_readiness:
+            entry = _with_class(entry, "TrackingGangScheduling")
         if release.rules.queues_groups:
             gate = POD_GROUP_GATE
     return replace(entry, enabled_by_default=release.enabled(gate))

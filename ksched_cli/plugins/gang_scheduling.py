@@ -5,7 +5,7 @@ Pods of a group are tried together (engine/pod_group_cycle.py); Permit tells the
 them fit, or PlacementFeasible, where groups are entities of the queue. Without the feature gates of
 pod groups, pods belong to no group.
 
-Upstream: plugins/gangscheduling/gangscheduling.go.
+Upstream: plugins/gangscheduling/gangscheduling.go, hierarchy_tracker.go.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
+    PlacementProgress,
     PlacementScorePlugin,
 )
 from ksched_cli.framework.interface import (
@@ -45,6 +46,7 @@ from ksched_cli.framework.pod_groups import (
     min_count_of,
 )
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
+from ksched_cli.kube.formatting import quote
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
 from ksched_cli.plugins.helper import applied
 
@@ -60,6 +62,10 @@ TREE_MISSING = (
 TREE_NOT_READY = 'waiting for composite pod group "{}" tree to meet quorum'
 NOT_YET = "minCount ({}) is not yet satisfied: {} scheduled, {} remaining"
 NEVER = "minCount ({}) cannot be satisfied: {} scheduled, {} remaining"
+NOT_CREATED = 'pod group "{}" or one of its composite pod group ancestors has not been created yet'
+NO_CHILD_READY = "waiting for {} tree to have at least one ready child group"
+NO_QUORUM = "waiting for {} to meet its quorum"
+PROGRESS = "({}) {}: {} scheduled, {} unschedulable, {} not-evaluated"
 NODES_MISSING = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
 
 
@@ -130,12 +136,18 @@ class GangScheduling(
         version, metadata = self._groups.api_version, {"name": key[1], "namespace": key[0]}
         return applied(version, "PodGroup", metadata, {"spec": spec})
 
-    def placement_feasible(self, group: PodGroup, scheduled: int, remaining: int) -> Status:
+    def placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status:
         least = 1 if group.min_count is None else group.min_count
-        counts = least, scheduled, remaining
-        if scheduled + remaining < least:
-            return Status.unschedulable(NEVER.format(*counts))
-        return Status(Code.WAIT, (NOT_YET.format(*counts),)) if scheduled < least else SUCCESS
+        if progress.scheduled >= least:
+            return SUCCESS
+        if progress.scheduled + progress.remaining < least:
+            return Status.unschedulable(self._shortfall(least, progress, is_final=True))
+        return Status(Code.WAIT, (self._shortfall(least, progress, is_final=False),))
+
+    def _shortfall(self, least: int, progress: PlacementProgress, *, is_final: bool) -> str:
+        """What the status of a group says that has too few pods or groups."""
+        text = NEVER if is_final else NOT_YET
+        return text.format(least, progress.scheduled, progress.remaining)
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         return SUCCESS
@@ -188,10 +200,38 @@ class GangScheduling(
         return self._is_related(pod, key)
 
     def _needs_fewer_pods(self, pod: PodInfo, old: Plain, new: Plain) -> bool:
-        """Upstream: isSchedulableAfterPodGroupUpdated."""
+        """Upstream: isSchedulableAfterPodGroupUpdated,
+        isSchedulableAfterCompositePodGroupUpdated."""
         before, after = min_count_of(old), min_count_of(new)
         is_less = before is not None and after is not None and after < before
-        return is_less and self._is_related(pod, key_of(new))
+        return is_less and self._is_in_its_tree(pod, old, new)
+
+
+class TrackingGangScheduling(GangScheduling):
+    """GangScheduling where it knows how many pods and groups each group of a tree has."""
+
+    def events_to_register(self) -> Iterable[Registration]:
+        """A lower minGroupCount helps, too."""
+        yield from super().events_to_register()
+        if self._groups is not None and self._groups.compose:
+            yield ClusterEvent(COMPOSITE_POD_GROUP, Action.UPDATE), self._needs_fewer_pods
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        key = group_key(pod.pod)
+        if self._groups is None or key is None:
+            return SUCCESS
+        root = self._groups.root_of(key)
+        if root is None:
+            return Status.unresolvable(NOT_CREATED.format(key[1]))
+        if self._groups.is_ready(root, self._groups.pod_count):
+            return SUCCESS
+        text = NO_CHILD_READY if root.is_basic else NO_QUORUM
+        return Status.unresolvable(text.format(root.entity))
+
+    def _shortfall(self, least: int, progress: PlacementProgress, *, is_final: bool) -> str:
+        verdict = "cannot be satisfied" if is_final else "is not yet satisfied"
+        counts = progress.scheduled, progress.unschedulable, progress.remaining
+        return f"scheduling policy's minimum threshold {PROGRESS.format(least, verdict, *counts)}"
 
 
 # -- TopologyPlacementGenerator --------------------------------------------------------------------
@@ -207,6 +247,7 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
     def __init__(self, args: Any, handle: Handle) -> None:
         self._snapshot = handle.snapshot
         self._groups = handle.pod_groups
+        self._skips_empty = handle.release.rules.skips_empty_domains
 
     def generate_placements(
         self, key: GroupKey, parent: Placement
@@ -231,7 +272,7 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
         placements = [
             Placement(name, parent.rows[codes == code])
             for code, name in values.items()
-            if domain is None or name == domain
+            if (name == domain if domain is not None else name or not self._skips_empty)
         ]
         return sorted(placements, key=lambda placement: placement.name), SUCCESS
 
@@ -245,8 +286,13 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
             if code == MISSING:
                 raise PluginError(f"no topology domain found for pod {pod.key}")
             name = column.values[code]
+            if not name and self._skips_empty:
+                raise PluginError(f"empty topology domain found for pod {pod.key}")
             if domain is not None and name != domain:
-                raise PluginError(f"more than 1 domain found for pod group: {domain}, {name}")
+                both = f"{domain}, {name}"
+                if self._skips_empty:
+                    both = f"{quote(domain)}, {quote(name)}"
+                raise PluginError(f"more than 1 domain found for pod group: {both}")
             domain = name
         return domain
 

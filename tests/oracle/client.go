@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,8 +25,9 @@ func newClient(objects []runtime.Object, rehearsal *bool) (*fake.Clientset, erro
 	}
 	client.PrependReactor("update", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		obj := action.(clienttesting.UpdateAction).GetObject()
-		if err := checkVersion(client.Tracker(), action.GetResource(), obj); err != nil {
-			return true, nil, err
+		stored, err := checkVersion(client.Tracker(), action.GetResource(), obj)
+		if err != nil || equality.Semantic.DeepEqual(stored, obj) {
+			return true, stored, err // the API server writes no version that says nothing new
 		}
 		return false, nil, nextVersion(obj)
 	})
@@ -58,24 +60,27 @@ func newClient(objects []runtime.Object, rehearsal *bool) (*fake.Clientset, erro
 }
 
 // checkVersion refuses what was made of an older version than the one there is.
-func checkVersion(tracker clienttesting.ObjectTracker, resource schema.GroupVersionResource, obj runtime.Object) error {
+func checkVersion(tracker clienttesting.ObjectTracker, resource schema.GroupVersionResource, obj runtime.Object) (runtime.Object, error) {
 	updated, err := meta.Accessor(obj)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stored, err := tracker.Get(resource, updated.GetNamespace(), updated.GetName())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	current, err := meta.Accessor(stored)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if current.GetResourceVersion() != updated.GetResourceVersion() {
-		return apierrors.NewConflict(resource.GroupResource(), updated.GetName(), errors.New("the object has been modified"))
+		return nil, apierrors.NewConflict(resource.GroupResource(), updated.GetName(), errors.New(modified))
 	}
-	return nil
+	return stored, nil
 }
+
+// modified is what the API server says of an older version.
+const modified = "the object has been modified; please apply your changes to the latest version and try again"
 
 func nextVersion(obj runtime.Object) error {
 	accessor, err := meta.Accessor(obj)

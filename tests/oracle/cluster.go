@@ -86,7 +86,9 @@ func newClusterByHand(ctx context.Context, cfg *config.KubeSchedulerConfiguratio
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	c.still = map[reflect.Type]*still{}
 	for _, kind := range slices.Concat([]runtime.Object{&v1.Pod{}, &v1.Node{}}, groupKinds, kinds) {
-		c.still[reflect.TypeOf(kind)] = byHand(factory, kind)
+		informer := byHand(factory, kind)
+		stored, _ := kept(kind)
+		c.still[reflect.TypeOf(kind)], c.still[reflect.TypeOf(stored)] = informer, informer
 	}
 	c.podLister = c.still[reflect.TypeFor[*v1.Pod]()].GetIndexer()
 	c.nodeLister = c.still[reflect.TypeFor[*v1.Node]()].GetIndexer()
@@ -99,6 +101,7 @@ func newClusterByHand(ctx context.Context, cfg *config.KubeSchedulerConfiguratio
 		scheduler.WithExtenders(cfg.Extenders...),
 		scheduler.WithParallelism(1),
 		scheduler.WithClock(c.clock),
+		scoresPlacements(cfg),
 		scheduler.WithBuildFrameworkCapturer(func(profile config.KubeSchedulerProfile) {
 			c.profiles = append(c.profiles, profile)
 		}),
@@ -108,6 +111,7 @@ func newClusterByHand(ctx context.Context, cfg *config.KubeSchedulerConfiguratio
 		c.cancel()
 		return nil, err
 	}
+	listenToGroups(c.sched)
 	if s == nil {
 		return c, nil
 	}
@@ -130,6 +134,7 @@ func (c *cluster) close() {
 type still struct {
 	cache.SharedIndexInformer
 	handlers []cache.ResourceEventHandler
+	convert  func(any) any // to what the scheduler keeps of the kind
 }
 
 func (*still) Run(<-chan struct{})            {}
@@ -148,6 +153,9 @@ func (s *still) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, o
 
 // deliver is an informer's event: an object that came (old is nil), changed or went (now is nil).
 func (s *still) deliver(old, now any) error {
+	if s.convert != nil {
+		old, now = s.convert(old), s.convert(now)
+	}
 	store := s.GetIndexer()
 	var err error
 	switch {
@@ -176,9 +184,10 @@ func (s *still) deliver(old, now any) error {
 
 // byHand makes the factory's informer of a kind a still one.
 func byHand(factory informers.SharedInformerFactory, kind runtime.Object) *still {
+	kind, convert := kept(kind)
 	return factory.InformerFor(kind, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-		return &still{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, kind, resync, indexers)}
+		return &still{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, kind, resync, indexers), convert: convert}
 	}).(*still)
 }
 
@@ -233,6 +242,7 @@ func (c *cluster) fill(s *state) error {
 		if err := c.sched.Cache.AddPod(logger, pod); err != nil {
 			return err
 		}
+		trackPod(c, pod)
 	}
 	return c.settle(s)
 }

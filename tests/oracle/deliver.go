@@ -48,6 +48,7 @@ func (r *run) deliver(victims []string) error {
 		if err := r.sched.Cache.RemovePod(logger, victim); err != nil {
 			return err
 		}
+		untrackPod(r.cluster, victim)
 		r.out.Evicted = append(r.out.Evicted, name)
 		r.changes++
 	}

@@ -32,7 +32,7 @@ from cases import (
     differs_replay,
     expected_file,
 )
-from generate import DEFAULT_FAMILIES, FAMILIES, SINCE, UNTIL, WITH_EXTENDERS, Case
+from generate import DEFAULT_FAMILIES, FAMILIES, SINCE, WITH_EXTENDERS, Case
 from generate import case as random_case
 from releases import PATCHES, RELEASES
 from shrink import Shrinker
@@ -259,7 +259,7 @@ def main() -> int:
     families = options.family or [
         family
         for family in PATCHES.get(MINOR, DEFAULT_FAMILIES)
-        if SINCE.get(family, MINOR) <= MINOR <= UNTIL.get(family, MINOR)
+        if SINCE.get(family, MINOR) <= MINOR
     ]
     counts = {family: Counter[str]() for family in families}
     with extender_server(options.conformance if WITH_EXTENDERS & set(families) else None):

@@ -8,6 +8,9 @@ import (
 	_ "unsafe" // for go:linkname
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	draapi "k8s.io/dynamic-resource-allocation/api"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -32,6 +35,24 @@ func numFeasibleNodesToFind(sched *scheduler.Scheduler, percentage *int32, nodes
 
 //go:linkname nodesToFind k8s.io/kubernetes/pkg/scheduler.(*SchedulingAlgorithm).numFeasibleNodesToFind
 func nodesToFind(algorithm *scheduler.SchedulingAlgorithm, percentage *int32, nodes int32) int32
+
+// kept is what the scheduler keeps of a kind: slices of devices as converted ones.
+func kept(kind runtime.Object) (runtime.Object, func(any) any) {
+	if _, ok := kind.(*resourceapi.ResourceSlice); !ok {
+		return kind, nil
+	}
+	return &draapi.ResourceSlice{}, func(obj any) any {
+		slice, ok := obj.(*resourceapi.ResourceSlice)
+		if !ok {
+			return obj
+		}
+		converted := &draapi.ResourceSlice{}
+		if err := draapi.Convert_v1_ResourceSlice_To_api_ResourceSlice(slice, converted, nil); err != nil {
+			panic(err)
+		}
+		return converted
+	}
+}
 
 // queued is what the queue has of a pod.
 func queued(queue internalqueue.SchedulingQueue, pod *v1.Pod) (*framework.QueuedPodInfo, bool) {

@@ -36,7 +36,10 @@ func groupOf(pod *v1.Pod) string {
 }
 
 // joinGroup tells the scheduler of a pending pod, as an informer's event does before the pod is queued.
-func joinGroup(c *cluster, pod *v1.Pod) { c.sched.Cache.AddPodGroupMember(pod) }
+func joinGroup(c *cluster, pod *v1.Pod) {
+	c.sched.Cache.AddPodGroupMember(pod)
+	trackPod(c, pod)
+}
 
 // WillWaitOnPermit keeps a pod that waits for its gang, which takes no time, from being nominated to its node
 // meanwhile.
@@ -331,7 +334,7 @@ func (g *groupCycle) fail(a *attempt, failed failure, second bool) (bool, error)
 	if failed.status.IsError() || errors.Is(failed.status.AsError(), scheduler.ErrNoNodesAvailable) {
 		a.Error = failed.status.Message()
 	} else {
-		a.Message = failed.status.Message()
+		a.Message = failureMessage(g.r.pod(a.Pod), failed.status)
 	}
 	if failed.nomination.Mode() == fwk.ModeNoop {
 		return false, nil

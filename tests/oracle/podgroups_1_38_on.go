@@ -4,21 +4,83 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
+	"time"
 	"unsafe"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/heap"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/gangscheduling"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
 type compositeGroup = schedulingapi.CompositePodGroup
+
+// listeningPods has the pods of groups scheduled by the scheduler's own function, to which runs and replays listen.
+type listeningPods struct {
+	scheduler.PodScheduler
+	sched *scheduler.Scheduler
+}
+
+func (p listeningPods) SchedulePod(ctx context.Context, fw framework.Framework, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
+	return p.sched.SchedulePod(ctx, fw, state, info)
+}
+
+// listenToGroups listens to the algorithm of groups, and has it try placements in their order, where it draws lots.
+func listenToGroups(sched *scheduler.Scheduler) {
+	algorithm := reflect.ValueOf(sched).Elem().FieldByName("podGroupAlgorithm")
+	if algorithm.IsNil() {
+		return
+	}
+	pods := (*scheduler.PodScheduler)(unsafe.Pointer(algorithm.Elem().FieldByName("podScheduler").UnsafeAddr()))
+	*pods = listeningPods{*pods, sched}
+	shuffle := algorithm.Elem().FieldByName("shufflePlacements").UnsafeAddr()
+	*(*func([]*fwk.Placement))(unsafe.Pointer(shuffle)) = nil
+}
+
+// tracker counts the pods of groups, as the scheduler's event handlers tell it; nil without groups.
+func tracker(c *cluster) *gangscheduling.HierarchyTracker {
+	field := reflect.ValueOf(c.sched).Elem().FieldByName("podGroupHierarchyTracker")
+	return (*gangscheduling.HierarchyTracker)(field.UnsafePointer())
+}
+
+func trackPod(c *cluster, pod *v1.Pod) {
+	if tracker := tracker(c); tracker != nil {
+		tracker.AddPod(klog.FromContext(c.ctx), pod)
+	}
+}
+
+func untrackPod(c *cluster, pod *v1.Pod) {
+	if tracker := tracker(c); tracker != nil {
+		tracker.DeletePod(klog.FromContext(c.ctx), pod)
+	}
+}
+
+// scoresPlacements has a group tried in a share of the placements.
+func scoresPlacements(cfg *config.KubeSchedulerConfiguration) scheduler.Option {
+	return scheduler.WithPercentageOfPlacementsToScore(cfg.PercentageOfPlacementsToScore)
+}
+
+// failureMessage is what a pod's condition says: those of a group are only told that it does not fit.
+func failureMessage(pod *v1.Pod, status *fwk.Status) string {
+	for err := status.AsError(); err != nil; err = errors.Unwrap(err) {
+		if fmt.Sprintf("%T", err) == "*scheduler.podGroupFitError" {
+			return fmt.Sprintf("parent pod group %q is unschedulable", *pod.Spec.SchedulingGroup.PodGroupName)
+		}
+	}
+	return status.Message()
+}
 
 // decoders are of kinds that the scheduler reads in another version than others of their group.
 var decoders map[string]apiruntime.Decoder
@@ -62,8 +124,12 @@ func leavesOf(info *framework.PodGroupInfo) []*framework.PodGroupInfo {
 	return leaves
 }
 
-// addMember has the scheduler put a pod in its place.
-func addMember(info *framework.QueuedPodGroupInfo, pod *framework.QueuedPodInfo) { info.AddPod(pod) }
+// addMember adds pods in the order of the calls: the scheduler would look at their times in the queue.
+func addMember(info *framework.QueuedPodGroupInfo, pod *framework.QueuedPodInfo) {
+	member := *pod
+	member.Attempts, member.Timestamp = 0, time.Unix(int64(info.Size()), 0)
+	info.AddPod(&member)
+}
 
 // membersOf are the pods of a group, in the order in which they are tried.
 func membersOf(info *framework.QueuedPodGroupInfo) []string {

@@ -109,7 +109,7 @@ func (r *replay) chosen(pod *v1.Pod, seen *recorder, result scheduler.ScheduleRe
 // fails notes why the pod was not placed.
 func (r *replay) fails(pod *v1.Pod, status *fwk.Status, nominating *nominatingInfo) {
 	told := r.trial.of(pod)
-	told.Result, told.Node, told.Message = "error", "", status.Message()
+	told.Result, told.Node, told.Message = "error", "", failureMessage(pod, status)
 	if status.IsRejected() {
 		told.Result = "unschedulable"
 	}

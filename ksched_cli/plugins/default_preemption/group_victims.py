@@ -12,18 +12,24 @@ plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import TypeAlias
 
+import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Nominator
+from ksched_cli.framework.in_tree_interface import RankedNodes
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import FilterOperations, PluginsRunner
 from ksched_cli.framework.pod_groups import (
+    NO_NODE_OF_POD,
     Assignment,
     GroupKey,
     GroupRoom,
@@ -47,46 +53,68 @@ NEVER = Status.unschedulable("not eligible due to preemptionPolicy=Never.")
 NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming preemptor")
 ONGOING = Status(Code.SUCCESS, ("ongoing preemption on nominated nodes",))
 SUCCEEDED = "found a placement for podgroup, preempting {} victims"
+NO_VICTIMS_AT_ALL = Status.unschedulable(*NO_VICTIMS.reasons)
+NO_NODE = 'node "{node}" not found in the snapshot'
+NO_NODE_INFO = (
+    'failed to get node info for node "{node}" from snapshot: nodeinfo not found for node name'
+    ' "{node}"'
+)
 
 
 class Entity(Struct, frozen=True, eq=False):
     """Pods that are evicted together. rank: the higher, the more important; see _RANKS. start: of
-    the pod that counts"""
+    the pod that counts; uid: where that decides, of the first pod"""
 
     pods: tuple[PlacedPod, ...]
     priority: int
     rank: int
     start: str
+    uid: str = ""
 
     @property
-    def importance(self) -> tuple[int, int, int, str]:
+    def importance(self) -> tuple[int, int, int, str, str]:
         """The sort key: the most important first. Upstream: MoreImportantVictim."""
-        return -self.priority, -self.rank, -len(self.pods), self.start
+        return -self.priority, -self.rank, -len(self.pods), self.start, self.uid
 
 
 # The ranks of a pod, of a group or a pod of one, and of a composite group. Upstream: victimRank.
 _RANKS = 1, 2, 3
 
 
-def entities_on(groups: PodGroups, snapshot: Snapshot, rows: Iterable[int]) -> list[Entity]:
+def entities_on(
+    groups: PodGroups,
+    snapshot: Snapshot,
+    rows: Iterable[int],
+    *,
+    missing: str = NO_NODE_OF_POD,
+    below: int | None = None,
+) -> list[Entity]:
     """Return the entities of these nodes' pods, in their order there. Raises PluginError where a
     pod of a group that is evicted together is on a missing node.
 
+    missing: see PodGroups.placed_pods; below: only those of lower priority
     Upstream: getCrossNodesVictims.
     """
+    is_alone = groups.weigh_pods_alone
     entities: list[Entity] = []
     listed: set[GroupKey] = set()
     for row in rows:
         for pod in snapshot.pods[row]:
-            group, priority = groups.evicted_with(pod), groups.priority_of(pod)
-            if group is None:
-                rank = _RANKS[group_key(pod.pod) is not None]
-                entities.append(Entity(((pod, row),), priority, rank, start_time(pod)))
-            elif group.key not in listed:
+            group, priority = groups.evicted_with(pod), groups.victim_priority(pod)
+            is_too_high = below is not None and priority >= below
+            if group is None and not is_too_high:
+                rank = _RANKS[group_key(pod.pod) is not None and not is_alone]
+                uid = pod.uid if is_alone else ""
+                entities.append(Entity(((pod, row),), priority, rank, start_time(pod), uid))
+            elif group is not None and group.key not in listed:
+                # The first pod's priority is the group's.
                 listed.add(group.key)
-                pods = tuple(groups.placed_pods(group.key))
+                if is_too_high:
+                    continue
+                pods = tuple(groups.placed_pods(group.key, missing))
                 start = min(start_time(placed) for placed, _ in pods)
-                entities.append(Entity(pods, priority, _RANKS[1 + group.is_composite], start))
+                rank, uid = _RANKS[1 + group.is_composite], pods[0][0].uid if is_alone else ""
+                entities.append(Entity(pods, priority, rank, start, uid))
     return entities
 
 
@@ -252,6 +280,12 @@ class EntityPreemption(Struct, frozen=True):
             evicted = [entity for entity in ordered if not self._fits(entity, assignments)]
         # 4. The group's pods are nominated to the nodes of the trial.
         evicted.sort(key=lambda entity: entity.importance)
+        return self._room(evicted, assignments)
+
+    def _room(
+        self, evicted: Sequence[Entity], assignments: Sequence[Assignment]
+    ) -> tuple[Status, GroupRoom]:
+        """Evict these, and nominate the group's pods to their nodes."""
         victims = tuple(placed for entity in evicted for placed in entity.pods)
         names = self.snapshot.names
         nominations = {each.pod.uid: names[each.row] for each in assignments}
@@ -262,7 +296,7 @@ class EntityPreemption(Struct, frozen=True):
         """Whether victims are leaving a node that a pod of the group is nominated to."""
         rows = [row for name in nodes if (row := self.snapshot.row.get(name)) is not None]
         return any(
-            self.groups.priority_of(pod) < priority and is_terminating_by_preemption(pod)
+            self.groups.victim_priority(pod) < priority and is_terminating_by_preemption(pod)
             for row in rows
             for pod in self.snapshot.pods[row]
         )
@@ -299,6 +333,103 @@ class EntityPreemption(Struct, frozen=True):
                 _check(self.framework.filtering.run_remove_pod(each.state, each.pod, pod, node))
 
 
+class PotentialVictims:
+    """The entities that a trial is without, by node: which of them the pods that it has assumed so
+    far condemn, because they are on the nodes of these.
+
+    Upstream: PodGroupPreemptionState.
+    """
+
+    def __init__(self, entities: Iterable[Entity], violations: Mapping[int, int]) -> None:
+        """violations: of disruption budgets, by identity of an entity"""
+        self._violations = violations
+        self._condemned: set[int] = set()
+        self._on_row: defaultdict[int, list[Entity]] = defaultdict(list)
+        for entity in sorted(entities, key=lambda entity: entity.importance):
+            for row in dict.fromkeys(row for _, row in entity.pods):
+                self._on_row[row].append(entity)
+
+    def surviving(self, row: int) -> list[Entity]:
+        """Those on a node that no pod condemns, the most important first."""
+        return [each for each in self._on_row.get(row, ()) if id(each) not in self._condemned]
+
+    def condemn(self, entities: Iterable[Entity]) -> None:
+        self._condemned.update(map(id, entities))
+
+    def spare(self, entities: Iterable[Entity]) -> None:
+        self._condemned.difference_update(map(id, entities))
+
+    def rank(self, rows: Rows) -> RankedNodes:
+        """Rank nodes by what a pod there would condemn: those first where that is nothing.
+        Upstream: RankNodes."""
+        costs = [self._cost(self.surviving(row)) for row in rows.tolist()]
+        ranks = {cost: rank for rank, cost in enumerate(sorted({NO_COST, *costs}))}
+        of_rows = np.array([ranks[cost] for cost in costs], dtype=np.intp)
+        order = np.argsort(of_rows, kind="stable")
+        return RankedNodes(rows[order], of_rows[order])
+
+    def _cost(self, entities: Sequence[Entity]) -> Cost:
+        """The sort key of a set of victims. Upstream: CompareVictimSets."""
+        if not entities:
+            return NO_COST
+        pods_of: dict[int, int] = {}
+        for entity in entities:
+            pods_of[entity.priority] = pods_of.get(entity.priority, 0) + len(entity.pods)
+        violations = sum(self._violations[id(entity)] for entity in entities)
+        sizes = tuple((entity.rank, len(entity.pods)) for entity in entities)
+        return True, violations, tuple(pods_of.items()), sizes
+
+
+# Whether there are victims; violations of budgets; per priority, from the highest, how many pods;
+# per victim its rank and how many pods it has.
+Cost: TypeAlias = "tuple[bool, int, tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]"
+NO_COST: Cost = (False, 0, (), ())
+
+
+class CondemningPreemption(EntityPreemption, frozen=True):
+    """Finds the victims of a group whose pods choose, one by one, the nodes with the cheapest
+    victims.
+
+    offer: has the plugin rank nodes by these victims, or none
+    """
+
+    offer: Callable[[PotentialVictims | None], None]
+
+    def find(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
+        """Upstream: Preempt, GenerateVictims, selectVictimsOnDomain."""
+        # 1. Is a former preemption still under way, and may the group preempt?
+        group, priority = rejected.group, rejected.group.priority
+        nominations = {pod.uid: self.nominator.node_of(pod) for pod in rejected.pods}
+        if self._is_ongoing(set(nominations.values()), priority):
+            return ONGOING, GroupRoom(nominations=nominations)
+        policies = {pod.spec.preemption_policy for pod in rejected.pods}
+        if "Never" in ({group.preemption_policy} if group.preemption_policy else policies):
+            return NEVER, GroupRoom()
+        # 2. All entities of lower priority leave, and the group is tried without them, on the
+        # nodes where they weigh least.
+        rows = self.snapshot.order.tolist()
+        lower = entities_on(self.groups, self.snapshot, rows, missing=NO_NODE, below=priority)
+        if not lower:
+            return NO_VICTIMS_AT_ALL, GroupRoom()
+        lower.sort(key=lambda entity: entity.importance)
+        ordered, violations = in_order_of_budgets(lower, self.disruptions)
+        with restored(self.snapshot, [placed for entity in lower for placed in entity.pods]):
+            for entity in lower:
+                self._remove(entity, ())
+            self.offer(PotentialVictims(lower, violations))
+            try:
+                status, assignments = rejected.try_group()
+            finally:
+                self.offer(None)
+            if not status.is_success:
+                return status, GroupRoom()
+            # 3. They return one by one, those that violate budgets first. An entity beside which
+            # the group does not fit is a victim.
+            evicted = [entity for entity in ordered if not self._fits(entity, assignments)]
+        status, room = self._room(evicted, assignments)
+        return status, replace(room, nodes=tuple(dict.fromkeys(room.nominations.values())))
+
+
 class EntityDryRun(Struct, frozen=True):
     """Selects one pod's victims on nodes. no_victims, explain: see DryRun"""
 
@@ -317,7 +448,8 @@ class EntityDryRun(Struct, frozen=True):
 
     def _select(self, row: int) -> Victims | Rejection:
         try:
-            entities = entities_on(self.groups, self.snapshot, [row])
+            missing = NO_NODE_INFO if self.groups.weigh_pods_alone else NO_NODE_OF_POD
+            entities = entities_on(self.groups, self.snapshot, [row], missing=missing)
             lower = [entity for entity in entities if entity.priority < self.pod.priority]
             return _NodeSelection(self, row).select(lower) if lower else NO_VICTIMS_ON_NODE
         except PluginError as error:

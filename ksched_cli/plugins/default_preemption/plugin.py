@@ -19,7 +19,12 @@ from ksched_cli.cluster.snapshot import Column, Mask, Rows, Snapshot
 from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.in_tree_interface import GroupPreemptionPlugin, PodGroupPostFilterPlugin
+from ksched_cli.framework.in_tree_interface import (
+    GroupPreemptionPlugin,
+    PodGroupPostFilterPlugin,
+    RankedNodes,
+    RankNodesPlugin,
+)
 from ksched_cli.framework.interface import (
     PostFilterPlugin,
     PostFilterResult,
@@ -44,9 +49,11 @@ from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.args import DefaultPreemptionArgs
 from ksched_cli.plugins.default_preemption.group_victims import (
+    CondemningPreemption,
     EntityDryRun,
     EntityPreemption,
     GroupPreemption,
+    PotentialVictims,
 )
 from ksched_cli.plugins.default_preemption.victims import (
     CANDIDATE,
@@ -248,10 +255,7 @@ class DefaultPreemption(
         preemption = EntityPreemption(
             self._snapshot, self._groups, nominator, self._disruptions, framework
         )
-        status, room = preemption.find(rejected)
-        if status.message:
-            status = Status(status.code, (f"pod group preemption: {status.message}",))
-        return status, room
+        return _prefixed(*preemption.find(rejected))
 
     @property
     def _groups(self) -> PodGroups:
@@ -431,14 +435,49 @@ class DefaultPreemption(
         return self._framework.explain_rejection(plugin, state, pod, node)
 
 
-class ReservingPreemption(DefaultPreemption, ReservePlugin):
-    """DefaultPreemption where it extends Reserve, for the pods of groups only."""
+CONDEMNED = "DefaultPreemption.condemned"
+
+
+class ReservingPreemption(DefaultPreemption, ReservePlugin, RankNodesPlugin):
+    """DefaultPreemption where it extends Reserve: while it makes room for a group, the pods of the
+    group condemn victims, and the next ones go where there are none or cheaper ones."""
+
+    _potential: PotentialVictims | None = None
+
+    def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
+        preemption = CondemningPreemption(
+            self._snapshot,
+            self._groups,
+            self._handle.nominator,
+            self._disruptions,
+            self._framework,
+            self._offer,
+        )
+        return _prefixed(*preemption.find(rejected))
+
+    def _offer(self, victims: PotentialVictims | None) -> None:
+        self._potential = victims
+
+    def rank_nodes(self, state: CycleState, pod: PodInfo, rows: Rows) -> RankedNodes | None:
+        return None if self._potential is None else self._potential.rank(rows)
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        if self._potential is not None:
+            condemned = self._potential.surviving(node.row)
+            state.write(CONDEMNED, condemned)
+            self._potential.condemn(condemned)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """Do nothing: nothing was reserved."""
+        if self._potential is not None:
+            self._potential.spare(state.data.pop(CONDEMNED, ()))
+
+
+def _prefixed(status: Status, room: GroupRoom) -> tuple[Status, GroupRoom]:
+    """The status as the plugin words it."""
+    if status.message:
+        status = Status(status.code, (f"pod group preemption: {status.message}",))
+    return status, room
 
 
 def call_extenders(

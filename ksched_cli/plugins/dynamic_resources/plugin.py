@@ -131,6 +131,12 @@ def unreserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
     return replace(claim, status=replace(claim.status, reserved_for=users))
 
 
+MODIFIED = (
+    'Operation cannot be fulfilled on resourceclaims.resource.k8s.io "{}": the object has been'
+    " modified; please apply your changes to the latest version and try again"
+)
+
+
 def deallocated(claim: ResourceClaim) -> ResourceClaim:
     status = replace(claim.status, allocation=None, reserved_for=(), devices=())
     return replace(claim, status=status)
@@ -415,8 +421,17 @@ class DynamicResources(
         if not with_states:
             # No pod came as far as this plugin's PreFilter.
             return Status.error("not found"), GroupRoom()
+        given_back: set[str] = set()
         for pod, state in with_states:
+            claim = self._unusable_claim(state, pod)
+            if claim is not None and claim.metadata.uid in given_back:
+                # Another pod that shares it has just written another version.
+                return Status.error(MODIFIED.format(claim.name)), GroupRoom(
+                    afterwards=tuple(afterwards)
+                )
             self._give_back(state, pod)
+            if claim is not None and claim != deallocated(claim):
+                given_back.add(claim.metadata.uid)
             afterwards += deferred(state)
         return GAVE_CLAIMS_BACK, GroupRoom(afterwards=tuple(afterwards))
 
@@ -425,14 +440,24 @@ class DynamicResources(
         claims_state = read_state(state)
         if not claims_state.claims:
             return self._nothing_to_deallocate
-        # Upstream iterates over a map here, in random order.
+        claim = self._unusable_claim(state, pod)
+        if claim is None:
+            return self._still_not_schedulable
+        # One that only a pod of the trial was given is not allocated: nothing is written.
+        if claim != deallocated(claim):
+            defer(state, partial(self._store.write, deallocated(claim)))
+        return Status.unschedulable("deallocation of ResourceClaim completed")
+
+    def _unusable_claim(self, state: CycleState, pod: PodInfo) -> ResourceClaim | None:
+        """The pod's first claim that is allocated where it cannot go, and that no other pod uses.
+        Upstream iterates over a map here, in random order."""
+        claims_state = read_state(state)
         for index in sorted(claims_state.unavailable):
             claim = claims_state.claims[index]
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
-                defer(state, partial(self._store.write, deallocated(claim)))
-                return Status.unschedulable("deallocation of ResourceClaim completed")
-        return self._still_not_schedulable
+                return claim
+        return None
 
     # -- Reserve, PreBind -------------------------------------------------------------------------
 

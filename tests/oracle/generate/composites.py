@@ -23,11 +23,14 @@ def add_groups(world: World) -> None:
     for group in world.others:
         if group["kind"] == "PodGroup" and draw.maybe(0.8):
             group["spec"]["parentCompositePodGroupName"] = draw.pick(names)
+            group["spec"]["workloadRef"] = {"workloadName": "work", "templateName": "pods"}
         if group["kind"] in ("PodGroup", "CompositePodGroup"):
             if draw.maybe(0.97):
                 group["spec"]["priority"] = priority
             if draw.maybe(0.5):
                 group["metadata"]["creationTimestamp"] = moment(draw.randint(0, 60))
+    if draw.maybe(0.85):
+        _agree(world)
 
 
 def _composite(draw: Draw, name: str) -> Object:
@@ -41,6 +44,7 @@ def _composite(draw: Draw, name: str) -> Object:
         spec["preemptionPolicy"] = draw.pick(("Never", "PreemptLowerPriority"))
     if draw.maybe(0.5):
         spec["schedulingConstraints"] = podgroups.topology(draw)
+    spec["workloadRef"] = {"workloadName": "work", "templateName": name}
     metadata = {"name": name, "namespace": "default", "uid": f"composite-{name}"}
     version = "scheduling.k8s.io/v1alpha3"
     return {
@@ -63,6 +67,27 @@ def member(world: World, pod: Object) -> None:
     pod["spec"].pop("preemptionPolicy", None)
     if policy is not None and world.draw.maybe(0.9):
         pod["spec"]["preemptionPolicy"] = policy
+
+
+def _agree(world: World) -> None:
+    """Let the groups of trees be such as 1.38 takes: those in a gang are gangs, those in a group
+    that is evicted as one are, too, and the outermost alone has a policy of preemption."""
+    specs = {
+        each["metadata"]["name"]: (each["kind"], each["spec"])
+        for each in world.others
+        if each["kind"] in ("PodGroup", "CompositePodGroup")
+    }
+    for _ in specs:  # from the outside, whatever their order
+        for kind, spec in specs.values():
+            _, parent = specs.get(spec.get("parentCompositePodGroupName", ""), ("", None))
+            if parent is None:
+                continue
+            spec.pop("preemptionPolicy", None)
+            if "gang" in parent["schedulingPolicy"] and "basic" in spec["schedulingPolicy"]:
+                count = "minCount" if kind == "PodGroup" else "minGroupCount"
+                spec["schedulingPolicy"] = {"gang": {count: 1}}
+            if "all" in parent.get("disruptionMode", {}):
+                spec["disruptionMode"] = {"all": {}}
 
 
 def generate(draw: Draw) -> Draft:
