@@ -8,7 +8,7 @@ each has all that the budgets allow, until none is left or a round evicts none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
@@ -20,6 +20,7 @@ from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_grou
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
+from ksched_cli.cluster.objects.pod import TopologySpreadConstraint
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.live_cluster import LiveCluster, Trial
@@ -31,7 +32,6 @@ from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes
 from ksched_cli.scenario.nodes import cordon
 from ksched_cli.scenario.pods import budget_matcher, unbound, with_counts
 
-FIT = "NodeResourcesFit"
 _HEALTHY = PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),))
 
 
@@ -155,25 +155,30 @@ class DrainedCluster:
             pods += [pod for pod in there if not (goes_with_node(pod) or pod.deleting)]
         return pods
 
-    def might_leave(self, node: str) -> bool:
-        """Whether each pod that leaves the node alone requests no more than another has free; else
-        its drain cannot finish."""
-        snapshot, row = self.live.snapshot, self.live.snapshot.row[node]
-        frameworks = self.simulation.frameworks
-        free = snapshot.capacity - snapshot.usage[: len(snapshot.capacity)]
-        free[:, row] = -1
-        for info in snapshot.pods[row]:
-            framework = frameworks.get(info.spec.scheduler_name)
-            if goes_with_node(info.pod) or info.pod.deleting or framework is None:
-                continue
-            if not any(plugin.name == FIT for plugin in framework.filtering.plugins):
-                continue
-            needs = np.array(info.resources.usage[: len(free)], dtype=np.int64)
-            # What is not requested fits anywhere.
-            rooms = (free >= needs[:, None]) | (needs[:, None] == 0)
-            if not rooms.all(axis=0).any():
-                return False
-        return True
+    def seems_to_leave(self, node: str) -> bool:
+        """Guess whether a drain of the node would finish, at little cost: its pods are tried on the
+        other nodes while it is there and takes none."""
+        live, snapshot = self.live, self.live.snapshot
+        pods = self.pods_leaving((node,))
+        if live.reaches_beyond(map(live.simulation.catalog.info, pods)):
+            return True
+        # A domain that the node alone is in is gone with it.
+        for pod in pods:
+            for constraint in pod.spec.topology_spread_constraints:
+                codes = snapshot.labels[constraint.topology_key].codes
+                own = codes[snapshot.row[node]]
+                if not is_soft(constraint) and np.count_nonzero(codes == own) == 1:
+                    return True
+        with live.trial():
+            live.evict(pods)
+            live.run(closed=(node,), stops_at=self._stays_nowhere)
+            return not live.waiting
+
+    def _stays_nowhere(self, attempt: Attempt) -> bool:
+        """Whether no placement of another pod would help one that has just found no node."""
+        spec = self._by_key[attempt.pod].spec
+        needs_others = spec.affinity is not None and spec.affinity.pod_affinity is not None
+        return not needs_others and all(map(is_soft, spec.topology_spread_constraints))
 
     def uncontrolled(self, nodes: Collection[str]) -> tuple[str, ...]:
         """The pods that leave these nodes before any drain, and that no controller creates
@@ -205,20 +210,27 @@ class DrainedCluster:
 
     # -- drains -----------------------------------------------------------------------------------
 
-    def drain(self, nodes: Collection[str], *, explains: bool = False) -> DrainOutcome:
+    def drain(
+        self, nodes: Collection[str], *, explains: bool = False, gives_up: bool = False
+    ) -> DrainOutcome:
         """Drain nodes that take no pods any more, together. What the drain did is taken back where
         a pod cannot leave, or fits nowhere.
 
-        explains: say why pods fit nowhere
+        explains: say why pods fit nowhere; gives_up: at the first pod that does not
         """
         with self.trial() as trial:
-            outcome = self._drained(nodes, explains=explains)
+            outcome = self._drained(nodes, explains, self._stays_nowhere if gives_up else None)
             if outcome.finishes:
                 trial.keep()
-                self.departed |= dict.fromkeys(nodes, [])
+                self.departed |= {node: [] for node in nodes}
         return outcome
 
-    def _drained(self, nodes: Collection[str], *, explains: bool) -> DrainOutcome:
+    def _drained(
+        self,
+        nodes: Collection[str],
+        explains: bool,
+        stops_at: Callable[[Attempt], bool] | None,
+    ) -> DrainOutcome:
         moves, rounds = dict[str, str](), 0
         remaining = self.pods_leaving(nodes)
         while remaining:
@@ -234,7 +246,7 @@ class DrainedCluster:
             if not granted:
                 return DrainOutcome(moves, rounds, tuple(refused.values()))
             self.live.evict(granted)
-            attempts = self.live.run()
+            attempts = self.live.run(stops_at=stops_at)
             rounds += 1
             unplaced = [pod for pod in granted if pod.key in self.live.waiting]
             moves |= {
@@ -303,6 +315,11 @@ class DrainOutcome:
     def why(self) -> tuple[Hold, ...]:
         """What holds the nodes that were drained."""
         return (*self.nowhere, *self.budgets)
+
+
+def is_soft(constraint: TopologySpreadConstraint) -> bool:
+    """Whether the constraint is no more than a preference."""
+    return constraint.when_unsatisfiable == "ScheduleAnyway"
 
 
 def _with_more_healthy(

@@ -327,14 +327,14 @@ class Shrinking:
     def _search(self, nodes: Sequence[str], maximum: int) -> list[str]:
         """Drain batches of nodes, each with the ones before, whose size doubles while they succeed
         and halves where they do not. Pods may move more than once here."""
-        chosen, begin, size = list[str](), 0, 1
+        chosen, begin, size, finished = list[str](), 0, 1, True
         while begin < len(nodes) and len(chosen) < maximum and not self.stops():
             batch = nodes[begin : begin + min(size, maximum - len(chosen))]
             finishes = False
-            if all(map(self.cluster.might_leave, batch)):
+            if len(batch) > 1 or finished or self.cluster.seems_to_leave(batch[0]):
                 with self.cluster.trial() as trial:
                     self.cluster.leave(batch)
-                    finishes = self.cluster.drain(batch).finishes
+                    finishes = self.cluster.drain(batch, gives_up=True).finishes
                     if finishes:
                         trial.keep()
                         chosen += batch
@@ -342,6 +342,7 @@ class Shrinking:
                 begin += len(batch)
                 if self.on_progress is not None:
                     self.on_progress(begin, len(nodes))
+            finished = finishes
             size = size * 2 if finishes else max(size // 2, 1)
         return chosen
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import numpy as np
 from msgspec import structs
 
 from ksched_cli.cluster.loading.gc_control import gc_rare
@@ -113,7 +114,7 @@ class LiveCluster:
         row = self.snapshot.row.get(pod.node_name)
         if row is None or pod.finished:
             self._others = {**self._others, pod.key: pod}
-        elif self._reaches_beyond((info,)):
+        elif self.reaches_beyond((info,)):
             self._rebuild(self._objects, place=(info,))
         else:
             self.snapshot.add(info, row)
@@ -157,7 +158,7 @@ class LiveCluster:
         gone = {pod.key for pod in pods}
         infos = [info for pod in pods if (info := self.pod(pod.key, pod.node_name)) is not None]
         strays = self._others.keys() & gone
-        if self._reaches_beyond(map(self.simulation.catalog.info, pods)):
+        if self.reaches_beyond(map(self.simulation.catalog.info, pods)):
             # Budgets are counted by whoever evicts.
             budgets = self._objects.pod_disruption_budgets
             before = self.state()
@@ -177,9 +178,9 @@ class LiveCluster:
             others = self._others.items()
             self._others = {key: pod for key, pod in others if key not in strays}
 
-    def _reaches_beyond(self, pods: Iterable[PodInfo]) -> bool:
+    def reaches_beyond(self, pods: Iterable[PodInfo]) -> bool:
         """Whether a placement or an eviction changes more than the columns: claims of volumes that
-        are not bound yet, devices, groups of pods, what plugins of others and extenders remember."""
+        are not bound yet, devices, groups of pods, what others' plugins and extenders remember."""
         simulation = self.simulation
         claims, handle = self._objects.persistent_volume_claims, simulation.handle
         if simulation.extenders.extenders or simulation.caller.foreign:
@@ -272,15 +273,23 @@ class LiveCluster:
 
     # -- runs -------------------------------------------------------------------------------------
 
-    def run(self, *, preempts: bool = False) -> dict[str, Attempt]:
+    def run(
+        self,
+        *,
+        preempts: bool = False,
+        closed: Collection[str] = (),
+        stops_at: Callable[[Attempt], bool] | None = None,
+    ) -> dict[str, Attempt]:
         """Try to place the pods that wait, as a simulation of `state()` would. Return the last
         attempt of each pod that was tried, by key; those that got a node are on it.
 
         preempts: victims leave the cluster, and what was nominated stays so
+        closed:   nodes that take no pod in this run
+        stops_at: whether the run ends after an attempt that found no node
         """
         waiting = list(self.waiting.values())
         infos = map(self.simulation.catalog.info, waiting)
-        if preempts or self.simulation.options.preempt or self._reaches_beyond(infos):
+        if preempts or self.simulation.options.preempt or self.reaches_beyond(infos):
             self._objects = replace(self._objects, resource_claims=self.simulation.resource_claims)
             self._rebuild(self._objects)
         simulation = self.simulation
@@ -294,9 +303,16 @@ class LiveCluster:
         if simulation.pipeline.batching is not None:
             simulation.pipeline.batching.begin()
         simulation.state = replace(simulation.state, pods=tuple(waiting))
+        if closed:
+            rows = [self.snapshot.row[name] for name in closed]
+            order = self.snapshot.order
+            simulation.pipeline.placement = order[~np.isin(order, rows)]
         with gc_rare():
+            attempts = simulation.scheduler.attempts
             for _ in simulation.steps():
-                pass
+                if stops_at is not None and not attempts[-1].node and stops_at(attempts[-1]):
+                    break
+        simulation.pipeline.placement = None
         scheduler, snapshot = simulation.scheduler, self.snapshot
         for key, node in scheduler.placements.items():
             pod = structs.replace(self.waiting.pop(key), node_name=node)
