@@ -235,8 +235,8 @@ class Shrinking:
         # 2. Of few nodes, each of the others is tried in front, too.
         if is_small:
             plan = self._reordered(plan)
-        # 3. What blocks a drain of all at once does not go; and what can go without that.
-        plan = self._at_once(plan)
+            # 3. What blocks a drain of all at once does not go; and what can go without that.
+            plan = self._at_once(plan)
         while not self.stops() and (larger := self._larger(plan)) is not None:
             extended = self._extended(larger)
             plan = extended if self._drained_at_once(extended.nodes).finishes else larger
@@ -272,9 +272,12 @@ class Shrinking:
             self.cluster.leave(nodes)
             return self.cluster.drain(nodes)
 
-    def carry_out(self, nodes: Sequence[str]) -> Plan:
+    def carry_out(self, nodes: Sequence[str], least: float = 0) -> Plan:
         """Drain all these nodes, which are gone from the first drain on. One whose drain does not
-        finish is tried again after the others, as long as that helps."""
+        finish is tried again after the others, as long as that helps.
+
+        least: give up where the nodes that are drained at first cannot be worth more
+        """
         drains = dict[str, DrainOutcome]()
         self.cluster.leave(nodes)
         left = list(nodes)
@@ -286,28 +289,48 @@ class Shrinking:
                     drains[node] = drain
                 else:
                     failed.append(node)
+                    if least and self.worth(nodes) - self.worth(failed) <= least:
+                        return Plan(drains, tuple(name for name in nodes if name not in drains))
             if len(failed) == len(left):
                 break
             left = failed
         return Plan(drains, tuple(left))
 
-    def plan(self, nodes: Sequence[str]) -> Plan:
-        """Return the drains of these nodes, and take them back."""
+    def plan(self, nodes: Sequence[str], least: float = 0) -> Plan:
+        """Return the drains of these nodes, and take them back. least: see `carry_out`"""
         with self.cluster.trial():
-            return self.carry_out(nodes)
+            return self.carry_out(nodes, least)
+
+    def _largest_at_once(self, nodes: Sequence[str]) -> Plan:
+        """Return the plan of these nodes without those that block a drain of all at once, or whose
+        own drains fail."""
+        while nodes:
+            drain = self._drained_at_once(nodes)
+            if drain.finishes:
+                plan = self.plan(nodes)
+                if not plan.failed:
+                    return plan
+                nodes = plan.nodes
+            else:
+                stuck = {pod.node_name for pod in drain.unplaced} or {nodes[-1]}
+                nodes = [name for name in nodes if name not in stuck]
+        return Plan({})
 
     def _largest(self, nodes: Sequence[str], before: Plan | None = None) -> Plan:
         """Return the plan of these nodes without those whose drains fail. before: another result,
-        which is this one too where its nodes remain"""
+        which is this one too where its nodes remain, or no more can"""
         simulation = self.cluster.simulation
         others = bool(simulation.caller.foreign or simulation.extenders.extenders)
         # Plugins and extenders of others may decide otherwise when they are asked again.
         repeats = simulation.options.tie_break is first_by_name and not others
-        plan = self.plan(nodes)
+        least = self.worth(before.nodes) if before is not None else 0
+        plan = self.plan(nodes, least)
         while plan.failed:
+            if before is not None and least and self.worth(plan.nodes) <= least:
+                return before
             if repeats and before is not None and plan.nodes == before.nodes:
                 return before
-            plan = self.plan(plan.nodes)
+            plan = self.plan(plan.nodes, least)
         return plan
 
     def _extended(self, plan: Plan) -> Plan:
@@ -318,7 +341,11 @@ class Shrinking:
                     self.carry_out(plan.nodes)
                 others = [node for node in self.candidates if node not in plan.drains]
                 more = self._search(others, self.maximum - len(plan.drains))
-            larger = self._largest((*plan.nodes, *more)) if more else plan
+            if not more:
+                break
+            is_small = len(self.candidates) <= MAX_IN_FRONT
+            settle = self._largest if is_small else self._largest_at_once
+            larger = settle((*plan.nodes, *more))
             if self.worth(larger.nodes) <= self.worth(plan.nodes):
                 break
             plan = larger
@@ -358,8 +385,7 @@ class Shrinking:
 
     def _at_once(self, plan: Plan) -> Plan:
         """Return the plan without nodes that block a drain of all at once: of those whose pods it
-        leaves without a node the last one, again and again; of many nodes all of them."""
-        is_small = len(self.candidates) <= MAX_IN_FRONT
+        leaves without a node the last one, again and again."""
         nodes, late = list(plan.nodes), list[str]()
         while nodes:
             drain = self._drained_at_once(nodes)
@@ -370,12 +396,12 @@ class Shrinking:
                 nodes = list(plan.nodes)
                 continue
             stuck = {pod.node_name for pod in drain.unplaced}
-            blocking = [name for name in reversed(nodes) if name in stuck] or [nodes[-1]]
-            late += blocking[:1] if is_small else blocking
-            nodes = [name for name in nodes if name not in late]
+            last = next((name for name in reversed(nodes) if name in stuck), nodes[-1])
+            nodes.remove(last)
+            late.append(last)
         if not nodes:
             plan = Plan({})
-        for node in late if is_small else ():
+        for node in late:
             larger = self.plan((*plan.nodes, node))
             if not larger.failed and self._drained_at_once(larger.nodes).finishes:
                 plan = larger
