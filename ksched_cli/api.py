@@ -64,12 +64,13 @@ from ksched_cli.library.run import Run, compare, replay, sweep
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.attempts import AttemptTrace
-    from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+    from ksched_cli.analysis.capacity import CapacityResult
     from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.diagnosis import PendingReport
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
     from ksched_cli.analysis.fix import Remedies
+    from ksched_cli.analysis.more_nodes import NodesNeeded
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
@@ -171,7 +172,7 @@ _ANSWERS = {
     "DriftResult": "ksched_cli.analysis.drift",
     "Explanation": "ksched_cli.analysis.explain",
     "GroupExplanation": "ksched_cli.analysis.explain",
-    "NodesNeeded": "ksched_cli.analysis.capacity",
+    "NodesNeeded": "ksched_cli.analysis.more_nodes",
     "OpenRun": "ksched_cli.library.steps",
     "PendingReport": "ksched_cli.analysis.diagnosis",
     "PreemptionResult": "ksched_cli.analysis.preempt",

@@ -20,8 +20,7 @@ from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_grou
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
-from ksched_cli.cluster.objects.pod import TopologySpreadConstraint
-from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
+from ksched_cli.cluster.objects.pod import PodCondition, PodStatus, TopologySpreadConstraint
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.live_cluster import LiveCluster, Trial
 from ksched_cli.engine.queue import why_ignored

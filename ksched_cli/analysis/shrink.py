@@ -31,6 +31,7 @@ from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Ho
 from ksched_cli.analysis.named_objects import Subject, label_selector_of
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
+from ksched_cli.analysis.search import Search
 from ksched_cli.analysis.usage import CONTROL_PLANE, NodeUsage, node_usages, quantity
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
@@ -56,9 +57,9 @@ MAX_IN_FRONT = 100
 OnProgress = Callable[[int, int], None]
 
 
-def never() -> bool:
-    """Let a search come to its own end."""
-    return False
+def counted_nodes(count: int) -> str:
+    """Return how many nodes could go, for a line of progress."""
+    return f"{count:,} nodes could go" if count != 1 else "1 node could go"
 
 
 # Why a node stays whose drain after the others would finish.
@@ -117,6 +118,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     pending: pods that were pending before any drain and stay so, by owner and cause; they are left
              aside
     stopped_at: --max, where it was reached
+    stopped: why the search ended early; the answer is then the best plan until then
     undecided: a plugin's failure left a pod undecided
     cluster_map: the nodes before and after
     """
@@ -136,6 +138,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     repack: Repack | UnsetType = UNSET
     pending: tuple[PendingGroup, ...] = ()
     stopped_at: Rank | None = None
+    stopped: str = ""
     undecided: Annotated[bool, HIDDEN] = False
     cluster_map: Annotated[ClusterMap | None, HIDDEN] = None
 
@@ -215,15 +218,14 @@ class Shrinking:
                 are tried
     maximum:    how many nodes may go
     worth:      of nodes that go; the plan worth most is searched for
-    stops:      whether the search is to end with what it has
+    progress:   when the search ends with what it has, and who hears of it
     """
 
     cluster: DrainedCluster
     candidates: Sequence[str]
     maximum: int
     worth: Callable[[Iterable[str]], float]
-    stops: Callable[[], bool]
-    on_progress: OnProgress | None = None
+    progress: Search
 
     def run(self) -> Plan:
         """Return the plan that is worth the most, of those found. A drain of all its nodes at once
@@ -237,7 +239,7 @@ class Shrinking:
             plan = self._reordered(plan)
             # 3. What blocks a drain of all at once does not go; and what can go without that.
             plan = self._at_once(plan)
-        while not self.stops() and (larger := self._larger(plan)) is not None:
+        while not self.progress.stops() and (larger := self._larger(plan)) is not None:
             extended = self._extended(larger)
             plan = extended if self._drained_at_once(extended.nodes).finishes else larger
         return plan
@@ -251,19 +253,18 @@ class Shrinking:
             if is_full:
                 yield node, (Hold(None, f"--max {self.maximum} was reached"),)
                 continue
-            if self.stops():
+            if self.progress.stops():
                 yield node, (Hold(None, NOT_LOOKED_AT),)
                 continue
             with self.cluster.trial():
                 self.cluster.leave((node,))
                 drain = self.cluster.drain((node,), explains=True)
-            if self.on_progress is not None:
-                self.on_progress(done, len(self.candidates))
+            self.progress.step(done, len(self.candidates), counted_nodes(len(plan.drains)))
             yield node, (Hold(None, INSTEAD),) if drain.finishes else drain.why
 
     def why_not_too(self, plan: Plan, node: str) -> str:
         """Return why a node stays whose drain after those of the plan would finish."""
-        is_small = len(self.candidates) <= MAX_IN_FRONT and not self.stops()
+        is_small = len(self.candidates) <= MAX_IN_FRONT and not self.progress.stops()
         joins = not is_small or self._drained_at_once((*plan.nodes, node)).finishes
         return INSTEAD if joins else NOT_AT_ONCE
 
@@ -335,7 +336,7 @@ class Shrinking:
 
     def _extended(self, plan: Plan) -> Plan:
         """Extend the plan by the other candidates that can go too."""
-        while len(plan.drains) < self.maximum and not self.stops():
+        while len(plan.drains) < self.maximum and not self.progress.stops():
             with self.cluster.trial():
                 if plan.drains:
                     self.carry_out(plan.nodes)
@@ -355,7 +356,7 @@ class Shrinking:
         """Drain batches of nodes, each with the ones before, whose size doubles while they succeed
         and halves where they do not. Pods may move more than once here."""
         chosen, begin, size, finished = list[str](), 0, 1, True
-        while begin < len(nodes) and len(chosen) < maximum and not self.stops():
+        while begin < len(nodes) and len(chosen) < maximum and not self.progress.stops():
             batch = nodes[begin : begin + min(size, maximum - len(chosen))]
             finishes = False
             if len(batch) > 1 or finished or self.cluster.seems_to_leave(batch[0]):
@@ -367,8 +368,7 @@ class Shrinking:
                         chosen += batch
             if finishes or len(batch) == 1:
                 begin += len(batch)
-                if self.on_progress is not None:
-                    self.on_progress(begin, len(nodes))
+                self.progress.step(begin, len(nodes), counted_nodes(len(chosen)))
             finished = finishes
             size = size * 2 if finishes else max(size // 2, 1)
         return chosen
@@ -377,7 +377,7 @@ class Shrinking:
         """Put the other candidates in front of the drains, where that gains more: pods that fit on
         few nodes move first then."""
         for node in self.candidates:
-            if node not in plan.drains and not self.stops():
+            if node not in plan.drains and not self.progress.stops():
                 other = self._largest((node, *plan.nodes)[: self.maximum], plan)
                 if self.worth(other.nodes) > self.worth(plan.nodes):
                     plan = self._extended(other)
@@ -436,11 +436,10 @@ def rules_of(state: ClusterState, force: bool, loses_local_storage: bool) -> Pod
 def shrink(
     base: DrainedCluster,
     limits: ShrinkLimits,
-    on_progress: OnProgress | None = None,
+    progress: Search | None = None,
     *,
     draws_map: bool = False,
     repacks: bool = False,
-    stops: Callable[[], bool] = never,
 ) -> ShrinkResult:
     """base: after the run that places what waits. draws_map: with the map of a page. repacks: asks
     how few nodes would do, too"""
@@ -456,8 +455,9 @@ def shrink(
     repacked = repack(base, _in_order(base, free_to_go, limits)) if repacks else UNSET
     before = node_usages(base.live.snapshot) if draws_map else []
     order = _in_order(base, free, limits)
-    search = Shrinking(base, order, maximum, worth, stops, on_progress)
+    search = Shrinking(base, order, maximum, worth, progress or Search())
     plan = search.run()
+    stopped = search.progress.why()
     with base.trial():
         search.carry_out(plan.nodes)
         after = node_usages(base.live.snapshot) if draws_map else []
@@ -482,6 +482,7 @@ def shrink(
         repack=repacked,
         pending=base.pending,
         stopped_at=limits.maximum if limits.maximum == len(going) else None,
+        stopped=stopped or search.progress.why(),
         undecided=bool(base.simulation.caller.defects),
         cluster_map=_map(base, plan, before, after) if draws_map else None,
     )
@@ -773,6 +774,7 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     delete_emptydir_data: move pods with emptyDir and hostPath volumes, too
     repack:  ask how few nodes would do, too
     is_mapped: with the map of a page
+    time_limit: seconds after which the search ends with the best plan so far; 0 for none
     """
 
     USES: ClassVar = ("prices",)
@@ -784,11 +786,13 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     delete_emptydir_data: bool = False
     repack: bool = False
     is_mapped: bool = True
+    time_limit: float = 0
 
     def answer(self, opened: Opened) -> ShrinkResult:
         base, limits = _before_drains(self, opened, self.maximum)
-        with opened.observer.progress("nodes drained") as on_progress:
-            return shrink(base, limits, on_progress, draws_map=self.is_mapped, repacks=self.repack)
+        search = Search(self.time_limit)
+        with opened.observer.searching("nodes tried", search):
+            return shrink(base, limits, search, draws_map=self.is_mapped, repacks=self.repack)
 
 
 class Upgrade(Question[UpgradePlan], frozen=True, kw_only=True):

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET
 
 from ksched_cli import program_name
-from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
+from ksched_cli.analysis.capacity import CapacityResult
+from ksched_cli.analysis.more_nodes import NodesNeeded, Trial
 from ksched_cli.report.pending import nodes_of, pending_groups, what_helps
 from ksched_cli.report.reasons import message_line
 from ksched_cli.report.view import (
