@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What planners' questions cost: processor time and memory of whole commands, by size of cluster.
 
-    planning.py [--nodes N...] [--label before]   measure, and print a table's rows
-    planning.py --state N [--pending]             write the state of N nodes
+    planning.py [--nodes N...]                      measure, and print a table
+    planning.py --state N [--pending] --out FILE    write the state of N nodes
 
 The cluster has three zones, three pools with prices, DaemonSets, Deployments that spread over
 zones or nodes, budgets, and StatefulSets with anti-affinity and volumes. Its nodes are requested
@@ -14,10 +14,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from machine import describe
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 ZONES = ("a", "b", "c")
@@ -25,7 +31,11 @@ ZONES = ("a", "b", "c")
 POOLS = {"general": (0.6, 8, 32, 0.38), "large": (0.3, 16, 64, 0.76), "batch": (0.1, 32, 64, 1.2)}
 DAEMONS = {"log-agent": ("100m", "200Mi"), "node-exporter": ("50m", "64Mi")}
 CREATED = "2026-01-01T00:00:00Z"
-TIMEOUT = 600.0
+QUESTIONS = (
+    ("`shrink`", ["shrink"], False),
+    ("`shrink` with prices", ["shrink", "--price", "pool=large=0.76", "--price", "*=0.38"], False),
+    ("`capacity --pending`", ["capacity", "--pending", "--like", "pool=general"], True),
+)
 
 Manifest = dict[str, Any]
 
@@ -201,7 +211,9 @@ def workload(app: str, kind: str, replicas: int, spec: Manifest) -> Iterator[Man
         }
 
 
-def cluster(count: int, *, pending: bool = False) -> Iterator[Manifest]:
+def cluster(  # noqa: C901, PLR0915  # a state, from top to bottom
+    count: int, *, pending: bool = False
+) -> Iterator[Manifest]:
     """All objects: about eleven pods a node."""
     chance = random.Random(56)
     nodes = [node(index, count) for index in range(count)]
@@ -242,11 +254,11 @@ def cluster(count: int, *, pending: bool = False) -> Iterator[Manifest]:
         kind = "StatefulSet" if is_stateful else "Deployment"
         app = f"{'db' if is_stateful else 'web'}-{number:04d}"
         shape = number % 5
-        cpu, memory = chance.choice((250, 500, 800, 1000)), chance.choice((512, 1024, 2048))
+        cores, gibs = chance.choice((250, 500, 800, 1000)), chance.choice((512, 1024, 2048))
         replicas = 3 if is_stateful else chance.choice((6, 12, 24, 48))
         if not is_stateful and shape == 2:
             replicas = min(replicas, count // 4)
-        spec = template(app, kind, shape, cpu, memory)
+        spec = template(app, kind, shape, cores, gibs)
         in_batch = not is_stateful and shape == 4
         hosts = [name for name, labels in pools.items() if (labels["pool"] == "batch") == in_batch]
         chance.shuffle(hosts)
@@ -255,11 +267,11 @@ def cluster(count: int, *, pending: bool = False) -> Iterator[Manifest]:
         used: list[str] = []
         for index in range(replicas):
             zone = by_zone[index % len(ZONES)]
-            host = next((each for each in zone if free[each] >= 2 * cpu and each not in used), "")
+            host = next((each for each in zone if free[each] >= 2 * cores and each not in used), "")
             if not host:
                 break
             used.append(host)
-            free[host] -= cpu
+            free[host] -= cores
             own = dict(spec)
             if is_stateful:
                 claim = {"claimName": f"data-{app}-{index}"}
@@ -280,6 +292,14 @@ def write_state(path: Path, count: int, *, pending: bool = False) -> None:
         file.write("\n]}\n")
 
 
+def measure(arguments: list[str]) -> tuple[float, float]:
+    """Run a command. Return its processor time in seconds and its memory in MB."""
+    command = [sys.executable, "-m", "ksched_cli", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, usage = os.wait4(process.pid, 0)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -287,8 +307,21 @@ def main() -> None:
     parser.add_argument("--state", type=int)
     parser.add_argument("--pending", action="store_true")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--nodes", type=int, nargs="*", default=[250, 1000])
     args = parser.parse_args()
-    write_state(args.out, args.state, pending=args.pending)
+    if args.state is not None:
+        write_state(args.out, args.state, pending=args.pending)
+        return
+    print(f"{describe()}\n")
+    print("| question | nodes | processor time | memory |\n| --- | --: | --: | --: |")
+    with tempfile.TemporaryDirectory() as folder:
+        for count in args.nodes:
+            for question, arguments, pending in QUESTIONS:
+                path = Path(folder, f"{count}-{pending}.json")
+                if not path.exists():
+                    write_state(path, count, pending=pending)
+                seconds, memory = measure([*arguments, "--state", str(path)])
+                print(f"| {question} | {count:,} | {seconds:.1f} s | {memory:.0f} MB |", flush=True)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ class DrainedCluster:
         self.departed = dict(departed)
         with self.live.trial() as trial:
             yield trial
-        if not trial.is_kept:
+        if not trial.stays:
             self.departed = departed
 
     # -- nodes ------------------------------------------------------------------------------------

@@ -242,7 +242,9 @@ class Growth:
 
     # -- what pods request ------------------------------------------------------------------------
 
-    def estimate(self, keys: Iterable[str], only: Pool | None = None) -> Totals:
+    def estimate(  # noqa: C901, PLR0915  # one packing, from top to bottom
+        self, keys: Iterable[str], only: Pool | None = None
+    ) -> Totals:
         """Return how many nodes of each pool the pods need by what they request, each after the
         larger ones on the first node that has room: of the pool with the lowest price of a pod,
         then of the next. only: of this pool alone"""
@@ -388,7 +390,7 @@ class Growth:
         reduced = [self._reduced(mix, helps, least) for mix in dict.fromkeys(enough)]
         best = min(reduced, key=self.rank)
         # 4. Of few nodes all mixes are tried.
-        return self._best_of_few(best, helps, least), rest
+        return self._improved(best, helps, least), rest
 
     def _reduced(self, mix: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:
         idle = self.run(mix).idle
@@ -440,7 +442,7 @@ class Growth:
                 return self._with_fewer(without(probe), pool, helps, least)
         return without(gone)
 
-    def _best_of_few(self, best: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:
+    def _improved(self, best: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:
         """Run every mix of up to LINEAR_MAX nodes that would be better; parts of one that does not
         help are left out where there are several pools."""
         useless: list[Mix] = []

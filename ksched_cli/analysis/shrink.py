@@ -489,7 +489,7 @@ def shrink(
 
 
 def _map(
-    base: DrainedCluster, plan: Plan, before: list[NodeUsage], after: list[NodeUsage]
+    base: DrainedCluster, plan: Plan, before: Sequence[NodeUsage], after: Sequence[NodeUsage]
 ) -> ClusterMap:
     """Return the nodes before the drains, and those that are left after them."""
     place = {name: order for order, name in enumerate(plan.drains, 1)}

@@ -320,7 +320,7 @@ class SnapshotContents(NamedTuple):
 class PodMove(NamedTuple):
     """A pod that came to a row or left it, and what it takes to take that back.
 
-    index:  the place that it left in the row's list; None where it came
+    place:  the index that it left in the row's list; None where it came
     usage:  the row's column of `usage` before
     others: the row's other amounts before
     ports:  the row's host ports before
@@ -328,7 +328,7 @@ class PodMove(NamedTuple):
 
     pod: PodInfo
     row: int
-    index: int | None
+    place: int | None
     usage: Column
     others: dict[str, int]
     ports: frozenset[HostPort]
@@ -524,13 +524,13 @@ class Snapshot:
             move = self.journal.pop()
             pod, row = move.pod, move.row
             pods = self.pods[row]
-            if move.index is None:
+            if move.place is None:
                 pods.pop()
-            elif move.index == len(pods):
+            elif move.place == len(pods):
                 pods.append(pod)
             else:
-                pods.append(pods[move.index])
-                pods[move.index] = pod
+                pods.append(pods[move.place])
+                pods[move.place] = pod
             self.usage[:, row] = move.usage
             for name, column in self.other_requested().items():
                 column[row] = move.others.get(name, 0)
@@ -541,7 +541,7 @@ class Snapshot:
             self.huge = move.huge
             self._note(row)
             for watcher in self._watchers:
-                notify = watcher.pod_removed if move.index is None else watcher.pod_added
+                notify = watcher.pod_removed if move.place is None else watcher.pod_added
                 notify(pod, row)
 
     def with_nodes(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> Snapshot:

@@ -58,9 +58,9 @@ def capacity(
     workload or of a file come after the pending pods. No pod is evicted for them. --pending --like
     NODE finds the fewest copies of that node with which no pod stays pending and none is evicted;
     several --like are combined, and --price finds the cheapest mix. Nodes that differ in their zone
-    only are one pool over its zones. Ctrl-C ends that search with the best answer so far. -o wide shows every node, -o
-    name those that take a copy. Exit code 0 when a copy fits or some number of nodes is enough, 1
-    when not, 3 when a plugin's failure leaves it undecided.
+    only are one pool over its zones. Ctrl-C ends that search with the best answer so far. -o wide
+    shows every node, -o name those that take a copy. Exit code 0 when a copy fits or some number of
+    nodes is enough, 1 when not, 3 when a plugin's failure leaves it undecided.
 
     Examples:
         ksched capacity deployment/web

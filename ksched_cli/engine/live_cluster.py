@@ -25,18 +25,18 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import RandomChoice
 from ksched_cli.engine.simulation import PassScheduler, Simulation
 from ksched_cli.framework.resource_claims import may_allocate_devices
-from ksched_cli.scenario.pods import made_anew, newest_timestamp, pending_again, without_pods
+from ksched_cli.scenario.pods import newest_timestamp, pending_again, recreated, without_pods
 
 
 @dataclass(slots=True)
 class Trial:
     """Changes that are taken back in the end, unless they are kept."""
 
-    is_kept: bool = False
+    stays: bool = False
 
     def keep(self) -> None:
         """Let the changes stand; a trial around this one may still take them back."""
-        self.is_kept = True
+        self.stays = True
 
 
 class LiveCluster:
@@ -53,6 +53,8 @@ class LiveCluster:
         self._is_tried = False
         self.simulation = simulation
         self.waiting: dict[str, Pod] = {}
+        # Pods that count on no node: finished ones, and those of nodes that are not there.
+        self._others: dict[str, Pod] = {}
         self.renew(state)
 
     @property
@@ -94,7 +96,7 @@ class LiveCluster:
         try:
             yield trial
         finally:
-            if not trial.is_kept:
+            if not trial.stays:
                 self.simulation = simulation
                 self._objects, self._others, self.waiting = before
                 snapshot.take_back(length)
@@ -121,12 +123,12 @@ class LiveCluster:
 
     def evict(self, pods: Collection[Pod]) -> None:
         """Take pods off their nodes. Their controllers make them anew: they wait."""
-        made = {
-            pod.key: made_anew(pod, self._newest)
+        successors = {
+            pod.key: recreated(pod, self._newest)
             for pod in sorted(pods, key=lambda pod: pod.metadata.creation_timestamp)
         }
         self._take_off(pods, pending_again)
-        self.waiting |= made
+        self.waiting |= successors
 
     def remove(self, pods: Collection[Pod]) -> None:
         """Take pods out of the cluster, be they on a node or not."""
@@ -273,7 +275,7 @@ class LiveCluster:
 
     # -- runs -------------------------------------------------------------------------------------
 
-    def run(
+    def run(  # noqa: C901, PLR0915  # one run, from top to bottom
         self,
         *,
         preempts: bool = False,
@@ -315,16 +317,16 @@ class LiveCluster:
         simulation.pipeline.placement = None
         scheduler, snapshot = simulation.scheduler, self.snapshot
         for key, node in scheduler.placements.items():
-            pod = structs.replace(self.waiting.pop(key), node_name=node)
+            placed = structs.replace(self.waiting.pop(key), node_name=node)
             pods = snapshot.pods[snapshot.row[node]]
             index = next(i for i in reversed(range(len(pods))) if pods[i].key == key)
-            pods[index] = simulation.catalog.info(pod)
+            pods[index] = simulation.catalog.info(placed)
         if preempts:
-            for key, pod in self.waiting.items():
-                node = simulation.nominator.node_by_uid.get(pod.uid, "")
-                if node != pod.status.nominated_node_name:
-                    status = structs.replace(pod.status, nominated_node_name=node)
-                    self.waiting[key] = structs.replace(pod, status=status)
+            for key, left in self.waiting.items():
+                node = simulation.nominator.node_by_uid.get(left.uid, "")
+                if node != left.status.nominated_node_name:
+                    status = structs.replace(left.status, nominated_node_name=node)
+                    self.waiting[key] = structs.replace(left, status=status)
         return scheduler.last
 
     def close(self) -> None:

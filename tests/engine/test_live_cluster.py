@@ -143,8 +143,8 @@ def test_a_changed_cluster_decides_as_a_simulation_of_its_objects(
     }
 
 
-@pytest.mark.parametrize("is_kept", [False, True])
-def test_what_was_claimed_in_a_trial_is_free_again(is_kept: bool) -> None:
+@pytest.mark.parametrize("stays", [False, True])
+def test_what_was_claimed_in_a_trial_is_free_again(stays: bool) -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "first"}}]
     first = owned("p", cpu=1, spec={"volumes": volumes})
     state = objects_of(
@@ -154,9 +154,9 @@ def test_what_was_claimed_in_a_trial_is_free_again(is_kept: bool) -> None:
     with objects.trial() as trial:
         objects.run()
         assert not objects.waiting
-        if is_kept:
+        if stays:
             trial.keep()
-    assert bool(objects.waiting) is not is_kept
+    assert bool(objects.waiting) is not stays
 
 
 def test_nominations_of_a_trial_are_taken_back() -> None:
