@@ -64,7 +64,7 @@ from ksched_cli.library.run import Run, compare, replay, sweep
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.attempts import AttemptTrace
-    from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+    from ksched_cli.analysis.capacity import CapacityResult
     from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.diagnosis import PendingReport
     from ksched_cli.analysis.drain import DrainResult
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
     from ksched_cli.analysis.fits import FitResult
     from ksched_cli.analysis.fix import Remedies
+    from ksched_cli.analysis.more_nodes import NodesNeeded
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
@@ -182,7 +183,7 @@ _ANSWERS = {
     "Explanation": "ksched_cli.analysis.explain",
     "FitResult": "ksched_cli.analysis.fits",
     "GroupExplanation": "ksched_cli.analysis.explain",
-    "NodesNeeded": "ksched_cli.analysis.capacity",
+    "NodesNeeded": "ksched_cli.analysis.more_nodes",
     "OpenRun": "ksched_cli.library.steps",
     "PendingReport": "ksched_cli.analysis.diagnosis",
     "PreemptionResult": "ksched_cli.analysis.preempt",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ksched_cli.analysis.audit.audit import AuditResult
-from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+from ksched_cli.analysis.capacity import CapacityResult
 from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison, ReplayDraws
 from ksched_cli.analysis.diagnosis import PendingReport
 from ksched_cli.analysis.drain import DrainResult
@@ -21,6 +21,7 @@ from ksched_cli.analysis.expectations import ExpectationsDocument, ExpectationsR
 from ksched_cli.analysis.explain import Explanation, GroupExplanation
 from ksched_cli.analysis.fits import FitResult
 from ksched_cli.analysis.fix import Remedies
+from ksched_cli.analysis.more_nodes import NodesNeeded
 from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ForwardLook, ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult

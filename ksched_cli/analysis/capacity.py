@@ -1,5 +1,4 @@
-"""The number of copies of a pod that fit, and what stops the next one; the number of nodes that
-all pods need.
+"""The number of copies of a pod that fit, and what stops the next one.
 
 Copies of a pod go through the engine one after the other, so that spread and anti-affinity are
 counted as they grow. They come when the pod's turn comes in a run, and evict nobody.
@@ -8,38 +7,32 @@ counted as they grow. They come when the pod's turn comes in a run, and evict no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
-from itertools import chain, islice, permutations
+from itertools import chain, islice
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import UNSET, UnsetType, field, structs
+from msgspec import field, structs
 
 from ksched_cli.analysis.attempts import PluginStatus
-from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.named_objects import Subject, find_pod
 from ksched_cli.analysis.question import Opened, Question
-from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
+from ksched_cli.answers import HIDDEN, Count, Rank, StateAnswer
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.queue import Entry, for_other_scheduler
-from ksched_cli.engine.records import Attempt, RunRecord
+from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.errors import ExitCode, UsageError
+from ksched_cli.errors import ExitCode
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.scenario.arguments import Target
-from ksched_cli.scenario.change import apply_changes
-from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.pod_claims import has_own_claims
-from ksched_cli.scenario.prices import Prices
 from ksched_cli.scenario.replicas import copies, copies_with_claims, next_replicas, workload_target
 
 MAX_COPIES = 10_000  # that are counted by default
-# Up to so many nodes each number is tried; beyond it the search halves.
-LINEAR_MAX = 8
 
 
 class CapacityResult(StateAnswer, frozen=True, kw_only=True):
@@ -74,65 +67,6 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
     @property
     def exit_code(self) -> ExitCode:
         return ExitCode.of(bool(self.count), self.undecided)
-
-
-class Trial(Part, frozen=True):
-    """The result of a run with more nodes.
-
-    mix: node → how many copies of it
-    evicted: pods that made room for others
-    """
-
-    nodes: Count
-    mix: Mapping[str, Count]
-    pending: Count
-    evicted: Count
-
-
-class HelpedGroup(Part, frozen=True):
-    """Pods of one owner that more nodes give a node.
-
-    owner: Kind/name; Pod/name of a pod without a controller
-    nodes: the fewest with which all of them have one, of the numbers that were tried
-    """
-
-    owner: str
-    namespace: str
-    pods: tuple[str, ...]
-    nodes: Count
-
-
-class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
-    """The fewest copies of nodes with which every pod gets a node and none is evicted.
-
-    like: the nodes that may be copied
-    nodes_needed: null where no number helps
-    mix: node → how many copies of it, for the pods that are helped; empty where none is
-    per_hour: what these copies cost an hour, where prices are given
-    limited_by: then, why a pod that stays pending does
-    helped: pods that get a node
-    not_helped: pods that stay pending with any number of nodes
-    runs: the runs made, in their order
-    undecided: a plugin's failure left a pod undecided
-    """
-
-    COMMAND: ClassVar = "capacity"
-    ROWS: ClassVar = "runs"
-
-    kind: Literal["CapacityResult"] = "CapacityResult"
-    like: tuple[str, ...]
-    nodes_needed: Count | None
-    mix: Mapping[str, Count] = field(default_factory=dict)
-    per_hour: float | UnsetType = UNSET
-    limited_by: str = ""
-    helped: tuple[HelpedGroup, ...] = ()
-    not_helped: tuple[PendingGroup, ...] = ()
-    runs: tuple[Trial, ...] = ()
-    undecided: Annotated[bool, HIDDEN] = False
-
-    @property
-    def exit_code(self) -> ExitCode:
-        return ExitCode.of(self.nodes_needed is not None, self.undecided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,185 +290,7 @@ def _end_waiting(simulation: Simulation, keys: Iterable[str]) -> str:
     return next((attempt.why_not for attempt in attempts if not attempt.node), "")
 
 
-Mix = tuple[int, ...]
-"""How many copies of each of some nodes."""
-
-Attempted = tuple[RunRecord, tuple[PendingGroup, ...]]
-"""A run, and the pods that it left pending."""
-
-
-def nodes_needed_by(subject: Subject, likes: Sequence[str]) -> NodesNeeded:
-    """The state of the subject is run with more and more nodes; its simulation notes the defects.
-    Raises UsageError where the Run has prices, and none for one of `likes`."""
-    simulation = subject.simulation
-
-    def run_with(mix: Mix) -> Attempted:
-        changes = [
-            AddNodes(f"--like {like}", f"{like}-copy", like, nodes)
-            for like, nodes in zip(likes, mix, strict=True)
-        ]
-        state, _ = apply_changes(simulation.state, changes)
-        larger = subject.simulation_of(state)
-        record = larger.run()
-        groups = pending_groups(larger, record)
-        larger.close()
-        simulation.caller.defects.update(larger.caller.defects)
-        return record, groups
-
-    prices = subject.opener.prices(subject.run)
-    return nodes_needed(likes, run_with, _prices_of(likes, simulation, prices))
-
-
-def _prices_of(likes: Sequence[str], simulation: Simulation, prices: Prices) -> list[float]:
-    """Return the hourly price of a copy of each node; nothing without prices. Raises UsageError."""
-    nodes = {node.name: node for node in simulation.state.nodes}
-    listed: list[float] = []
-    for like in likes if prices.listed else ():
-        price = prices.of_node(nodes[like]) if like in nodes else None
-        if price is None and like in nodes:
-            raise UsageError(f"--price has no price for {like} of --like; add --price {like}=N")
-        listed.append(0 if price is None else price.price.per_hour)
-    return listed
-
-
-def nodes_needed(
-    likes: Sequence[str],
-    run_with: Callable[[Mix], Attempted],
-    prices: Sequence[float] = (),
-) -> NodesNeeded:
-    """run_with: a run of the state with so many copies of each of the nodes `likes`
-    prices: what a copy of each costs; the cheapest mix is searched for then, else the fewest nodes
-
-    Pods that as many nodes as there are pods do not help are left out of the search. With
-    several kinds, the numbers are made as small as possible one by one, in every order; then
-    every mix of up to LINEAR_MAX nodes that is better is run, but for parts of one that does not
-    help. Both the answer and one node less of a kind have been run. Beyond LINEAR_MAX, a smaller
-    number that helps where a larger one does not is not searched for.
-    """
-    weights = prices or (1,) * len(likes)
-    records: dict[Mix, RunRecord] = {}
-
-    def run(mix: Mix) -> tuple[PendingGroup, ...]:
-        records[mix], groups = run_with(mix)
-        return groups
-
-    none = (0,) * len(likes)
-    waiting = hopeless = run(none)
-    # More nodes than pods that lack one do not help: each has one to itself by then.
-    most = len(_without_node(records[none]))
-    best = (most,) * len(likes)
-    if most:
-        hopeless = run(best)
-    last = records[best]
-    rest = _without_node(last)
-
-    def helps(mix: Mix) -> bool:
-        if mix not in records:
-            run(mix)
-        return _without_node(records[mix]) <= rest
-
-    is_helped = not helps(none)
-    if is_helped:
-        best = _best(best, helps, weights)
-    return NodesNeeded(
-        like=tuple(likes),
-        nodes_needed=None if rest else sum(best),
-        mix=dict(zip(likes, best, strict=True)) if is_helped else {},
-        per_hour=round(_price(best if is_helped else none, prices), 6) if prices else UNSET,
-        limited_by=_why_pending(last) if rest else "",
-        helped=tuple(_helped(waiting, rest, records)),
-        not_helped=hopeless if rest else (),
-        runs=tuple(
-            Trial(sum(mix), dict(zip(likes, mix, strict=True)), len(r.pending), len(r.evicted))
-            for mix, r in records.items()
-        ),
-        undecided=any(record.failed for record in records.values()),
-    )
-
-
-def _best(most: Mix, helps: Callable[[Mix], bool], weights: Sequence[float]) -> Mix:
-    """The mix of the least weight that helps, of equal ones that of the fewest nodes, as far as it
-    is searched for. most: one that does"""
-
-    def rank(mix: Mix) -> tuple[float, int]:
-        return _price(mix, weights), sum(mix)
-
-    reduced = []
-    for order in permutations(range(len(most))):
-        mix = most
-        for kind in order:
-            mix = _reduced(mix, kind, helps)
-        reduced.append(mix)
-    best = min(reduced, key=rank)
-    useless: list[Mix] = []
-    mixes = (mix for nodes in range(LINEAR_MAX, 0, -1) for mix in _mixes(nodes, len(most)))
-    for mix in sorted(mixes, key=rank, reverse=True):
-        if rank(mix) >= rank(best) or any(_is_part(mix, larger) for larger in useless):
-            continue
-        if helps(mix):
-            best = mix
-        else:
-            useless.append(mix)
-    return best
-
-
-def _price(mix: Mix, prices: Sequence[float]) -> float:
-    return sum(count * price for count, price in zip(mix, prices, strict=True))
-
-
-def _is_part(mix: Mix, larger: Mix) -> bool:
-    return all(count <= more for count, more in zip(mix, larger, strict=True))
-
-
-def _reduced(mix: Mix, kind: int, helps: Callable[[Mix], bool]) -> Mix:
-    """Return the mix with as few nodes of the kind as help; all numbers up to LINEAR_MAX are
-    tried."""
-    low, enough = -1, mix[kind]
-    while enough - low > 1:
-        middle = low + 1 if low < LINEAR_MAX else (low + enough) // 2
-        if helps((*mix[:kind], middle, *mix[kind + 1 :])):
-            enough = middle
-        else:
-            low = middle
-    return (*mix[:kind], enough, *mix[kind + 1 :])
-
-
-def _mixes(nodes: int, kinds: int) -> Iterator[Mix]:
-    """All ways to make up a number of nodes."""
-    if kinds == 1:
-        yield (nodes,)
-        return
-    for first in range(nodes, -1, -1):
-        yield from ((first, *rest) for rest in _mixes(nodes - first, kinds - 1))
-
-
-def _without_node(record: RunRecord) -> set[str]:
-    return {*record.pending, *(eviction.pod for eviction in record.evicted)}
-
-
-def _helped(
-    waiting: Sequence[PendingGroup], rest: Container[str], records: Mapping[Mix, RunRecord]
-) -> Iterator[HelpedGroup]:
-    """waiting: without more nodes; rest: the pods that no number helps"""
-    by_owner: dict[tuple[str, str], list[str]] = {}
-    for group in waiting:
-        pods = [pod for pod in group.pods if pod not in rest]
-        if pods:
-            by_owner.setdefault((group.owner, group.namespace), []).extend(pods)
-    for (owner, namespace), pods in by_owner.items():
-        enough = (sum(mix) for mix, r in records.items() if not _without_node(r).intersection(pods))
-        yield HelpedGroup(owner, namespace, tuple(pods), min(enough))
-
-
-def _why_pending(record: RunRecord) -> str:
-    if record.pending:
-        pod = record.pending[0]
-        return f"{pod}: {record.last[pod].why_not}"
-    eviction = record.evicted[0]
-    return f"{eviction.pod} is evicted from {eviction.node} for {eviction.preemptor}"
-
-
-# -- the questions --------------------------------------------------------------------------------
+# -- the question ---------------------------------------------------------------------------------
 
 
 class Capacity(Question[CapacityResult], frozen=True, kw_only=True):
@@ -552,15 +308,3 @@ class Capacity(Question[CapacityResult], frozen=True, kw_only=True):
     def answer(self, opened: Opened) -> CapacityResult:
         copies = copies_of(opened.subject(self.pod), self.maximum)
         return copies.answer(self.maximum, self.alone)
-
-
-class MoreNodes(Question[NodesNeeded], frozen=True, kw_only=True):
-    """Count the copies of these nodes that all pending pods need; with prices in the Run, find the
-    cheapest mix."""
-
-    USES: ClassVar = ("prices",)
-
-    like: tuple[str, ...]
-
-    def answer(self, opened: Opened) -> NodesNeeded:
-        return nodes_needed_by(opened.subject(), self.like)

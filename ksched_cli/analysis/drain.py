@@ -51,6 +51,7 @@ from ksched_cli.scenario.scale import SCALABLE
 MAX_LIFTED = 3
 
 FORCE = "--force"
+NOWHERE = "no other node takes it while this one is cordoned"
 
 Keys: TypeAlias = tuple[tuple[str, str], ...]
 """Namespaces and names of disruption budgets."""
@@ -145,7 +146,6 @@ class DrainResult(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(self.possible, self.undecided)
 
 
-@dataclass(frozen=True, slots=True)
 class _ByKubectl(DrainedCluster):
     """The cluster while kubectl drains nodes. refused: keys of pods that it does not evict"""
 
@@ -160,35 +160,46 @@ class _ByKubectl(DrainedCluster):
 class _Drains:
     """The drains of nodes, one after the other.
 
-    before: the cluster without pods that are gone for good
     finished: node → its drain, in order
     rest: the drain of the others together, as far as it goes; None where there are none
+    groups: the pods that this leaves without a node, by owner and cause
     """
 
-    before: DrainedCluster
     finished: Mapping[str, DrainOutcome]
-    rest: DrainOutcome | None
+    rest: DrainOutcome | None = None
+    groups: tuple[PendingGroup, ...] = ()
 
     @classmethod
-    def of(cls, before: DrainedCluster, nodes: Sequence[str], blocked: Collection[str]) -> _Drains:
-        """blocked: nodes with a pod that does not leave"""
-        cluster = before.cordoned(nodes)
+    def of(cls, base: DrainedCluster, nodes: Sequence[str], blocked: Collection[str]) -> _Drains:
+        """Try the drains, and take them back. blocked: nodes with a pod that does not leave"""
         finished: dict[str, DrainOutcome] = {}
         waiting = [*nodes]
-        while True:
-            # A node that was held may go once others have: their pods may have been in its way.
-            count = len(waiting)
-            for node in [each for each in waiting if each not in blocked]:
-                drain = cluster.drain((node,))
-                if drain.finishes:
-                    cluster = drain.cluster
-                    finished[node] = drain
-                    waiting.remove(node)
-                else:
-                    cluster = cluster.forked()
-            if len(waiting) in (0, count):
-                break
-        return cls(before, finished, cluster.drain(tuple(waiting)) if waiting else None)
+        with base.trial():
+            base.cordon(nodes)
+            while True:
+                # A node that was held may go once others have: their pods may have been in its way.
+                count = len(waiting)
+                for node in [each for each in waiting if each not in blocked]:
+                    drain = base.drain((node,))
+                    if drain.finishes:
+                        finished[node] = drain
+                        waiting.remove(node)
+                if len(waiting) in (0, count):
+                    break
+            if not waiting:
+                return cls(finished)
+            rest = base.drain(tuple(waiting), explains=False)
+            # Cordoned nodes would be named as those nearest to fitting.
+            base.leave(nodes)
+            groups = base.drain(tuple(waiting), explains=True).groups if rest.unplaced else ()
+        explained = {pod for group in groups for pod in group.pods}
+        others = [
+            PendingGroup(owner_of(pod), pod.namespace, (pod.key,), NOWHERE)
+            for pod in rest.unplaced
+            if pod.key not in explained
+        ]
+        unplaced = {pod.key for pod in rest.unplaced}
+        return cls(finished, rest, (*(g for g in groups if unplaced.issuperset(g.pods)), *others))
 
     @property
     def outcomes(self) -> tuple[DrainOutcome, ...]:
@@ -255,24 +266,25 @@ def drain_nodes(subject: Subject, nodes: Sequence[str], *, force: bool) -> Drain
     state = base.state
     pods = _Filtered.of(base, frozenset(nodes), force=force)
     refused = frozenset(pod.key for pod in pods.refused)
-    base = replace(base, refused=refused)
+    base.refused = refused
     if pods.gone:
-        base = replace(base, state=without_pods(state, pods.gone))
+        base.state = without_pods(state, pods.gone)
+        base.live.remove(pods.gone)
     drains = _Drains.of(base, nodes, {pod.node_name for pod in pods.refused})
     blocked = [node for node in nodes if node not in drains.finished]
 
     # What blocks the rest.
     blockers, pending = [*pods.blockers], tuple[PendingGroup, ...]()
     if drains.rest is not None:
-        pending = _pending(drains.rest, blocked)
+        pending = drains.groups
         blockers += _of_pending(pending, pods.leaving)
         stuck = {hold.pod for hold in drains.rest.budgets}
         members = [pod for pod in pods.leaving if pod.key in stuck]
-        blockers += _of_budgets(drains.rest.cluster.state, members)
+        blockers += _of_budgets(base.state, members)
     blockers = [*_with_lifts(subject, blockers, nodes, refused)]
     held = {pod.node_name for pod in pods.refused}
     candidates = [node for node in blocked if node not in held] if len(nodes) > 1 else []
-    alone = [each for each in candidates if base.cordoned((each,)).drain((each,)).finishes]
+    alone = [each for each in candidates if _Drains.of(base, (each,), ()).rest is None]
 
     # Where pods go.
     moves = {pod: node for drain in drains.outcomes for pod, node in drain.moves.items()}
@@ -324,15 +336,16 @@ def _before_drains(subject: Subject, change: str = "") -> _ByKubectl:
             key: synced(budget, base.state)
             for key, budget in base.state.pod_disruption_budgets.items()
         }
-        base = replace(base, state=replace(base.state, pod_disruption_budgets=budgets))
+        base.state = replace(base.state, pod_disruption_budgets=budgets)
     return base
 
 
 def _close(subject: Subject, base: DrainedCluster) -> None:
     """Ends a simulation of another state than the subject's, whose simulation notes the defects."""
-    if base.simulation is not subject.simulation:
-        subject.simulation.caller.defects.update(base.simulation.caller.defects)
-        base.simulation.close()
+    caller = base.simulation.caller
+    if caller is not subject.simulation.caller:
+        subject.simulation.caller.defects.update(caller.defects)
+        base.live.close()
 
 
 def _lacks_daemon_set(state: ClusterState, pod: Pod) -> bool:
@@ -380,20 +393,6 @@ def _zones_left(
 
 
 # -- pods that find no node -----------------------------------------------------------------------
-
-
-def _pending(rest: DrainOutcome, nodes: Sequence[str]) -> tuple[PendingGroup, ...]:
-    """Return the evicted pods that find no node, by owner and cause. nodes: that they leave"""
-    if not rest.unplaced:
-        return ()
-    groups = rest.cluster.waiting(rest.unplaced, nodes)
-    explained = {pod for group in groups for pod in group.pods}
-    others = [
-        PendingGroup(owner_of(each.pod), each.pod.namespace, (each.pod.key,), each.message)
-        for each in rest.unplaced
-        if each.pod.key not in explained
-    ]
-    return (*groups, *others)
 
 
 def _of_pending(groups: Iterable[PendingGroup], leaving: Iterable[Pod]) -> Iterator[DrainBlocker]:
@@ -472,9 +471,10 @@ def _lifts(
     """Yield changes after which a run has the budgets of the blocker let its pods go."""
     for change in _changes(subject.simulation.state, blocker):
         try:
-            base = replace(_before_drains(subject, change), refused=held)
+            base = _before_drains(subject, change)
         except KschedError:
             continue
+        base.refused = held
         rest = _Drains.of(base, nodes, ()).rest
         still = {hold.pod for hold in rest.budgets} if rest is not None else set()
         if not still.intersection(blocker.pods):

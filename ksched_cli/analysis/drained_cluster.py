@@ -8,33 +8,28 @@ each has all that the budgets allow, until none is left or a round evicts none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
+import numpy as np
 from msgspec import structs
 
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
-from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
-from ksched_cli.cluster.pod_info import has_volume_claims
+from ksched_cli.cluster.objects.pod import PodCondition, PodStatus, TopologySpreadConstraint
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.engine import carry_over
+from ksched_cli.engine.live_cluster import LiveCluster, Trial
 from ksched_cli.engine.queue import why_ignored
+from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.resource_claims import may_allocate_devices
-from ksched_cli.scenario.drain import Evictions, PodRules, goes_with_node, with_budgets
-from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes, without_nodes
+from ksched_cli.scenario.drain import Evictions, PodRules, goes_with_node
+from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes
 from ksched_cli.scenario.nodes import cordon
-from ksched_cli.scenario.pods import (
-    budget_matcher,
-    pending_again,
-    replace_pods,
-    select_on_nodes,
-    with_counts,
-)
+from ksched_cli.scenario.pods import budget_matcher, unbound, with_counts
 
 _HEALTHY = PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),))
 
@@ -61,27 +56,35 @@ class Hold(Part, frozen=True, omit_defaults=True):
         return (self.owner, bool(self.message) or self.because)
 
 
-@dataclass(frozen=True, slots=True)
-class Unplaced:
-    """A pod that a run gave no node, and kube-scheduler's message."""
-
-    pod: Pod
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class DrainedCluster:
-    """state: without pods that wait. simulation: the run before, whose plugins' assumptions hold
-    further. pending: the pods that the first run left pending. gone: the nodes drained so far,
-    which are cordoned. is_live: the simulation's snapshot is that of the state, and the next drain
-    may go on in it"""
+    """A cluster whose nodes are drained, after a run that placed what waited.
 
-    state: ClusterState
-    simulation: Simulation
-    rules: PodRules
-    pending: tuple[PendingGroup, ...] = ()
-    gone: frozenset[str] = frozenset()
-    is_live: bool = False
+    live:    the cluster as it is now, without pods that wait between drains
+    state:   the objects as they are before any drain
+    pending: the pods that the first run left pending, which are left aside
+    departed: node → the pods that are to be evicted, of nodes that are gone
+    """
+
+    def __init__(
+        self,
+        live: LiveCluster,
+        state: ClusterState,
+        rules: PodRules,
+        pending: tuple[PendingGroup, ...] = (),
+    ) -> None:
+        self.live, self.state, self.rules, self.pending = live, state, rules, pending
+        self.departed: dict[str, list[Pod]] = {}
+        self._evictions = Evictions(state)
+        self.pods: dict[str, list[Pod]] = {}
+        for pod in state.pods:
+            self.pods.setdefault(pod.node_name, []).append(pod)
+        # Moved pods are as healthy as they were.
+        self._by_key = {pod.key: pod for pod in state.pods}
+
+    @property
+    def simulation(self) -> Simulation:
+        """The engine of the cluster as it is now."""
+        return self.live.simulation
 
     @classmethod
     def after_run(cls, simulation: Simulation, rules: PodRules) -> Self:
@@ -106,41 +109,92 @@ class DrainedCluster:
             resource_claims=simulation.resource_claims,
             pod_disruption_budgets=_with_more_healthy(state, placed),
         )
-        # All drains begin with these pods.
-        simulation.catalog = simulation.catalog.successor()
-        for pod in pods:
-            simulation.catalog.info(pod)
-        return cls(state, simulation, rules, pending)
+        return cls(LiveCluster(simulation, state), state, rules, pending)
 
-    def cordoned(self, nodes: Sequence[str]) -> DrainedCluster:
-        """Return the cluster with nodes that take no pods any more."""
-        return replace(self, state=cordon(self.state, nodes)[0], is_live=False)
+    @contextmanager
+    def trial(self) -> Iterator[Trial]:
+        """Take back what is changed meanwhile."""
+        departed = self.departed
+        self.departed = dict(departed)
+        with self.live.trial() as trial:
+            yield trial
+        if not trial.stays:
+            self.departed = departed
 
-    def with_nodes(self, nodes: Sequence[tuple[NodeGroup, str]]) -> DrainedCluster:
-        """With new nodes of groups, on which the pods of DaemonSets run. Raises InputError where
-        the template of one is not valid."""
-        state = with_new_nodes(self.state, nodes, makes_pods=True, runs_pods=True)
-        return replace(self, state=state, is_live=False)
+    # -- nodes ------------------------------------------------------------------------------------
 
-    def forked(self) -> DrainedCluster:
-        """Return the same cluster, after a drain of it that does not count."""
-        return replace(self, is_live=False)
+    def leave(self, nodes: Collection[str]) -> None:
+        """Take nodes out of the cluster; their drains come later. No constraint of a pod counts
+        them any more."""
+        self.departed |= {node: self.pods_leaving((node,)) for node in nodes}
+        self.live.remove_nodes(nodes)
+
+    def cordon(self, nodes: Collection[str]) -> None:
+        """Let nodes take no pods any more."""
+        state, _ = cordon(self.live.state(), tuple(nodes))
+        self.live.replace_nodes({node.name: node for node in state.nodes})
+
+    def add_nodes(self, nodes: Sequence[tuple[NodeGroup, str]]) -> None:
+        """Let new nodes of groups join, on which the pods of DaemonSets run. Raises InputError
+        where the template of one is not valid."""
+        state = with_new_nodes(self.live.state(), nodes, makes_pods=True, runs_pods=True)
+        self.live.renew(state)
+
+    # -- what leaves, and what cannot -------------------------------------------------------------
 
     def pods_leaving(self, nodes: Collection[str]) -> list[Pod]:
         """The pods of nodes that their drain evicts."""
-        pods = select_on_nodes(self.state.pods, nodes)
-        return [pod for pod in pods if not (goes_with_node(pod) or pod.deleting)]
+        pods: list[Pod] = []
+        for node in nodes:
+            if node in self.departed:
+                pods += self.departed[node]
+                continue
+            row = self.live.snapshot.row[node]
+            there = [info.pod for info in self.live.snapshot.pods[row]]
+            pods += [pod for pod in there if not (goes_with_node(pod) or pod.deleting)]
+        return pods
+
+    def seems_to_leave(self, node: str) -> bool:
+        """Guess whether a drain of the node would finish, at little cost: its pods are tried on the
+        other nodes while it is there and takes none."""
+        live, snapshot = self.live, self.live.snapshot
+        pods = self.pods_leaving((node,))
+        if live.reaches_beyond(map(live.simulation.catalog.info, pods)):
+            return True
+        # A domain that the node alone is in is gone with it.
+        for pod in pods:
+            for constraint in pod.spec.topology_spread_constraints:
+                codes = snapshot.labels[constraint.topology_key].codes
+                own = codes[snapshot.row[node]]
+                if not is_soft(constraint) and np.count_nonzero(codes == own) == 1:
+                    return True
+        with live.trial():
+            live.evict(pods)
+            live.run(closed=(node,), stops_at=self._stays_nowhere)
+            return not live.waiting
+
+    def _stays_nowhere(self, attempt: Attempt) -> bool:
+        """Whether no placement of another pod would help one that has just found no node."""
+        spec = self._by_key[attempt.pod].spec
+        needs_others = spec.affinity is not None and spec.affinity.pod_affinity is not None
+        return not needs_others and all(map(is_soft, spec.topology_spread_constraints))
 
     def uncontrolled(self, nodes: Collection[str]) -> tuple[str, ...]:
-        """The pods that leave these nodes, and that no controller creates again."""
-        leaving = self.pods_leaving(nodes)
-        return tuple(sorted(pod.key for pod in leaving if pod.metadata.controller is None))
+        """The pods that leave these nodes before any drain, and that no controller creates
+        again."""
+        return tuple(
+            sorted(
+                pod.key
+                for node in nodes
+                for pod in self.pods.get(node, ())
+                if not (goes_with_node(pod) or pod.deleting) and pod.metadata.controller is None
+            )
+        )
 
     def holds(self, node: str) -> tuple[Hold, ...]:
         """The pods that keep the node, whatever budgets allow and wherever they would fit."""
-        pods = select_on_nodes(self.state.pods, {node})
         holds = []
-        for pod in pods:
+        for pod in self.pods.get(node, ()):
             because = self.rules.pod_stays(pod)
             if not because and not goes_with_node(pod) and not pod.deleting:
                 ignored = why_ignored(pod, self.simulation.frameworks)
@@ -153,131 +207,93 @@ class DrainedCluster:
         """Return the hold that a pod that cannot leave has on its node."""
         return Hold(pod.key, because, message, owner=owner_path(pod))
 
-    def drain(self, nodes: Collection[str]) -> DrainOutcome:
-        """Drain nodes that are cordoned, together. Where a pod cannot leave, or fits nowhere, the
-        cluster of the result is as far as the drain got; `forked` returns to this one."""
-        cluster, moves, rounds = self, dict[str, str](), 0
-        remaining = cluster.pods_leaving(nodes)
+    # -- drains -----------------------------------------------------------------------------------
+
+    def drain(
+        self, nodes: Collection[str], *, explains: bool = False, gives_up: bool = False
+    ) -> DrainOutcome:
+        """Drain nodes that take no pods any more, together. What the drain did is taken back where
+        a pod cannot leave, or fits nowhere.
+
+        explains: say why pods fit nowhere; gives_up: at the first pod that does not
+        """
+        with self.trial() as trial:
+            outcome = self._drained(nodes, explains, self._stays_nowhere if gives_up else None)
+            if outcome.finishes:
+                trial.keep()
+                self.departed |= {node: [] for node in nodes}
+        return outcome
+
+    def _drained(
+        self,
+        nodes: Collection[str],
+        explains: bool,
+        stops_at: Callable[[Attempt], bool] | None,
+    ) -> DrainOutcome:
+        moves, rounds = dict[str, str](), 0
+        remaining = self.pods_leaving(nodes)
         while remaining:
-            evictions = Evictions(cluster.state)
+            # Those evicted before are healthy elsewhere by now.
+            evictions = self._evictions.renewed(self.state)
             granted, refused = [], dict[str, Hold]()
             for pod in remaining:
-                refusal = evictions.evict(pod)
+                refusal = evictions.evict(self._by_key.get(pod.key, pod))
                 if refusal:
-                    refused[pod.key] = cluster.hold(pod, refusal)
+                    refused[pod.key] = self.hold(pod, refusal)
                 else:
                     granted.append(pod)
             if not granted:
-                return DrainOutcome(cluster, moves, rounds, budgets=tuple(refused.values()))
-            placed = cluster.move(granted, evictions)
-            cluster, rounds = placed.cluster, rounds + 1
-            moves |= placed.moves
-            if placed.unplaced:
+                return DrainOutcome(moves, rounds, tuple(refused.values()))
+            self.live.evict(granted)
+            attempts = self.live.run(stops_at=stops_at)
+            rounds += 1
+            unplaced = [pod for pod in granted if pod.key in self.live.waiting]
+            moves |= {
+                pod.key: attempts[pod.key].node
+                for pod in granted
+                if pod.key not in self.live.waiting
+            }
+            if unplaced:
                 never = [pod for pod in remaining if pod.key in refused and evictions.is_final(pod)]
+                groups: tuple[PendingGroup, ...] = ()
+                nowhere: tuple[Hold, ...] = ()
+                if explains:
+                    groups = pending_groups(self.simulation, self.simulation.record())
+                    nowhere = self._why_nowhere(unplaced, attempts, groups)
                 budgets = tuple(refused[pod.key] for pod in never)
-                return DrainOutcome(cluster, moves, rounds, budgets, placed.unplaced)
+                return DrainOutcome(moves, rounds, budgets, tuple(unplaced), nowhere, groups)
             remaining = [pod for pod in remaining if pod.key in refused]
-        gone = cluster.gone.union(nodes)
-        return DrainOutcome(replace(cluster, gone=gone), moves, rounds)
+        return DrainOutcome(moves, rounds)
 
-    def unplaced(self) -> int:
-        """Return how many pods of the state a run leaves pending."""
-        simulation = self._open(self.state)
-        run = simulation.run()
-        simulation.close()
-        return len(run.pending)
-
-    def _open(self, state: ClusterState) -> Simulation:
-        before = self.simulation
-        options = replace(before.options, preempt=False, on_progress=None)
-        simulation = Simulation(
-            state,
-            before.configuration,
-            before.registry,
-            options,
-            caller=before.caller,
-            pods=before.catalog.successor(),
-        )
-        carry_over(before, simulation)
-        return simulation
-
-    def move(self, pods: Sequence[Pod], evictions: Evictions) -> DrainOutcome:
-        """Evicts pods that budgets let go, and has a run place them. evictions: theirs"""
-        state = with_budgets(pending_again(self.state, pods), self.state, evictions)
-        alone = not self._shares_objects(pods)
-        simulation = self._taken_off(state, pods) if alone else self._open(state)
-        run = simulation.run()
-        moves = {pod.key: run.placements[pod.key] for pod in pods if pod.key in run.placements}
-        moved = {
-            id(pod): structs.replace(pod, node_name=moves[pod.key])
-            for pod in pods
-            if pod.key in moves
+    def _why_nowhere(
+        self,
+        unplaced: Sequence[Pod],
+        attempts: Mapping[str, Attempt],
+        groups: Sequence[PendingGroup],
+    ) -> tuple[Hold, ...]:
+        """Return why pods that were just tried fit on none of the nodes. groups: of them"""
+        messages = {
+            pod.key: attempts[pod.key].why_not if pod.key in attempts else "" for pod in unplaced
         }
-        unplaced = tuple(
-            Unplaced(pod, run.last[pod.key].why_not if pod.key in run.last else "")
-            for pod in pods
-            if pod.key not in moves
-        )
-        after = replace(
-            self.state,
-            pods=replace_pods(self.state.pods, moved),
-            resource_claims=simulation.resource_claims,
-            volume_attachments=state.volume_attachments,
-        )
-        simulation.close()
-        cluster = replace(self, state=after, simulation=simulation, is_live=alone)
-        return DrainOutcome(cluster, moves, rounds=1, unplaced=unplaced)
-
-    def _shares_objects(self, pods: Sequence[Pod]) -> bool:
-        """Whether an eviction or a placement changes more than the requests on nodes: claims of
-        volumes and devices, groups of pods, what extenders remember."""
-        simulation = self.simulation
-        return bool(simulation.extenders.extenders) or any(
-            has_volume_claims(pod.spec)
-            or pod.spec.scheduling_group is not None
-            or may_allocate_devices(simulation.catalog.info(pod), simulation.handle)
-            for pod in pods
-        )
-
-    def _taken_off(self, state: ClusterState, pods: Sequence[Pod]) -> Simulation:
-        """A simulation where the pods have left their nodes, and wait. state: where they do"""
-        simulation = self.simulation if self.is_live else self._open(self.state)
-        snapshot = simulation.snapshot
-        for pod in pods:
-            row = snapshot.row[pod.node_name]
-            snapshot.remove(simulation.catalog.info(pod), row)
-        keys = {pod.key for pod in pods}
-        waiting = select_on_nodes(state.pods, {""})
-        simulation.newcomers[:] = [pod for pod in waiting if pod.key in keys]
-        # As in a simulation that has not run yet.
-        simulation.pipeline.search.next_start = 0
-        if simulation.pipeline.batching is not None:
-            simulation.pipeline.batching.begin()
-        return simulation
-
-    def waiting(
-        self, unplaced: Sequence[Unplaced], nodes: Collection[str]
-    ) -> tuple[PendingGroup, ...]:
-        """Return the pods that fit on none of the nodes that stay, by owner and cause. nodes: that
-        they leave"""
-        state = pending_again(self.state, [each.pod for each in unplaced])
-        # Cordoned ones would be named as those nearest to fitting.
-        state = without_nodes(state, self.gone.union(nodes))
-        simulation = self._open(state)
-        groups = pending_groups(simulation, simulation.run())
-        simulation.close()
-        return groups
-
-    def why_nowhere(self, unplaced: Sequence[Unplaced], nodes: Collection[str]) -> tuple[Hold, ...]:
-        """Return why pods fit on none of the nodes that stay. nodes: that they leave"""
-        holds = {each.pod.key: self.hold(each.pod, each.message, each.message) for each in unplaced}
-        for group in self.waiting(unplaced, nodes):
-            for pod in group.pods:
+        holds = {pod.key: self.hold(pod, messages[pod.key], messages[pod.key]) for pod in unplaced}
+        for group in groups:
+            for key in group.pods:
                 cause = group.diagnosis.cause if group.diagnosis is not None else group.message
-                holds[pod] = structs.replace(
-                    holds[pod], because=cause, message=group.message, reasons=group.reasons
+                holds[key] = structs.replace(
+                    holds[key], because=cause, message=group.message, reasons=group.reasons
                 )
-        return tuple(holds[pod] for pod in sorted(holds))
+        return tuple(holds[key] for key in sorted(holds))
+
+    def unplaced_without(self, nodes: Collection[str]) -> int:
+        """Return how many pods stay pending when all are placed afresh on the other nodes, each at
+        its place in the queue."""
+        state, _ = cordon(self.state, tuple(nodes))
+        pods = [pod for pod in state.pods if pod.node_name and not goes_with_node(pod)]
+        pods = [pod for pod in pods if not pod.deleting]
+        with self.live.trial():
+            self.live.renew(unbound(state, pods))
+            self.live.run()
+            return len(self.live.waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,23 +303,30 @@ class DrainOutcome:
     moves:    pod → node, of the pods that were evicted and placed
     rounds:   how often pods were evicted and placed: more than one where budgets had it wait
     budgets:  the pods whose eviction budgets refuse for good
-    unplaced: the pods that fit on no other node
+    unplaced: the pods that fit on no other node; nowhere: why, where that was asked for
+    groups: the same by owner and cause
     """
 
-    cluster: DrainedCluster
     moves: Mapping[str, str]
     rounds: int
     budgets: tuple[Hold, ...] = ()
-    unplaced: tuple[Unplaced, ...] = ()
+    unplaced: tuple[Pod, ...] = ()
+    nowhere: tuple[Hold, ...] = ()
+    groups: tuple[PendingGroup, ...] = ()
 
     @property
     def finishes(self) -> bool:
         return not self.budgets and not self.unplaced
 
-    def why(self, nodes: Collection[str]) -> tuple[Hold, ...]:
-        """Return what holds the nodes that were drained."""
-        nowhere = self.cluster.why_nowhere(self.unplaced, nodes) if self.unplaced else ()
-        return (*nowhere, *self.budgets)
+    @property
+    def why(self) -> tuple[Hold, ...]:
+        """What holds the nodes that were drained."""
+        return (*self.nowhere, *self.budgets)
+
+
+def is_soft(constraint: TopologySpreadConstraint) -> bool:
+    """Whether the constraint is no more than a preference."""
+    return constraint.when_unsatisfiable == "ScheduleAnyway"
 
 
 def _with_more_healthy(

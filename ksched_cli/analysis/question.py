@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from msgspec import UNSET, Struct, structs
 
 from ksched_cli.analysis.named_objects import Subject, chosen_pods
+from ksched_cli.analysis.search import Search
 from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.cluster.state import ClusterState
@@ -65,6 +66,11 @@ class Observer:
     def progress(self, noun: str) -> Iterator[OnProgress | None]:
         """Yield what is called with how many of the noun are done, and how many there are."""
         yield None
+
+    @contextmanager
+    def searching(self, noun: str, search: Search) -> Iterator[None]:
+        """While this search runs, whose steps are of the noun."""
+        yield
 
     @contextmanager
     def replaying(self, replay: Replay) -> Iterator[None]:

@@ -16,8 +16,8 @@ next wave.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from typing import Annotated, ClassVar, Literal, Self
@@ -31,7 +31,8 @@ from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Ho
 from ksched_cli.analysis.named_objects import Subject, label_selector_of
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
-from ksched_cli.analysis.usage import CONTROL_PLANE, node_usages, quantity
+from ksched_cli.analysis.search import Search
+from ksched_cli.analysis.usage import CONTROL_PLANE, NodeUsage, node_usages, quantity
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.cluster.objects import Node
@@ -43,7 +44,6 @@ from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
 from ksched_cli.scenario.node_groups import NodeGroup
-from ksched_cli.scenario.pods import select_on_nodes, unbound
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 from ksched_cli.scenario.scale import time_of
 
@@ -56,8 +56,15 @@ MAX_IN_FRONT = 100
 
 OnProgress = Callable[[int, int], None]
 
+
+def counted_nodes(count: int) -> str:
+    """Return how many nodes could go, for a line of progress."""
+    return f"{count:,} nodes could go" if count != 1 else "1 node could go"
+
+
 # Why a node stays whose drain after the others would finish.
 INSTEAD = "it could go only instead of another node that goes"
+NOT_LOOKED_AT = "the search was stopped before this node was tried"
 NOT_AT_ONCE = "draining it together with all nodes that go would leave pods without a node"
 
 
@@ -111,6 +118,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     pending: pods that were pending before any drain and stay so, by owner and cause; they are left
              aside
     stopped_at: --max, where it was reached
+    stopped: why the search ended early; the answer is then the best plan until then
     undecided: a plugin's failure left a pod undecided
     cluster_map: the nodes before and after
     """
@@ -130,6 +138,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     repack: Repack | UnsetType = UNSET
     pending: tuple[PendingGroup, ...] = ()
     stopped_at: Rank | None = None
+    stopped: str = ""
     undecided: Annotated[bool, HIDDEN] = False
     cluster_map: Annotated[ClusterMap | None, HIDDEN] = None
 
@@ -192,7 +201,6 @@ class ShrinkLimits:
 class Plan:
     """The drains of nodes, in order. failed: the nodes whose drains did not finish"""
 
-    cluster: DrainedCluster
     drains: Mapping[str, DrainOutcome]
     failed: tuple[str, ...] = ()
 
@@ -205,39 +213,181 @@ class Plan:
 class Shrinking:
     """The search of one cluster.
 
-    base:       before any drain
+    cluster:    before any drain
     candidates: the nodes that nothing about them or their pods keeps, in the order in which they
                 are tried
     maximum:    how many nodes may go
     worth:      of nodes that go; the plan worth most is searched for
+    progress:   when the search ends with what it has, and who hears of it
     """
 
-    base: DrainedCluster
+    cluster: DrainedCluster
     candidates: Sequence[str]
     maximum: int
     worth: Callable[[Iterable[str]], float]
-    on_progress: OnProgress | None = None
+    progress: Search
 
     def run(self) -> Plan:
-        """Return the plan that removes the most nodes, of those found; a drain of them all at once
+        """Return the plan that is worth the most, of those found. A drain of all its nodes at once
         finishes."""
-        plan = self._extended(self._largest(self._search()))
-        if len(self.candidates) <= MAX_IN_FRONT:
+        is_small = len(self.candidates) <= MAX_IN_FRONT
+        plan = Plan({})
+        # 1. Nodes are added to the plan until no other can go after them.
+        plan = self._extended(plan)
+        # 2. Of few nodes, each of the others is tried in front, too.
+        if is_small:
             plan = self._reordered(plan)
-        plan = self._at_once(plan)
-        while (larger := self._larger(plan)) is not None:
+            # 3. What blocks a drain of all at once does not go; and what can go without that.
+            plan = self._at_once(plan)
+        while not self.progress.stops() and (larger := self._larger(plan)) is not None:
             extended = self._extended(larger)
             plan = extended if self._drained_at_once(extended.nodes).finishes else larger
         return plan
 
+    def holds(self, plan: Plan) -> Iterator[tuple[str, tuple[Hold, ...]]]:
+        """Return what keeps the candidates that are not in the plan, which was carried out."""
+        is_full = len(plan.drains) == self.maximum
+        for done, node in enumerate(self.candidates):
+            if node in plan.drains:
+                continue
+            if is_full:
+                yield node, (Hold(None, f"--max {self.maximum} was reached"),)
+                continue
+            if self.progress.stops():
+                yield node, (Hold(None, NOT_LOOKED_AT),)
+                continue
+            with self.cluster.trial():
+                self.cluster.leave((node,))
+                drain = self.cluster.drain((node,), explains=True)
+            self.progress.step(done, len(self.candidates), counted_nodes(len(plan.drains)))
+            yield node, (Hold(None, INSTEAD),) if drain.finishes else drain.why
+
+    def why_not_too(self, plan: Plan, node: str) -> str:
+        """Return why a node stays whose drain after those of the plan would finish."""
+        is_small = len(self.candidates) <= MAX_IN_FRONT and not self.progress.stops()
+        joins = not is_small or self._drained_at_once((*plan.nodes, node)).finishes
+        return INSTEAD if joins else NOT_AT_ONCE
+
     def _drained_at_once(self, nodes: Sequence[str]) -> DrainOutcome:
-        return self.base.cordoned(nodes).drain(nodes)
+        with self.cluster.trial():
+            self.cluster.leave(nodes)
+            return self.cluster.drain(nodes)
+
+    def carry_out(self, nodes: Sequence[str], least: float = 0) -> Plan:
+        """Drain all these nodes, which are gone from the first drain on. One whose drain does not
+        finish is tried again after the others, as long as that helps.
+
+        least: give up where the nodes that are drained at first cannot be worth more
+        """
+        drains = dict[str, DrainOutcome]()
+        self.cluster.leave(nodes)
+        left = list(nodes)
+        while left:
+            failed = []
+            for node in left:
+                drain = self.cluster.drain((node,))
+                if drain.finishes:
+                    drains[node] = drain
+                else:
+                    failed.append(node)
+                    if least and self.worth(nodes) - self.worth(failed) <= least:
+                        return Plan(drains, tuple(name for name in nodes if name not in drains))
+            if len(failed) == len(left):
+                break
+            left = failed
+        return Plan(drains, tuple(left))
+
+    def plan(self, nodes: Sequence[str], least: float = 0) -> Plan:
+        """Return the drains of these nodes, and take them back. least: see `carry_out`"""
+        with self.cluster.trial():
+            return self.carry_out(nodes, least)
+
+    def _largest_at_once(self, nodes: Sequence[str]) -> Plan:
+        """Return the plan of these nodes without those that block a drain of all at once, or whose
+        own drains fail."""
+        while nodes:
+            drain = self._drained_at_once(nodes)
+            if drain.finishes:
+                plan = self.plan(nodes)
+                if not plan.failed:
+                    return plan
+                nodes = plan.nodes
+            else:
+                stuck = {pod.node_name for pod in drain.unplaced} or {nodes[-1]}
+                nodes = [name for name in nodes if name not in stuck]
+        return Plan({})
+
+    def _largest(self, nodes: Sequence[str], before: Plan | None = None) -> Plan:
+        """Return the plan of these nodes without those whose drains fail. before: another result,
+        which is this one too where its nodes remain, or no more can"""
+        simulation = self.cluster.simulation
+        others = bool(simulation.caller.foreign or simulation.extenders.extenders)
+        # Plugins and extenders of others may decide otherwise when they are asked again.
+        repeats = simulation.options.tie_break is first_by_name and not others
+        least = self.worth(before.nodes) if before is not None else 0
+        plan = self.plan(nodes, least)
+        while plan.failed:
+            if before is not None and least and self.worth(plan.nodes) <= least:
+                return before
+            if repeats and before is not None and plan.nodes == before.nodes:
+                return before
+            plan = self.plan(plan.nodes, least)
+        return plan
+
+    def _extended(self, plan: Plan) -> Plan:
+        """Extend the plan by the other candidates that can go too."""
+        while len(plan.drains) < self.maximum and not self.progress.stops():
+            with self.cluster.trial():
+                if plan.drains:
+                    self.carry_out(plan.nodes)
+                others = [node for node in self.candidates if node not in plan.drains]
+                more = self._search(others, self.maximum - len(plan.drains))
+            if not more:
+                break
+            is_small = len(self.candidates) <= MAX_IN_FRONT
+            settle = self._largest if is_small else self._largest_at_once
+            larger = settle((*plan.nodes, *more))
+            if self.worth(larger.nodes) <= self.worth(plan.nodes):
+                break
+            plan = larger
+        return plan
+
+    def _search(self, nodes: Sequence[str], maximum: int) -> list[str]:
+        """Drain batches of nodes, each with the ones before, whose size doubles while they succeed
+        and halves where they do not. Pods may move more than once here."""
+        chosen, begin, size, finished = list[str](), 0, 1, True
+        while begin < len(nodes) and len(chosen) < maximum and not self.progress.stops():
+            batch = nodes[begin : begin + min(size, maximum - len(chosen))]
+            finishes = False
+            if len(batch) > 1 or finished or self.cluster.seems_to_leave(batch[0]):
+                with self.cluster.trial() as trial:
+                    self.cluster.leave(batch)
+                    finishes = self.cluster.drain(batch, gives_up=True).finishes
+                    if finishes:
+                        trial.keep()
+                        chosen += batch
+            if finishes or len(batch) == 1:
+                begin += len(batch)
+                self.progress.step(begin, len(nodes), counted_nodes(len(chosen)))
+            finished = finishes
+            size = size * 2 if finishes else max(size // 2, 1)
+        return chosen
+
+    def _reordered(self, plan: Plan) -> Plan:
+        """Put the other candidates in front of the drains, where that gains more: pods that fit on
+        few nodes move first then."""
+        for node in self.candidates:
+            if node not in plan.drains and not self.progress.stops():
+                other = self._largest((node, *plan.nodes)[: self.maximum], plan)
+                if self.worth(other.nodes) > self.worth(plan.nodes):
+                    plan = self._extended(other)
+        return plan
 
     def _at_once(self, plan: Plan) -> Plan:
         """Return the plan without nodes that block a drain of all at once: of those whose pods it
         leaves without a node the last one, again and again."""
         nodes, late = list(plan.nodes), list[str]()
-        while True:
+        while nodes:
             drain = self._drained_at_once(nodes)
             if drain.finishes and len(nodes) == len(plan.nodes):
                 break
@@ -245,103 +395,16 @@ class Shrinking:
                 plan = self._largest(nodes)
                 nodes = list(plan.nodes)
                 continue
-            stuck = {each.pod.node_name for each in drain.unplaced}
+            stuck = {pod.node_name for pod in drain.unplaced}
             last = next((name for name in reversed(nodes) if name in stuck), nodes[-1])
             nodes.remove(last)
             late.append(last)
-        if len(self.candidates) <= MAX_IN_FRONT:
-            for node in late:
-                larger = self.plan((*plan.nodes, node))
-                if not larger.failed and self._drained_at_once(larger.nodes).finishes:
-                    plan = larger
-        return plan
-
-    def holds(self, plan: Plan) -> Iterator[tuple[str, tuple[Hold, ...]]]:
-        """Return what keeps the candidates that are not in the plan."""
-        is_full = len(plan.drains) == self.maximum
-        for node in self.candidates:
-            if node in plan.drains:
-                continue
-            if is_full:
-                yield node, (Hold(None, f"--max {self.maximum} was reached"),)
-                continue
-            drain = plan.cluster.cordoned((node,)).drain((node,))
-            if drain.finishes:
-                is_small = len(self.candidates) <= MAX_IN_FRONT
-                nodes = (*plan.nodes, node)
-                fails = is_small and not self._drained_at_once(nodes).finishes
-                yield node, (Hold(None, NOT_AT_ONCE if fails else INSTEAD),)
-            else:
-                yield node, drain.why((node,))
-
-    def _search(self) -> list[str]:
-        """Drain batches of candidates, each with the ones before, whose size doubles while they
-        succeed and halves where they do not. Pods may move more than once here."""
-        cluster, chosen, begin, size = self.base, list[str](), 0, 1
-        while begin < len(self.candidates) and len(chosen) < self.maximum:
-            batch = self.candidates[begin : begin + min(size, self.maximum - len(chosen))]
-            drain = cluster.cordoned(batch).drain(batch)
-            if drain.finishes:
-                cluster = drain.cluster
-                chosen += batch
-            if drain.finishes or len(batch) == 1:
-                begin += len(batch)
-                if self.on_progress is not None:
-                    self.on_progress(begin, len(self.candidates))
-            size = size * 2 if drain.finishes else max(size // 2, 1)
-        return chosen
-
-    def plan(self, nodes: Sequence[str]) -> Plan:
-        """Drain all these nodes, one after the other; those whose drains fail stay cordoned."""
-        cluster, drains, failed = self.base.cordoned(nodes), dict[str, DrainOutcome](), list[str]()
-        for node in nodes:
-            drain = cluster.drain((node,))
-            if drain.finishes:
-                cluster = drain.cluster
-                drains[node] = drain
-            else:
-                cluster = cluster.forked()
-                failed.append(node)
-        return Plan(cluster, drains, tuple(failed))
-
-    def _largest(self, nodes: Sequence[str], before: Plan | None = None) -> Plan:
-        """Return the plan of these nodes without those whose drains fail. before: another result,
-        which is this one too where its nodes remain"""
-        simulation = self.base.simulation
-        others = bool(simulation.caller.foreign or simulation.extenders.extenders)
-        # Plugins and extenders of others may decide otherwise when they are asked again.
-        repeats = simulation.options.tie_break is first_by_name and not others
-        plan = self.plan(nodes)
-        while plan.failed:
-            if repeats and before is not None and plan.nodes == before.nodes:
-                return before
-            plan = self.plan(plan.nodes)
-        return plan
-
-    def _extended(self, plan: Plan) -> Plan:
-        """Extend the plan by the other candidates that can go too."""
-        while True:
-            cluster, more = plan.cluster, list[str]()
-            for node in self.candidates:
-                if node in plan.drains or len(plan.drains) + len(more) == self.maximum:
-                    continue
-                drain = cluster.cordoned((node,)).drain((node,))
-                if drain.finishes:
-                    cluster = drain.cluster
-                    more.append(node)
-            larger = self._largest((*plan.nodes, *more)) if more else plan
-            if self.worth(larger.nodes) <= self.worth(plan.nodes):
-                return plan
-            plan = larger
-
-    def _reordered(self, plan: Plan) -> Plan:
-        """Put the other candidates in front of the drains, where that gains more: pods that fit on
-        few nodes move first then."""
-        for node in self.candidates:
-            if node not in plan.drains:
-                other = self._largest((node, *plan.nodes)[: self.maximum], plan)
-                if self.worth(other.nodes) > self.worth(plan.nodes):
-                    plan = self._extended(other)
+        if not nodes:
+            plan = Plan({})
+        for node in late:
+            larger = self.plan((*plan.nodes, node))
+            if not larger.failed and self._drained_at_once(larger.nodes).finishes:
+                plan = larger
         return plan
 
     def _larger(self, plan: Plan) -> Plan | None:
@@ -373,7 +436,7 @@ def rules_of(state: ClusterState, force: bool, loses_local_storage: bool) -> Pod
 def shrink(
     base: DrainedCluster,
     limits: ShrinkLimits,
-    on_progress: OnProgress | None = None,
+    progress: Search | None = None,
     *,
     draws_map: bool = False,
     repacks: bool = False,
@@ -389,9 +452,19 @@ def shrink(
     def worth(names: Iterable[str]) -> float:
         return limits.worth(map(nodes.__getitem__, names))
 
-    search = Shrinking(base, _in_order(base, free, limits), maximum, worth, on_progress)
+    repacked = repack(base, _in_order(base, free_to_go, limits)) if repacks else UNSET
+    before = node_usages(base.live.snapshot) if draws_map else []
+    order = _in_order(base, free, limits)
+    search = Shrinking(base, order, maximum, worth, progress or Search())
     plan = search.run()
-    held |= search.holds(plan)
+    stopped = search.progress.why()
+    with base.trial():
+        search.carry_out(plan.nodes)
+        after = node_usages(base.live.snapshot) if draws_map else []
+        held |= search.holds(plan)
+    for name, holds in held.items():
+        if holds == (Hold(None, INSTEAD),):
+            held[name] = (Hold(None, search.why_not_too(plan, name)),)
     going = [
         NodeToDrain.of(name, drain, order)
         for order, (name, drain) in enumerate(plan.drains.items(), 1)
@@ -406,22 +479,24 @@ def shrink(
         uncontrolled=base.uncontrolled(plan.drains.keys()),
         per_hour=round(worth(plan.nodes), 6) if limits.prices.listed else UNSET,
         total_per_hour=round(worth(nodes), 6) if limits.prices.listed else UNSET,
-        repack=repack(base, _in_order(base, free_to_go, limits)) if repacks else UNSET,
+        repack=repacked,
         pending=base.pending,
         stopped_at=limits.maximum if limits.maximum == len(going) else None,
+        stopped=stopped or search.progress.why(),
         undecided=bool(base.simulation.caller.defects),
-        cluster_map=_map(base, plan) if draws_map else None,
+        cluster_map=_map(base, plan, before, after) if draws_map else None,
     )
 
 
-def _map(base: DrainedCluster, plan: Plan) -> ClusterMap:
+def _map(
+    base: DrainedCluster, plan: Plan, before: Sequence[NodeUsage], after: Sequence[NodeUsage]
+) -> ClusterMap:
     """Return the nodes before the drains, and those that are left after them."""
-    after = node_usages(plan.cluster.simulation.snapshot)
     place = {name: order for order, name in enumerate(plan.drains, 1)}
-    nodes = base.simulation.snapshot.nodes
+    nodes = base.live.snapshot.nodes
     return ClusterMap(
-        node_usages(base.simulation.snapshot),
-        [usage for usage in after if usage.name not in place],
+        before,
+        after,
         grouping_labels([node.metadata.labels for node in nodes]),
         [f"goes as number {place[node.name]}" if node.name in place else "" for node in nodes],
         (),
@@ -440,26 +515,33 @@ def held_at_once(
 
 
 def _in_order(base: DrainedCluster, names: Sequence[str], limits: ShrinkLimits) -> list[str]:
-    """Nodes with the smallest share of the cluster first, as most of these can go; with prices,
-    those that cost most for their share. Among equal ones, those with the least requested."""
+    """Nodes with the smallest share of what the cluster needs first, as most of these can go; with
+    prices, those that cost most for their share, or where only so many may go, those that cost
+    most. Among equal ones, those with the least requested."""
     size, used = _shares(base)
-    if not limits.prices.listed:
-        return sorted(names, key=lambda name: (size[name], used[name], name))
     nodes = {node.name: node for node in base.state.nodes}
-    gain = {name: round(limits.worth([nodes[name]]) / (size[name] or 1), 9) for name in names}
-    return sorted(names, key=lambda name: (-gain[name], used[name], name))
+    price = {name: limits.worth([nodes[name]]) for name in names}
+    if not limits.prices.listed:
+        rank = {name: size[name] for name in names}
+    elif limits.maximum is not None:
+        rank = {name: -price[name] for name in names}
+    else:
+        rank = {name: -round(price[name] / (size[name] or 1e-9), 9) for name in names}
+    return sorted(names, key=lambda name: (rank[name], used[name], name))
 
 
 def _shares(base: DrainedCluster) -> tuple[dict[str, float], dict[str, float]]:
-    """Return, by node, the largest of its shares of the cluster's resources that pods request, and
-    of these the largest share that is requested there."""
-    snapshot = base.simulation.snapshot
+    """Return, by node, the largest of its shares of the cluster's resources, each weighed by how
+    much of the resource is requested; and the largest share that is requested there."""
+    snapshot = base.live.snapshot
     size, used = np.zeros(len(snapshot)), np.zeros(len(snapshot))
     for resource, allocatable in snapshot.node_columns.allocatable.items():
         requested = snapshot.requested(resource)
-        if allocatable.any() and requested.any():
-            np.maximum(size, allocatable / allocatable.sum(), out=size)
-            np.maximum(used, requested / allocatable.sum(), out=used)
+        total = float(allocatable.sum())
+        if total and requested.any():
+            scarcity = float(requested.sum()) / total
+            np.maximum(size, allocatable / total * scarcity, out=size)
+            np.maximum(used, requested / total, out=used)
     names = snapshot.names
     return (
         dict(zip(names, size.tolist(), strict=True)),
@@ -474,12 +556,13 @@ def _allocatable(nodes: Iterable[Node]) -> Counter[str]:
     return amounts
 
 
-def _overhead(base: DrainedCluster, nodes: Collection[str]) -> Counter[str]:
+def _overhead(base: DrainedCluster, nodes: Iterable[str]) -> Counter[str]:
     """Return the requests of pods that leave together with these nodes."""
     amounts = Counter[str]()
-    for pod in select_on_nodes(base.state.pods, nodes):
-        if goes_with_node(pod) and not pod.finished:
-            amounts.update(base.simulation.catalog.info(pod).resources.requests)
+    for node in nodes:
+        for pod in base.pods.get(node, ()):
+            if goes_with_node(pod) and not pod.finished:
+                amounts.update(base.simulation.catalog.info(pod).resources.requests)
     return amounts
 
 
@@ -502,24 +585,17 @@ class Repack(Part, frozen=True):
 
 def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
     """free: the nodes that may be left empty, those to be left first in front"""
-    all_nodes, unplaced = len(base.state.nodes), _unplaced_without(base, ())
+    all_nodes, unplaced = len(base.state.nodes), base.unplaced_without(())
     fits, misfits = 0, len(free) + 1
     while misfits - fits > 1:
         middle = (fits + misfits) // 2
-        if _unplaced_without(base, free[:middle]) <= unplaced:
+        if base.unplaced_without(free[:middle]) <= unplaced:
             fits = middle
         else:
             misfits = middle
     nodes = all_nodes - fits
     least = max(_least_nodes(base), all_nodes - len(free))
     return Repack(nodes, min(least, nodes), unplaced)
-
-
-def _unplaced_without(base: DrainedCluster, nodes: Sequence[str]) -> int:
-    """The number of pods that stay pending when all are placed afresh on the other nodes."""
-    cluster = base.cordoned(nodes)
-    pods = cluster.pods_leaving([node.name for node in cluster.state.nodes])
-    return replace(cluster, state=unbound(cluster.state, pods)).unplaced()
 
 
 def _least_nodes(base: DrainedCluster) -> int:
@@ -616,7 +692,7 @@ def upgrade(
     pool = [node for node in base.state.nodes if limits.selects(node)]
     models = {node.name: node for node in pool}
     held = dict(held_at_once(base, pool, limits))
-    cluster = base.cordoned(list(models))
+    base.cordon(models)
     waiting = [name for name in models if name not in held]
     copied: list[str] = []
     waves: list[Wave] = []
@@ -626,8 +702,8 @@ def upgrade(
         spare = len(copied) - sum(len(wave.drained) for wave in waves)
         new = uncopied[: surge - spare]
         copied += new
-        cluster, names = _with_copies(cluster, [models[name] for name in new])
-        cluster, drains, failed = _drained(cluster, waiting, surge)
+        names = _add_copies(base, [models[name] for name in new])
+        drains, failed = _drained(base, waiting, surge)
         if not drains:
             held |= failed
             break
@@ -656,7 +732,7 @@ def upgrade(
 
 def _drained(
     cluster: DrainedCluster, waiting: Sequence[str], most: int
-) -> tuple[DrainedCluster, list[tuple[str, DrainOutcome]], dict[str, tuple[Hold, ...]]]:
+) -> tuple[list[tuple[str, DrainOutcome]], dict[str, tuple[Hold, ...]]]:
     """Drain the first nodes that can be, up to this many; return what holds those before them that
     cannot. Where one went, those before it are tried again in the next wave."""
     drains: list[tuple[str, DrainOutcome]] = []
@@ -664,28 +740,26 @@ def _drained(
     for name in waiting:
         if len(drains) == most:
             break
-        drain = cluster.drain((name,))
+        drain = cluster.drain((name,), explains=True)
         if drain.finishes:
-            cluster = drain.cluster
             drains.append((name, drain))
         else:
-            failed[name] = drain.why((name,))
-            cluster = cluster.forked()
-    return cluster, drains, failed
+            failed[name] = drain.why
+    return drains, failed
 
 
-def _with_copies(
-    cluster: DrainedCluster, nodes: Iterable[Node]
-) -> tuple[DrainedCluster, tuple[str, ...]]:
-    """The cluster with a copy of each node, and their names."""
-    taken = {node.name for node in cluster.state.nodes}
+def _add_copies(cluster: DrainedCluster, nodes: Iterable[Node]) -> tuple[str, ...]:
+    """Let a copy of each node join; return their names."""
+    state = cluster.state
+    taken = set(cluster.live.snapshot.row)
     copies: dict[str, NodeGroup] = {}
     for node in nodes:
         name = f"{node.name}-new"
         while name in taken or name in copies:
             name += "-new"
-        copies[name] = NodeGroup(node.name, node, cluster.state.csi_nodes.get(node.name))
-    return cluster.with_nodes([(group, name) for name, group in copies.items()]), tuple(copies)
+        copies[name] = NodeGroup(node.name, node, state.csi_nodes.get(node.name))
+    cluster.add_nodes([(group, name) for name, group in copies.items()])
+    return tuple(copies)
 
 
 # -- the questions --------------------------------------------------------------------------------
@@ -700,6 +774,7 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     delete_emptydir_data: move pods with emptyDir and hostPath volumes, too
     repack:  ask how few nodes would do, too
     is_mapped: with the map of a page
+    time_limit: seconds after which the search ends with the best plan so far; 0 for none
     """
 
     USES: ClassVar = ("prices",)
@@ -711,11 +786,13 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     delete_emptydir_data: bool = False
     repack: bool = False
     is_mapped: bool = True
+    time_limit: float = 0
 
     def answer(self, opened: Opened) -> ShrinkResult:
         base, limits = _before_drains(self, opened, self.maximum)
-        with opened.observer.progress("nodes drained") as on_progress:
-            return shrink(base, limits, on_progress, draws_map=self.is_mapped, repacks=self.repack)
+        search = Search(self.time_limit)
+        with opened.observer.searching("nodes tried", search):
+            return shrink(base, limits, search, draws_map=self.is_mapped, repacks=self.repack)
 
 
 class Upgrade(Question[UpgradePlan], frozen=True, kw_only=True):

@@ -317,6 +317,24 @@ class SnapshotContents(NamedTuple):
         return self._replace(usage=self.usage.copy(), requested=requested)
 
 
+class PodMove(NamedTuple):
+    """A pod that came to a row or left it, and what it takes to take that back.
+
+    place:  the index that it left in the row's list; None where it came
+    usage:  the row's column of `usage` before
+    others: the row's other amounts before
+    ports:  the row's host ports before
+    """
+
+    pod: PodInfo
+    row: int
+    place: int | None
+    usage: Column
+    others: dict[str, int]
+    ports: frozenset[HostPort]
+    huge: bool
+
+
 class SealedError(Exception):
     """Somebody wants to change a snapshot that is only to be read just now."""
 
@@ -344,6 +362,7 @@ class Snapshot:
     log:           the rows changed so far, in order; a cache notes its length
     touched:       how long the log was when a row was last changed, by the row's `rank`
     sealed:        pods may not come or go just now
+    journal:       what was changed, so that `take_back` can undo it; None while nobody tries
 
     A deep copy or an unpickled snapshot is one of its own that nobody has subscribed to.
     """
@@ -385,6 +404,7 @@ class Snapshot:
         self.touched = contents.touched
         self.huge, self.saturates = contents.huge, contents.saturates
         self.sealed = False
+        self.journal: list[PodMove] | None = None
         self._rows_amounts: list[RowAmounts | None] = [None] * len(self.nodes)
         # Per row, what was read of its requests, for plugins that ask nodes one by one; or empty.
         self.amounts_read: Sequence[dict[str, int]] = ()
@@ -459,6 +479,8 @@ class Snapshot:
         """Puts a pod on a node."""
         if self.sealed:
             raise SealedError("plugins may not put pods on nodes; that is the engine's part")
+        if self.journal is not None:
+            self._write_journal(pod, row, None)
         self.pods[row].append(pod)
         if pod.template.host_ports:
             self.take_ports(pod, row)
@@ -474,6 +496,8 @@ class Snapshot:
             raise SealedError("plugins may not take pods off nodes; that is the engine's part")
         pods = self.pods[row]
         index = next(i for i, other in enumerate(pods) if other.uid == pod.uid)
+        if self.journal is not None:
+            self._write_journal(pods[index], row, index)
         pods[index] = pods[-1]
         pods.pop()
         if pod.template.host_ports:
@@ -483,6 +507,61 @@ class Snapshot:
         self._count(pod.resources, row, -1)
         for watcher in self._watchers:
             watcher.pod_removed(pod, row)
+
+    def _write_journal(self, pod: PodInfo, row: int, index: int | None) -> None:
+        """Note what a change of the row takes to be undone, before it is made."""
+        assert self.journal is not None
+        others = {name: column.item(row) for name, column in self.other_requested().items()}
+        ports = frozenset(self.ports.get(row, ()))
+        usage = self.usage[:, row].copy()
+        self.journal.append(PodMove(pod, row, index, usage, others, ports, self.huge))
+
+    def take_back(self, length: int) -> None:
+        """Undo what the journal has beyond its first entries, the last change first. Everything
+        that follows the pods hears of it as of any change."""
+        assert self.journal is not None
+        while len(self.journal) > length:
+            move = self.journal.pop()
+            pod, row = move.pod, move.row
+            pods = self.pods[row]
+            if move.place is None:
+                pods.pop()
+            elif move.place == len(pods):
+                pods.append(pod)
+            else:
+                pods.append(pods[move.place])
+                pods[move.place] = pod
+            self.usage[:, row] = move.usage
+            for name, column in self.other_requested().items():
+                column[row] = move.others.get(name, 0)
+            if move.ports:
+                self.ports[row] = set(move.ports)
+            else:
+                self.ports.pop(row, None)
+            self.huge = move.huge
+            self._note(row)
+            for watcher in self._watchers:
+                notify = watcher.pod_removed if move.place is None else watcher.pod_added
+                notify(pod, row)
+
+    def with_nodes(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> Snapshot:
+        """Return a snapshot of these nodes, which may be others: those that this one has, by name,
+        keep their pods. Nobody has subscribed to it."""
+        after = Snapshot(nodes, noticed, saturates=self.saturates)
+        row_of = self.row
+        sources = np.array([row_of.get(name, MISSING) for name in after.names], dtype=np.intp)
+        stay = np.flatnonzero(sources != MISSING)
+        rows = sources[stay]
+        after.usage[:, stay] = self.usage[:, rows]
+        for name, column in self.other_requested().items():
+            after._requested[name] = np.zeros(len(after), dtype=np.int64)
+            after._requested[name][stay] = column[rows]
+        for row, source in zip(stay.tolist(), rows.tolist(), strict=True):
+            after.pods[row] = list(self.pods[source])
+            if source in self.ports:
+                after.ports[row] = set(self.ports[source])
+        after.huge = self.huge
+        return after
 
     def fill(self, pods: Sequence[PodInfo], rows: Rows) -> None:
         """Add each pod to its row, as `add` does, with one array operation per quantity; before

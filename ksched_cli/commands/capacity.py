@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.command_line import option, whole_number
+from ksched_cli.commands.command_line import option, time_limit, whole_number
 from ksched_cli.commands.completion import complete_node, complete_pod
 from ksched_cli.commands.forms import COMMON_FORMS
 from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
@@ -28,7 +28,8 @@ class CapacityOptions(StateOptions):
     maximum N: Stop at so many copies.
     by LABEL: Without a POD: show pools by this label of nodes; default the provider's.
     pending: How many copies of the nodes of --like all pending pods need.
-    like NODE: A node to copy; up to three of them are mixed.
+    like NODE: A node to copy, or KEY=VALUE for a pool; up to three of them are mixed.
+    time_limit DURATION: With --pending: end with the best answer after so long, such as 30s.
     """
 
     manifest: Annotated[str | None, option(name="--filename", short="-f")] = None
@@ -39,6 +40,7 @@ class CapacityOptions(StateOptions):
     pending: bool = False
     like: Annotated[list[str] | None, option(autocompletion=complete_node)] = None
     alone: Alone = False
+    time_limit: Annotated[float, option(metavar="DURATION", parser=time_limit)] = 0
 
 
 def capacity(
@@ -59,9 +61,10 @@ def capacity(
     when the pod's turn comes; copies of a running pod or of a workload come after the pending pods.
     No pod is evicted for copies. --pending --like NODE finds the fewest copies of that node with
     which no pod stays pending and none is evicted; several --like are combined, and --price finds
-    the cheapest mix. -o wide shows every node, -o name those that take a copy. Exit code 0 when all
-    pods of FILE fit without evictions, a copy fits or some number of nodes is enough, 1 when not, 3
-    when a plugin's failure leaves it undecided.
+    the cheapest mix. Nodes that differ in their zone only are one pool over its zones; Ctrl-C ends
+    that search with the best answer so far. Exit code 0 when all pods of FILE fit without
+    evictions, a copy fits or some number of nodes is enough, 1 when not, 3 when a plugin's failure
+    leaves it undecided.
 
     Examples:
         ksched capacity -f web.yaml
@@ -70,14 +73,16 @@ def capacity(
         ksched capacity --by topology.kubernetes.io/zone
         ksched capacity --pending --like node-1 --like node-7
     """
-    from ksched_cli.analysis.capacity import Capacity, MoreNodes
+    from ksched_cli.analysis.capacity import Capacity
     from ksched_cli.analysis.fits import Fits
+    from ksched_cli.analysis.more_nodes import MoreNodes
     from ksched_cli.analysis.status import ShowFullness
 
     _check(options, pod)
     run = run_of(options)
     if options.like:
-        more = answered(MoreNodes(like=tuple(dict.fromkeys(options.like))), run)
+        likes = tuple(dict.fromkeys(options.like))
+        more = answered(MoreNodes(like=likes, time_limit=options.time_limit), run)
         return show(more, options)
     if options.manifest is not None:
         manifests = pod_or_manifest("", options.manifest, run)
@@ -107,3 +112,5 @@ def _check(options: CapacityOptions, pod: str | None) -> None:
         raise UsageError("--pending cannot be combined with --alone, --max, -o wide or -o name")
     if counts and not is_of_pods:
         raise UsageError("--alone and --max require a POD or -f FILE")
+    if options.time_limit and not options.like:
+        raise UsageError("--time-limit requires --pending --like NODE")

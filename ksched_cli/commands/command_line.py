@@ -274,6 +274,22 @@ def whole_number(
     return parse
 
 
+def time_limit(text: str | float) -> float:
+    """Parse the value of --time-limit: seconds, or a duration such as 30s. Raises UsageError."""
+    from ksched_cli.kube.formatting import DurationError, parse_duration
+
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = parse_duration(str(text)) / 1e9
+        except DurationError:
+            seconds = -1
+    if not 0 <= seconds < float("inf"):
+        raise UsageError(f'--time-limit takes a duration, such as 30s; not "{text}"')
+    return seconds
+
+
 def positive_number(option: str, expected: str = "a number") -> Callable[[str | float], float]:
     """A parser of an option's value. It raises UsageError for any other value; 0, which only
     a default is, passes."""

@@ -11,11 +11,12 @@ from ksched_cli.analysis.question import Observer
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT
 from ksched_cli.commands.output import SETTINGS, note, print_after, set_release, warn_after
-from ksched_cli.commands.signals import EndedBySignal, Interruption
+from ksched_cli.commands.signals import EndedBySignal, Interruption, heeded_interrupt
 from ksched_cli.framework.call_trace import profile_lines
 from ksched_cli.masking import masked_url
 
 if TYPE_CHECKING:
+    from ksched_cli.analysis.search import Search
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.engine import Engine
@@ -64,6 +65,15 @@ class Terminal(Observer):
     def progress(self, noun: str) -> Iterator[progress.OnProgress | None]:
         with progress.of(noun) as on_progress:
             yield on_progress
+
+    @contextmanager
+    def searching(self, noun: str, search: Search) -> Iterator[None]:
+        def interrupt() -> None:
+            search.interrupt()
+            note("ending with the best answer so far; interrupt again to end at once")
+
+        with progress.of_search(noun) as search.on_step, heeded_interrupt(interrupt):
+            yield
 
     @contextmanager
     def replaying(self, replay: Replay) -> Iterator[None]:

@@ -1,4 +1,5 @@
-"""Progress on standard error: on a terminal only, but for replays, which may take long."""
+"""Progress on standard error: on a terminal only, but for replays and searches, which may take
+long."""
 
 from __future__ import annotations
 
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
     from ksched_cli.engine.replay.replay import Replay
 
 OnProgress = Callable[[int, int], None]
+OnStep = Callable[[int, int, str], None]
 
 # Redrawing takes longer than placing a pod.
 REDRAW_SECONDS = 0.25
 # Seconds between a replay's lines, where there is no terminal.
 LINE_EVERY = 30.0
+# Those between a search's lines.
+SEARCH_LINE_EVERY = 10.0
 
 
 @contextmanager
@@ -46,6 +50,34 @@ def of(noun: str) -> Iterator[OnProgress | None]:
                 bar.update(task, completed=done, total=total)
 
         yield on_progress
+
+
+@contextmanager
+def of_search(noun: str) -> Iterator[OnStep | None]:
+    """Yield what is called with how many of the noun are done, of how many, and the best answer so
+    far. On a terminal a line that changes, else one every ten seconds; None for --quiet."""
+    if SETTINGS.quiet:
+        yield None
+        return
+    shown = monotonic()
+
+    def stepping(show: Callable[[str], None], interval: float) -> OnStep:
+        def on_step(done: int, total: int, best: str) -> None:
+            nonlocal shown
+            if monotonic() - shown >= interval:
+                shown = monotonic()
+                count = f"{done:,} of {total:,}" if total else f"{done:,}"
+                show(f"{count} {noun}{f'; best so far: {best}' if best else ''}")
+
+        return on_step
+
+    if not sys.stderr.isatty():
+        yield stepping(note, SEARCH_LINE_EVERY)
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("searching") as status:
+        yield stepping(status.update, REDRAW_SECONDS)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ksched_cli.commands.command_line import option, whole_number
+from ksched_cli.commands.command_line import option, time_limit, whole_number
 from ksched_cli.commands.options import StateOptions
 from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, run_of
@@ -25,6 +25,7 @@ class ShrinkOptions(StateOptions):
     repack: Also count the nodes needed if every pod were placed afresh.
     upgrade: Plan waves that drain and replace the nodes of -l.
     surge N: With --upgrade: number of new nodes per wave.
+    time_limit DURATION: End with the best answer after so long, such as 30s.
     """
 
     selector: Annotated[str, option(short="-l")] = ""
@@ -35,6 +36,7 @@ class ShrinkOptions(StateOptions):
     repack: bool = False
     upgrade: bool = False
     surge: Annotated[int, option(parser=whole_number("--surge", 1))] = 1
+    time_limit: Annotated[float, option(metavar="DURATION", parser=time_limit)] = 0
 
 
 def shrink(options: ShrinkOptions) -> ExitCode:
@@ -43,6 +45,7 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     After the pending pods are placed, nodes are cordoned and drained one after the other; each
     drain is a run that places every evicted pod on a node that stays. Budgets are kept, pods are
     not preempted, and annotations of cluster-autoscaler and Karpenter count.
+    Ctrl-C ends the search with the best answer so far.
     With --upgrade, nodes that are drained are replaced by copies, in waves of --surge.
     -o wide shows where every pod goes, -o name the nodes that could go.
     Exit code 0 when a node could go, or with --upgrade when all can be replaced, 1 when not, 3 when
@@ -74,6 +77,7 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         delete_emptydir_data=options.delete_emptydir,
         repack=options.repack,
         is_mapped=options.output is Form.HTML,
+        time_limit=options.time_limit,
     )
     return show(answered(question, run), options)
 
@@ -84,6 +88,8 @@ def _check(options: ShrinkOptions) -> None:
         raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
     if options.upgrade and options.maximum is not None:
         raise UsageError("--upgrade replaces all nodes of -l and cannot be combined with --max")
+    if options.upgrade and options.time_limit:
+        raise UsageError("--upgrade cannot be combined with --time-limit")
     if options.upgrade and (options.repack or options.given["price"]):
         raise UsageError("--upgrade cannot be combined with --repack or --price")
     if options.surge != 1 and not options.upgrade:

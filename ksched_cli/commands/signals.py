@@ -100,6 +100,26 @@ class Interruption:
 
 
 @contextmanager
+def heeded_interrupt(heed: Callable[[], object]) -> Iterator[None]:
+    """Inside, the first SIGINT calls `heed`, and nothing else happens; the next one is as ever."""
+    before = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or before is signal.SIG_IGN:
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        heed()
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def _handled(handle: Callable[[int], None]) -> Iterator[None]:
     """Inside, the first of SIGNALS is handled, and the next one is not."""
     if threading.current_thread() is not threading.main_thread():

@@ -103,6 +103,7 @@ class Engine:
     before:     the engine of the same run that this one replaces: a recording of extenders
                 continues
     pods:       the catalog, where it is the successor of another
+    columns:    the snapshot, where there is one of these nodes and their pods already
     """
 
     state: ClusterState
@@ -128,15 +129,18 @@ class Engine:
     _looked_at: set[str] = field(init=False, default_factory=set)
     before: InitVar[Engine | None] = None
     pods: InitVar[PodCatalog | None] = None
+    columns: InitVar[Snapshot | None] = None
 
-    def __post_init__(self, before: Engine | None, pods: PodCatalog | None) -> None:
+    def __post_init__(
+        self, before: Engine | None, pods: PodCatalog | None, columns: Snapshot | None
+    ) -> None:
         if self.options.plugin_timeout:
             self.caller.limit_calls(self.options.plugin_timeout)
         if self.options.trace_calls:
             self.caller.trace = CallTrace()
         release = self.configuration.release
         self.catalog = pods or PodCatalog(resources_rule(release))
-        self.snapshot = self._running_pods()
+        self.snapshot = self._running_pods() if columns is None else columns
         self.extenders = ExtenderRunner.of(
             self.configuration.extenders,
             self.nominator,

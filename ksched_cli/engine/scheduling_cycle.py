@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -187,6 +188,15 @@ class RandomChoice:
     def __init__(self, seed: int | None) -> None:
         self.seed = seed
         self._draw = random.Random(seed)  # nosec B311  # the same draws for the same seed
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """Where in its draws it is."""
+        return self._draw.getstate()
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Draw again what was drawn since."""
+        self._draw.setstate(state)
 
     def __call__(self, ties: Rows) -> int:
         return int(sorted(ties.tolist())[self._draw.randrange(len(ties))])

@@ -17,6 +17,7 @@ from msgspec import structs
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Engine, carry_over
 from ksched_cli.engine.queue import NEVER, ClusterVersion, Entry, Queue
@@ -197,8 +198,10 @@ class Simulation(Engine):
 
     scheduler: PassScheduler = field(init=False)
 
-    def __post_init__(self, before: Engine | None, pods: PodCatalog | None) -> None:
-        Engine.__post_init__(self, before, pods)
+    def __post_init__(
+        self, before: Engine | None, pods: PodCatalog | None, columns: Snapshot | None
+    ) -> None:
+        Engine.__post_init__(self, before, pods, columns)
         self.scheduler = PassScheduler(self)
 
     @contextmanager

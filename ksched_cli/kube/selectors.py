@@ -8,6 +8,7 @@ Upstream: apimachinery/pkg/labels/selector.go, apis/meta/v1/helpers.go (LabelSel
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from msgspec import Struct
@@ -148,6 +149,7 @@ def _selector(requirements: Iterable[Requirement]) -> Selector:
     return Selector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
+@lru_cache(maxsize=4096)
 def _checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
     errors = requirement_errors(key, operator, values or None, "")
     if errors:

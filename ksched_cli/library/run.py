@@ -27,7 +27,7 @@ from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.run import Settings
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+    from ksched_cli.analysis.capacity import CapacityResult
     from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.diagnosis import PendingReport
     from ksched_cli.analysis.drain import DrainResult
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
     from ksched_cli.analysis.fits import FitResult
     from ksched_cli.analysis.fix import Remedies
+    from ksched_cli.analysis.more_nodes import NodesNeeded
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.question import Opened, Question
     from ksched_cli.analysis.replay_result import ReplayResult
@@ -233,7 +234,7 @@ class Run(Settings, frozen=True, kw_only=True):
     def nodes_needed(self, *like: str) -> NodesNeeded:
         """Count the copies of these nodes that all pending pods need; with prices in the Run,
         find the cheapest mix."""
-        from ksched_cli.analysis.capacity import MoreNodes
+        from ksched_cli.analysis.more_nodes import MoreNodes
 
         return answered(MoreNodes(like=like), self)
 

@@ -8,6 +8,7 @@ Upstream: plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
@@ -217,9 +218,16 @@ class ExistingTerms:
         self.unlisted: list[tuple[TermCounter, int]] = []
         self._index = handle.snapshot.index(PodIndex)
         self._namespaces = handle.cluster.namespaces
+        rows: dict[int, Counter[int]] = {}
+        models: dict[int, PodInfo] = {}
         for row, pods in enumerate(handle.snapshot.pods):
             for pod in pods:
-                self.pod_added(pod, row)
+                if pod.spec.affinity is not None:
+                    models.setdefault(pod.shape, pod)
+                    rows.setdefault(pod.shape, Counter())[row] += 1
+        for shape, pod in models.items():
+            for term in self.terms_of(pod):
+                term.add_rows(rows[shape])
         handle.snapshot.subscribe(self)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:

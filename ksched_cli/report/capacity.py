@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET
 
 from ksched_cli import program_name
-from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
+from ksched_cli.analysis.capacity import CapacityResult
+from ksched_cli.analysis.more_nodes import NodesNeeded, Trial
 from ksched_cli.report.pending import nodes_of, pending_groups, what_helps
 from ksched_cli.report.reasons import message_line
 from ksched_cli.report.view import (
@@ -116,9 +117,20 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
     lines = []
     if needed is None and not answer.not_helped:
         lines.append(Line(answer.limited_by))
+    if answer.stopped:
+        lines.append(Line(f"{answer.stopped}: this is the best run so far", Tone.WARN))
+    if answer.evicted:
+        count = len(answer.evicted)
+        evicted = f"{counted(count, 'pod')} of negative priority {verb(count, 'is', 'are')} evicted"
+        lines.append(Line(evicted, Tone.WARN))
+    total = sum(answer.mix.values())
+    if answer.at_least < total and answer.why_not_fewer:
+        least = counted(answer.at_least, "node")
+        lines.append(Line(f"by what the pods request alone, at least {least}"))
+        lines.append(Line(answer.why_not_fewer))
     tiles = [Tile("no number helps", counted(stay, "pod"), "bad")] if stay else []
     if needed is not None or answer.mix:
-        tiles.insert(0, Tile("more nodes", f"{sum(answer.mix.values()):,}"))
+        tiles.insert(0, Tile("more nodes", f"{total:,}"))
     if answer.per_hour is not UNSET and needed is not None:
         tiles.append(Tile("an hour", f"{answer.per_hour:g}"))
     good = Tone.GOOD if needed is not None else Tone.WARN if answer.helped else Tone.BAD

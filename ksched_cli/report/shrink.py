@@ -161,6 +161,8 @@ def _freed(answer: ShrinkResult) -> Iterator[Line]:
         yield Line(f"placed afresh, all{misfits} fit on {nodes} of the cluster; {bound}")
     if answer.stopped_at:
         yield Line(f"the search stopped at --max {answer.stopped_at:,}")
+    if answer.stopped:
+        yield Line(f"{answer.stopped}: this is the best plan so far", Tone.WARN)
 
 
 def _in_order(amounts: Mapping[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ pkg/registry/core/pod/storage/eviction.go (what budgets allow).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -290,13 +291,33 @@ class Evictions:
         self.budgets = dict(state.pod_disruption_budgets)
         self._matchers = {key: budget_matcher(budget) for key, budget in self.budgets.items()}
         self._allowed = {key: b.status.disruptions_allowed for key, b in self.budgets.items()}
+        # The budgets of pods, by namespace and labels.
+        self._keys: dict[tuple[str, frozenset[tuple[str, str]]], list[tuple[str, str]]] = {}
+
+    def renewed(self, state: ClusterState) -> Evictions:
+        """Return what budgets of the same selectors allow. state: that has them"""
+        after = copy(self)
+        after.budgets = dict(state.pod_disruption_budgets)
+        after._allowed = {  # noqa: SLF001  # a copy's
+            key: budget.status.disruptions_allowed for key, budget in after.budgets.items()
+        }
+        return after
+
+    def _keys_of(self, pod: Pod) -> list[tuple[str, str]]:
+        """The budgets that are about the pod."""
+        look = (pod.namespace, frozenset(pod.metadata.labels.items()))
+        keys = self._keys.get(look)
+        if keys is None:
+            matchers = self._matchers.items()
+            keys = self._keys[look] = [key for key, matches in matchers if matches(pod)]
+        return keys
 
     def evict(self, pod: Pod) -> str:
         """Evict a pod. Return why that is refused; "" where it is granted, which uses the budget
         up."""
         if pod.status.phase == "Pending" and pod.status.conditions:
             return ""
-        keys = [key for key, matches in self._matchers.items() if matches(pod)]
+        keys = self._keys_of(pod)
         if not keys:
             return ""
         if len(keys) > 1:
@@ -325,7 +346,7 @@ class Evictions:
 
     def outlook(self, pod: Pod) -> tuple[str, str]:
         """Return how long, and by which budgets, the pod's eviction is refused."""
-        keys = [key for key, matches in self._matchers.items() if matches(pod)]
+        keys = self._keys_of(pod)
         names = ", ".join(self.budgets[key].key for key in keys)
         if len(keys) > 1:
             why = f"budgets {names} select the same pods, and the eviction API refuses such pods"

@@ -166,14 +166,14 @@ def pending_again(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
         return state
     newest = newest_timestamp(state.pods)
     ordered = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp)
-    renewed = (_renewed(pod, newest) for pod in ordered)
+    renewed = (recreated(pod, newest) for pod in ordered)
     changed = replace_pods(state.pods, dict.fromkeys(map(id, pods)), renewed)
     return _after_leaving(replace(state, pods=changed), pods, pending_again=True)
 
 
 def unbound(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
     """The state with these pods pending, each at its place in the queue."""
-    renewed = {id(pod): _renewed(pod, pod.metadata.creation_timestamp) for pod in pods}
+    renewed = {id(pod): recreated(pod, pod.metadata.creation_timestamp) for pod in pods}
     changed = replace_pods(state.pods, renewed)
     return _after_leaving(replace(state, pods=changed), pods, pending_again=True)
 
@@ -186,7 +186,7 @@ def without_pods(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
     return _after_leaving(replace(state, pods=remaining), pods, pending_again=False)
 
 
-def _renewed(pod: Pod, created: str) -> Pod:
+def recreated(pod: Pod, created: str) -> Pod:
     metadata = pod.metadata
     if metadata.creation_timestamp != created:
         metadata = structs.replace(metadata, creation_timestamp=created)

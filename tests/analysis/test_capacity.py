@@ -7,20 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ksched_cli.analysis.capacity import (
-    LINEAR_MAX,
-    Attempted,
-    CapacityResult,
-    Mix,
-    NodesNeeded,
-    capacity,
-    nodes_needed,
-)
-from ksched_cli.analysis.diagnosis import pending_groups
+from ksched_cli.analysis.capacity import CapacityResult, capacity
+from ksched_cli.analysis.more_nodes import LINEAR_MAX, Mix, NodesNeeded, nodes_needed
 from ksched_cli.api import Code, PermitPlugin, Status
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Options
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import NodeInfo
@@ -226,15 +219,13 @@ def needed(
     *objects: dict[str, Any], likes: Sequence[str] = ("a",), prices: Sequence[float] = ()
 ) -> NodesNeeded:
     state = cluster(*objects)
+    nodes = {node.name: node for node in state.nodes}
 
-    def run_with(mix: Mix) -> Attempted:
-        more = [AddNodes("more", f"more-{a}", a, n) for a, n in zip(likes, mix, strict=True)]
-        changed, _ = apply_changes(state, more)
-        larger = simulation(changed)
-        record = larger.run()
-        return record, pending_groups(larger, record)
+    def open_with(mix: Mix) -> Simulation:
+        more = [AddNodes("--like", f"{a}-copy", a, n) for a, n in zip(likes, mix, strict=True)]
+        return simulation(apply_changes(state, more)[0])
 
-    return nodes_needed(likes, run_with, prices)
+    return nodes_needed(simulation(state), [nodes[like] for like in likes], open_with, prices)
 
 
 def test_a_copy_goes_where_schedule_sends_the_pod_with_the_same_seed() -> None:

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from ksched_cli.analysis.drained_cluster import DrainedCluster
 from ksched_cli.analysis.named_objects import label_selector_of
+from ksched_cli.analysis.search import Search
 from ksched_cli.analysis.shrink import (
     NOT_AT_ONCE,
+    NOT_LOOKED_AT,
     NodeToDrain,
     Repack,
     ShrinkLimits,
@@ -176,6 +178,38 @@ def test_with_prices_the_dearest_nodes_go() -> None:
     assert going(shrunk(*objects)) == ["y", "x"]
     answer = shrunk(*objects, prices=read_prices(["dear=9", "*=1"]))
     assert (going(answer), answer.per_hour, answer.total_per_hour) == (["dear"], 9, 11)
+
+
+def test_where_only_so_many_may_go_the_dearest_do() -> None:
+    objects = [node("dear", cpu=16), *(node(name, cpu=1) for name in "xy"), node("z", cpu=64)]
+    answer = shrunk(*objects, maximum=1, prices=read_prices(["dear=6.2", "z=1", "*=0.86"]))
+    assert (going(answer), answer.per_hour) == (["dear"], 6.2)
+
+
+@pytest.mark.parametrize("key", ["kubernetes.io/hostname", "topology.kubernetes.io/zone"])
+def test_a_node_that_goes_is_no_empty_domain_of_a_spread_constraint(key: str) -> None:
+    labels = {"app": "web"}
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": key,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }
+    spec = {"topologySpreadConstraints": [spread]}
+    answer = shrunk(
+        *(node(name, cpu=4, labels={key: name}) for name in "abcd"),
+        *(owned(f"p{name}", node=name, labels=labels, spec=spec) for name in "abcd"),
+    )
+    assert answer.removable == 3
+
+
+def test_a_search_that_is_ended_has_what_it_found() -> None:
+    run = simulation(cluster(node("a"), node("b"), owned("p", node="a")))
+    search = Search()
+    search.interrupt()
+    answer = shrink(DrainedCluster.after_run(run, RULES), ShrinkLimits(), search)
+    assert (answer.removable, answer.stopped) == (0, "interrupted")
+    assert {each.held_by[0].because for each in answer.nodes} == {NOT_LOOKED_AT}
 
 
 def test_repacking_says_how_few_nodes_would_do() -> None:

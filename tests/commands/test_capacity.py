@@ -258,6 +258,18 @@ def test_nodes_of_several_kinds_are_mixed(ksched: Ksched, write_state: WriteStat
     ]
 
 
+def test_a_pool_grows_in_all_its_zones(capacity: Answer) -> None:
+    zone = "topology.kubernetes.io/zone"
+    nodes = [node(name, cpu=2, labels={zone: name, "pool": "x"}) for name in "abc"]
+    full = [pod(f"on-{name}", cpu=2, node=name) for name in "abc"]
+    waiting = [pod(f"p{number}", cpu=2) for number in range(5)]
+    code, result = capacity(
+        "--pending", "--like", "pool=x", "--time-limit", "1m", objects=[*nodes, *full, *waiting]
+    )
+    assert (code, result["nodesNeeded"], result["atLeast"]) == (0, 5, 5)
+    assert result["mix"] == {"a": 2, "b": 2, "c": 1}
+
+
 def test_the_cheapest_mix_is_found_by_price(ksched: Ksched, write_state: WriteState) -> None:
     nodes = [node("a", cpu=2, labels={"pool": "small"}), node("b", cpu=8)]
     full = [pod("on-a", cpu=2, node="a"), pod("on-b", cpu=8, node="b")]

@@ -343,9 +343,12 @@ class PodIndex:
         self._anchored: dict[LabelPair, list[_Selected]] = {}
         self._loose: list[_Selected] = []
         self._once: dict[Hashable, Any] = {}
+        # Nothing is counted yet but the groups' rows.
+        group_of = self._by_shape
         for row, pods in enumerate(snapshot.pods):
             for pod in pods:
-                self.pod_added(pod, row)
+                group = group_of.get(pod.shape) or self.group(pod)
+                group.rows[row] = group.rows.get(row, 0) + 1
         snapshot.subscribe(self)
 
     # -- pods -------------------------------------------------------------------------------------

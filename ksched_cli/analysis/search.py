@@ -1,0 +1,44 @@
+"""A search that may take long, and can be asked for its best answer so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+
+# Takes how much is done, of how much, 0 where nobody knows, and the best answer so far or "".
+OnStep = Callable[[int, int, str], None]
+
+
+@dataclass(slots=True)
+class Search:
+    """When a search ends, and who hears of its steps.
+
+    time_limit: seconds after which it ends with what it has; 0 for none
+    """
+
+    time_limit: float = 0
+    on_step: OnStep | None = None
+    _is_interrupted: bool = False
+    _began: float = field(default_factory=monotonic)
+
+    def interrupt(self) -> None:
+        """Have it end with what it has."""
+        self._is_interrupted = True
+
+    def why(self) -> str:
+        """Return why it is to end with what it has, or ""."""
+        if self._is_interrupted:
+            return "interrupted"
+        if self.time_limit and monotonic() - self._began >= self.time_limit:
+            return f"the time limit of {self.time_limit:g} s was reached"
+        return ""
+
+    def stops(self) -> bool:
+        """Whether it is to end with what it has."""
+        return bool(self.why())
+
+    def step(self, done: int, total: int = 0, best: str = "") -> None:
+        """Tell how far it is."""
+        if self.on_step is not None:
+            self.on_step(done, total, best)
