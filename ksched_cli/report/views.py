@@ -47,6 +47,7 @@ VIEWS: Mapping[str, str] = {
     "ScheduleResult": "schedule:view",
     "ShrinkResult": "shrink:view",
     "SnapshotResult": "snapshot:view",
+    "SweepPlan": "sweep:plan_view",
     "UpgradePlan": "shrink:upgrade_view",
     "ValidationResult": "validation:view",
     "ValidationResults": "validation:view",

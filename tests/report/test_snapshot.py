@@ -26,8 +26,8 @@ def test_the_table_has_the_kinds_that_there_are_objects_of_the_most_frequent_fir
     assert shown(written(*LISTS)) == [
         "wrote cluster.json.gz: 25,000 objects, 1.2 MB",
         "from context prod of ~/.kube/config, Kubernetes v1.34.1",
-        "read from 2026-01-01T00:00:00Z on, one list after the other; the last is 4 revisions newer "
-        "than the",
+        "read from 2026-01-01T00:00:00Z on, one list after the other; the last is 4 revisions "
+        "newer than the",
         "first",
         "",
         "Objects by kind",
