@@ -22,8 +22,6 @@ _FIXED = ("id", "state", "timeline", "configuration", "changes", "plugins", "kub
           "autoscaler", "prices", "seed", "status", "error", "placed", "pending", "gated",
           "evicted", "nodesUsed", "placements", "seconds", "worker")  # fmt: skip
 
-_FEW_SECONDS = 10
-
 
 # -- for people -----------------------------------------------------------------------------------
 
@@ -224,15 +222,10 @@ def _plan_title(answer: SweepPlan) -> str:
     if answer.sample_error is not None:
         text += f"; the first one ends in {answer.sample_status}: {answer.sample_error}"
     elif answer.sample_seconds is not None:
-        text += f"; a run takes {answer.sample_seconds:.3g}s: {time_text(_estimate(answer))}"
+        estimate = time_text(round(answer.estimated_seconds or 0, 1))
+        text += f"; a run takes {answer.sample_seconds:.3g}s: {estimate}"
         text += f" on {counted(answer.workers, 'worker')}" if answer.workers > 1 else ""
     return text
-
-
-def _estimate(answer: SweepPlan) -> float:
-    """The seconds of all runs: whole ones, or tenths of few."""
-    seconds = answer.estimated_seconds or 0
-    return round(seconds) if seconds >= _FEW_SECONDS else round(seconds, 1)
 
 
 # -- tune ------------------------------------------------------------------------------------------
