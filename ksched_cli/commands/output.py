@@ -95,11 +95,6 @@ def show(result: Report | Answer, options: CommonOptions) -> ExitCode:
     return ExitCode.YES if answer is None else answer.exit_code
 
 
-def report_of(answer: A, table: Callable[[A, Limit], str]) -> Report:
-    """An answer that has no view."""
-    return Report(lambda: answer, table=lambda: table(answer, limit()))
-
-
 def _once(make: Callable[[], Answer]) -> Callable[[], Answer]:
     return lambda: _completed(make())
 

@@ -10,7 +10,7 @@ import typer
 
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import ClusterReadingOptions, RedactKey
-from ksched_cli.commands.output import report_of, show, warn
+from ksched_cli.commands.output import show, warn
 from ksched_cli.commands.signals import Interruption
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_lock import locked
@@ -64,7 +64,6 @@ def record(
     from ksched_cli.live.client import connect
     from ksched_cli.live.recorder import Recorder
     from ksched_cli.live.snapshot_file import parts
-    from ksched_cli.report.snapshot import recording_table
 
     files = parts(file)
     interruption = Interruption()
@@ -82,8 +81,7 @@ def record(
         recorder = Recorder(server, options.namespace, files, limits, warn, redactor, reads)
         with interruption.awaited():
             recorder.run()
-    show(report_of(recorder.result(), recording_table), options)
-    return ExitCode.YES
+    return show(recorder.result(), options)
 
 
 def _limits(options: RecordOptions, interruption: Interruption) -> Limits:

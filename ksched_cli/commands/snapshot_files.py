@@ -29,7 +29,7 @@ from ksched_cli.cluster.redaction.renamer import Renamer
 from ksched_cli.cluster.trimming import SECRET, is_written, trimmed
 from ksched_cli.commands import progress
 from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import note, print_text, report_of, set_release, show, warn
+from ksched_cli.commands.output import note, print_text, set_release, show, warn
 from ksched_cli.commands.runs import run_of
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.errors import ExitCode, UsageError, first_names
@@ -43,7 +43,6 @@ from ksched_cli.live.snapshot import (
     whole_object,
 )
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
-from ksched_cli.report import snapshot as renderer
 from ksched_cli.report.forms import Form, safe_in_job
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener
@@ -187,7 +186,7 @@ def show_written(
     options: CommonOptions, path: str, size: int, source: str, about: ClusterSnapshot
 ) -> None:
     """Prints the summary of a file."""
-    show(report_of(SnapshotResult.of(path, size, source, about), renderer.table), options)
+    show(SnapshotResult.of(path, size, source, about), options)
 
 
 # -- --redact: the objects renamed, the key kept, and the decisions compared -----------------------

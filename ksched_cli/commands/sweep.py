@@ -10,7 +10,7 @@ import typer
 
 from ksched_cli.commands import progress
 from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import limit, report_of, show, warn
+from ksched_cli.commands.output import limit, show, warn
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
     executor_options,
@@ -146,9 +146,6 @@ def _show_plan(
     execution: Execution, sample: Outcome | None, cluster: ExecutorOptions, options: CommonOptions
 ) -> ExitCode:
     """The runs that there would be, and how long they would take. sample: a run of this machine"""
-    from ksched_cli.report.sweep import plan_table
     from ksched_cli.sweep.answers import SweepPlan
 
-    plan = SweepPlan.of(execution, sample, max(cluster.workers, 1))
-    show(report_of(plan, plan_table), options)
-    return ExitCode.of(plan.sample_error is None)
+    return show(SweepPlan.of(execution, sample, max(cluster.workers, 1)), options)

@@ -1,38 +1,60 @@
-"""What `snapshot` and `record` wrote, and how to ask about it."""
+"""Answers of `snapshot` and `record`: what was written, and how to ask about it."""
 
 from __future__ import annotations
 
 from ksched_cli import program_name
 from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
-from ksched_cli.report.table import Limit, apart, counted
-
-# -- snapshot --------------------------------------------------------------------------------------
-
+from ksched_cli.report.view import (
+    Bars,
+    Column,
+    Command,
+    Commands,
+    Kind,
+    Line,
+    Medium,
+    Table,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted
 
 _KILO, _MEGA = 1_000, 1_000_000
 
-
-def table(answer: SnapshotResult, limit: Limit) -> str:
-    """A headline, and the kinds that there are objects of."""
-    rows = [
-        (entry.kind, f"{entry.objects:,}", entry.namespace or "all", entry.resource_version)
-        for entry in answer.lists
-        if entry.objects
-    ]
-    return apart(
-        limit.paragraph(headline(answer)),
-        limit.columns(("KIND", "OBJECTS", "NAMESPACES", "RESOURCE VERSION"), rows),
-        limit.paragraph(moments(answer)),
-    )
+# -- snapshot -------------------------------------------------------------------------------------
 
 
-def headline(answer: SnapshotResult) -> str:
-    count = sum(entry.objects for entry in answer.lists)
+def view(answer: SnapshotResult) -> View:
+    """What the file has, where it is from, and the kinds with objects, the most frequent first."""
+    lists = sorted((each for each in answer.lists if each.objects), key=lambda each: -each.objects)
+    count = sum(each.objects for each in lists)
     version = f", Kubernetes {answer.server_version}" if answer.server_version else ""
-    return (
-        f"wrote {answer.file}: {counted(count, 'object')}, {_size(answer.bytes)}\n"
-        f"from {answer.source}{version}"
+    columns = (
+        Column("Kind"),
+        Column("Objects", Kind.NUMBER),
+        Column("Namespaces"),
+        Column("Resource version"),
+    )
+    rows = [
+        (each.kind, each.objects, each.namespace or "all", each.resource_version) for each in lists
+    ]
+    heading = "Objects by kind"
+    return View(
+        title=f"wrote {answer.file}: {counted(count, 'object')}, {_size(answer.bytes)}",
+        lines=[f"from {answer.source}{version}", Line(_read(answer), Tone.SOFT)],
+        tiles=[Tile("objects", f"{count:,}"), Tile("kinds", f"{len(lists):,}")],
+        sections=[
+            Table(heading=heading, columns=columns, rows=rows, on=Medium.TEXT),
+            Bars(
+                heading=heading,
+                columns=columns,
+                rows=rows,
+                values=[(each.objects,) for each in lists],
+                legend=("objects",),
+            ),
+        ],
     )
 
 
@@ -40,47 +62,51 @@ def _size(count: int) -> str:
     return f"{count / _MEGA:,.1f} MB" if count >= _MEGA else f"{count / _KILO:,.0f} kB"
 
 
-def moments(answer: SnapshotResult) -> str:
-    apart = answer.revisions_apart
+def _read(answer: SnapshotResult) -> str:
+    """When the lists were read, and how far they are apart; "" if they are not from a cluster."""
     if not answer.taken:
         return ""
-    if apart is None:
-        return "The lists were read one after the other."
-    if apart == 0:
-        return "The lists are of one revision of the cluster."
-    return (
-        f"The lists were read one after the other; the last is {counted(apart, 'revision')} newer "
-        "than the first."
-    )
+    begin, revisions = f"read from {answer.taken} on", answer.revisions_apart
+    if revisions == 0:
+        return f"{begin}, all lists at one revision of the cluster"
+    if revisions is None:
+        return f"{begin}, one list after the other"
+    newer = f"the last is {counted(revisions, 'revision')} newer than the first"
+    return f"{begin}, one list after the other; {newer}"
 
 
-# -- record ----------------------------------------------------------------------------------------
+# -- record ---------------------------------------------------------------------------------------
 
 
-def recording_table(answer: RecordResult, limit: Limit) -> str:
-    """A headline, and a row per part."""
-    rows = [
-        (part.timeline, part.state, f"{part.events:,}", f"{part.gaps:,}", f"{part.seconds:,.0f} s")
-        for part in answer.parts
-    ]
-    return apart(
-        limit.paragraph(recording_headline(answer)),
-        limit.columns(("TIMELINE", "STATE", "EVENTS", "GAPS", "LENGTH"), rows),
-        recording_commands(answer),
-    )
-
-
-def recording_headline(answer: RecordResult) -> str:
+def recording(answer: RecordResult) -> View:
+    """How much was recorded, a row per part, and the commands that ask about the last part."""
     events = sum(part.events for part in answer.parts)
     gaps = sum(part.gaps for part in answer.parts)
     lost = f", the connection was lost {counted(gaps, 'time')}" if gaps else ""
-    return f"recorded {counted(events, 'event')} of {answer.source}{lost}"
-
-
-def recording_commands(answer: RecordResult) -> str:
-    """What asks about the last part, a line each."""
     last, program = answer.parts[-1], program_name()
-    return (
-        f"{program} replay {last.timeline} --state {last.state}\n"
-        f"{program} audit --timeline {last.timeline}"
+    return View(
+        title=f"recorded {counted(events, 'event')} of {answer.source}{lost}",
+        tone=Tone.WARN if gaps else Tone.NONE,
+        tiles=[
+            Tile("events", f"{events:,}"),
+            Tile("times the connection was lost", f"{gaps:,}", "warn" if gaps else "good"),
+        ],
+        sections=[
+            table(
+                "Parts",
+                answer.parts,
+                (Column("Timeline"), lambda part: part.timeline),
+                (Column("State at its start"), lambda part: part.state),
+                (Column("Events", Kind.NUMBER), lambda part: part.events),
+                (Column("Gaps", Kind.NUMBER), lambda part: part.gaps),
+                (Column("Length", Kind.DURATION), lambda part: part.seconds),
+            ),
+            Commands(
+                heading="Ask about it",
+                commands=[
+                    Command(f"{program} replay {last.timeline} --state {last.state}"),
+                    Command(f"{program} audit --timeline {last.timeline}"),
+                ],
+            ),
+        ],
     )

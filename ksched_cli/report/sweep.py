@@ -10,6 +10,9 @@ from typing import Any
 
 from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.report.table import EVERYTHING, GREEN, RED, YELLOW, Limit, apart, counted, printable
+from ksched_cli.report.times import time_text
+from ksched_cli.report.view import Column, Kind, Medium, Tile, Tone, View
+from ksched_cli.report.view import table as view_table
 from ksched_cli.sweep.answers import STATUSES, SweepPlan, SweepReport, better
 from ksched_cli.sweep.plan import VERSIONS
 from ksched_cli.sweep.summary import Failure, MetricSummary, Spread, Summary
@@ -174,24 +177,43 @@ def _shown(value: Any) -> Any:
 # -- sweep --dry-run -------------------------------------------------------------------------------
 
 
-_UNITS = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
+def plan_view(answer: SweepPlan) -> View:
+    """How many runs there are and how long they take, and each axis with its values."""
+    return View(
+        title=_plan_title(answer),
+        tone=Tone.NONE if answer.sample_error is None else Tone.BAD,
+        tiles=[
+            Tile("runs", f"{answer.runs:,}"),
+            Tile("have rows", f"{answer.resumed:,}"),
+            Tile("variants", f"{len(answer.variants):,}"),
+            Tile("workers", f"{answer.workers:,}"),
+        ],
+        sections=[
+            view_table(
+                "Axes",
+                answer.axes.items(),
+                (Column("Axis"), lambda each: each[0]),
+                (Column("#", Kind.NUMBER), lambda each: len(each[1])),
+                (Column("Values"), lambda each: tuple(_label(each[0], value) for value in each[1])),
+            ),
+            view_table(
+                "Variants",
+                answer.variants,
+                (Column("Variant"), str),
+                grid="variants",
+                on=Medium.PAGE,
+            ),
+        ],
+    )
 
 
-def plan_table(answer: SweepPlan, limit: Limit) -> str:
-    rows = [(name, f"{len(labels):,}", limit.listed(labels)) for name, labels in axis_texts(answer)]
-    return f"{plan_headline(answer, limit)}\n\n{limit.columns(('AXIS', '#', 'VALUES'), rows)}"
+def _label(axis: str, value: Any) -> str:
+    if value is None:
+        return "the state's" if axis == VERSIONS else "none"
+    return str(value)
 
 
-def axis_texts(answer: SweepPlan) -> list[tuple[str, list[str]]]:
-    """Each axis with its values."""
-    absent = {VERSIONS: "the state's"}
-    return [
-        (name, [absent.get(name, "none") if label is None else str(label) for label in labels])
-        for name, labels in answer.axes.items()
-    ]
-
-
-def plan_headline(answer: SweepPlan, limit: Limit) -> str:
+def _plan_title(answer: SweepPlan) -> str:
     text = counted(answer.runs, "run")
     if answer.resumed:
         text += f", of which {answer.resumed:,} have rows"
@@ -200,18 +222,10 @@ def plan_headline(answer: SweepPlan, limit: Limit) -> str:
     if answer.sample_error is not None:
         text += f"; the first one ends in {answer.sample_status}: {answer.sample_error}"
     elif answer.sample_seconds is not None:
-        took = duration_text(answer.estimated_seconds or 0)
-        text += f"; a run takes {answer.sample_seconds:.3g} s: {took}"
+        estimate = time_text(round(answer.estimated_seconds or 0, 1))
+        text += f"; a run takes {answer.sample_seconds:.3g}s: {estimate}"
         text += f" on {counted(answer.workers, 'worker')}" if answer.workers > 1 else ""
-    return limit.paragraph(text)
-
-
-def duration_text(seconds: float) -> str:
-    """`2.5 hours`."""
-    for size, unit in _UNITS:
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} seconds"
+    return text
 
 
 # -- tune ------------------------------------------------------------------------------------------

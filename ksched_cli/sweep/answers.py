@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from msgspec import Meta
 
 from ksched_cli.answers import HIDDEN, Answer, Count, Part
+from ksched_cli.errors import ExitCode
 from ksched_cli.sweep.execution import Execution
 from ksched_cli.sweep.outcome import Failed, Outcome
 from ksched_cli.sweep.summary import (
@@ -232,6 +233,10 @@ class SweepPlan(Answer, frozen=True, kw_only=True):
     workers: Count
     estimated_seconds: Seconds | None
     sample_status: Annotated[str, HIDDEN]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.sample_error is None)
 
     @classmethod
     def of(cls, execution: Execution, sample: Outcome | None, workers: int) -> SweepPlan:

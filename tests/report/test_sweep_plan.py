@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ksched_cli.report.sweep import duration_text, plan_table
-from ksched_cli.report.table import Limit
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.answers import SweepPlan
 from ksched_cli.sweep.execution import Execution
 from ksched_cli.sweep.outcome import Failed, RowsFile
+from tests.report.schemas import shown
 from tests.run.runs import TIMELINE
 from tests.sweep.sweeps import in_this_process, sweep
 from tests.sweep.test_summary import result
@@ -19,10 +18,15 @@ from tests.sweep.test_summary import result
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(1.5, "1.5 seconds"), (119, "119.0 seconds"), (600, "10.0 minutes"), (9000, "2.5 hours")],
+    [(0.0123, "0.1s"), (1.5, "7.5s"), (119, "9m 55s"), (1800, "2h 30m")],
 )
-def test_durations_are_in_units_that_people_use(seconds: float, text: str) -> None:
-    assert duration_text(seconds) == text
+def test_durations_are_in_units_that_people_use(tmp_path: Path, seconds: float, text: str) -> None:
+    read = sweep(tmp_path, seeds=5)
+    with RowsFile() as rows:
+        execution = Execution.of(read.plan, read.shared, rows)
+        sample = replace(result("base", 0, 3).outcome, seconds=seconds)
+        title = shown(SweepPlan.of(execution, sample, 1))[0]
+    assert title == f"5 runs; a run takes {seconds:.3g}s: {text}"
 
 
 def test_a_sample_that_fails_is_named(tmp_path: Path) -> None:
@@ -30,9 +34,7 @@ def test_a_sample_that_fails_is_named(tmp_path: Path) -> None:
     with RowsFile() as rows:
         execution = Execution.of(read.plan, read.shared, rows)
         failed = SweepPlan.of(execution, Failed(error="broken", seconds=0.5), 1)
-        assert plan_table(failed, Limit(100)).startswith(
-            "2 runs; the first one ends in error: broken"
-        )
+        assert shown(failed)[0] == "2 runs; the first one ends in error: broken"
         assert failed.sample_error == "broken"
 
 
@@ -50,12 +52,12 @@ def test_without_a_sample_there_is_no_estimate(tmp_path: Path) -> None:
         execution = Execution.of(read.plan, read.shared, rows)
         missing = SweepPlan.of(execution, None, 1)
         assert (missing.sample_error, missing.estimated_seconds) == (None, None)
-        text = " ".join(plan_table(missing, Limit(100)).split())
+        text = " ".join(shown(missing))
         assert text.startswith("2 runs; their duration is unknown: --dry-run imports only")
         execution.execute(in_this_process(read.shared))
         complete = SweepPlan.of(execution, None, 1)
         assert complete.estimated_seconds == 0
-        assert plan_table(complete, Limit(100)).startswith("2 runs, of which 2 have rows\n")
+        assert shown(complete)[0] == "2 runs, of which 2 have rows"
 
 
 def test_axes_are_listed_with_their_values(tmp_path: Path) -> None:
@@ -66,5 +68,4 @@ def test_axes_are_listed_with_their_values(tmp_path: Path) -> None:
         axes = plan.axes
         assert (axes["timelines"], axes["noRetries"]) == (("t.json",), (False, True))
         assert (axes["kubernetesVersions"], axes["seeds"]) == ((None,), (0, 1))
-        text = plan_table(plan, Limit(100))
-    assert "kubernetesVersions  1  the state's" in text
+        assert "kubernetesVersions 1 the state's" in shown(plan)

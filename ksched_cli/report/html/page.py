@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from ksched_cli import __version__
 from ksched_cli.answers import Answer, AppliedChange, StateAnswer
-from ksched_cli.report.html import live, sweeps
+from ksched_cli.report.html import sweeps
 from ksched_cli.report.html.columns import column, embedded
 from ksched_cli.report.html.of_view import page_of_view
 from ksched_cli.report.html.sections import Figure, Grid, Page, Prose, Section, Table
@@ -110,7 +110,7 @@ _EFFECTS = 8  # of a change, shown first
 SCRIPTS = ("base", "grid", "map", "pair", "curves", "page")
 
 # Each has the page of an answer, or of several.
-MODULES = (live, sweeps)
+MODULES = (sweeps,)
 
 
 @cache

@@ -24,14 +24,12 @@ from ksched_cli.report.html.sections import (
     Tile,
     present,
 )
-from ksched_cli.report.sweep import axis_texts, plan_headline
-from ksched_cli.report.table import PAGE, counted
+from ksched_cli.report.table import counted
 from ksched_cli.sweep.answers import (
     ComparedMetric,
     FailureResult,
     HeldOutVariant,
     MetricResult,
-    SweepPlan,
     SweepResult,
     TuneResult,
     TuneTrial,
@@ -206,22 +204,6 @@ def _columns(answer: SweepResult) -> list[dict[str, Any]]:
             medians = [item and item.median for item in differences]
             listed.append(column(f"{name}: difference", medians, Kind.NUMBER))
     return listed
-
-
-def plan_page(answer: SweepPlan) -> Page:
-    """The page of `sweep --dry-run`."""
-    tiles = [
-        Tile("runs", f"{answer.runs:,}"),
-        Tile("have rows", f"{answer.resumed:,}"),
-        Tile("variants", f"{len(answer.variants):,}"),
-        Tile("workers", f"{answer.workers:,}"),
-    ]
-    rows = [(name, len(labels), ", ".join(labels)) for name, labels in axis_texts(answer)]
-    sections = (
-        Table("Axes", ("Axis", "Values", ""), rows),
-        Grid("Variants", "variants", [column("Variant", answer.variants)]),
-    )
-    return Page(plan_headline(answer, PAGE), (), tiles, sections)
 
 
 # -- tune ------------------------------------------------------------------------------------------

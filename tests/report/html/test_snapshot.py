@@ -2,8 +2,8 @@
 
 from ksched_cli.live.recorder import RecordedPart, RecordResult
 from ksched_cli.live.snapshot import ReadList, SnapshotResult
-from ksched_cli.report.html.live import record_page, snapshot_page
-from ksched_cli.report.html.sections import Bars, Prose, Table
+from ksched_cli.report.html.page import page_of
+from ksched_cli.report.html.sections import Bars, CommandList, Table
 
 
 def test_a_snapshot_has_a_bar_per_kind_that_there_are_objects_of() -> None:
@@ -22,21 +22,22 @@ def test_a_snapshot_has_a_bar_per_kind_that_there_are_objects_of() -> None:
         lists=lists,
         source="context prod",
     )
-    result = snapshot_page(answer)
-    assert result.title == "wrote c.json: 10 objects, 2 kB"
-    bars, moments = result.sections
+    page = page_of(answer)
+    assert page.title == "wrote c.json: 10 objects, 2 kB"
+    (bars,) = page.sections
     assert isinstance(bars, Bars)
-    assert [bar.cells for bar in bars.bars] == [("Pod", 8, "shop", "9"), ("Node", 2, "all", "7")]
-    assert isinstance(moments, Prose)
-    assert "of one revision" in moments.paragraphs[0]
+    assert [bar.cells for bar in bars.bars] == [
+        ["Pod", "8", "shop", "9"],
+        ["Node", "2", "all", "7"],
+    ]
 
 
 def test_a_recording_says_how_to_ask_about_it() -> None:
     part = RecordedPart("r.jsonl", "r-state.json", 12, 1, 100, 60.0)
-    result = record_page(RecordResult(server="https://x", parts=(part,), source="context prod"))
-    assert result.title == "recorded 12 events of context prod, the connection was lost 1 time"
-    parts, commands = result.sections
+    page = page_of(RecordResult(server="https://x", parts=(part,), source="context prod"))
+    assert page.title == "recorded 12 events of context prod, the connection was lost 1 time"
+    parts, commands = page.sections
     assert isinstance(parts, Table)
-    assert list(parts.rows) == [("r.jsonl", "r-state.json", 12, 1, "60 s")]
-    assert isinstance(commands, Prose)
-    assert "replay r.jsonl --state r-state.json" in commands.paragraphs[0]
+    assert list(parts.rows) == [["r.jsonl", "r-state.json", "12", "1", "1m"]]
+    assert isinstance(commands, CommandList)
+    assert "replay r.jsonl --state r-state.json" in commands.commands[0].text
