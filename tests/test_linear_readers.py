@@ -260,7 +260,7 @@ CASES = [
     Case(folder, "documents of other things", 40, lambda n: "a: b\n---\n" * n + NODE, timed=300),
     Case(scenario, "changes", 40, lambda n: OURS.format("Scenario") + "changes:\n" + "- cordon a\n" * n),
     Case(scenario, "names", 40, lambda n: OURS.format("Scenario") + "changes:\n- drain" + " a" * n, timed=500),
-    Case(scenario, "a selector", 40, lambda n: f"{OURS.format('Scenario')}changes: ['reschedule -l {each('k{},', n)}a=b']\n", timed=1000),
+    Case(scenario, "a selector", 40, lambda n: f"{OURS.format('Scenario')}changes: ['reschedule -l {each(f'k{n}-{{}},', n)}a=b']\n", timed=1000),
     Case(scenario, "applied objects", 10, lambda n: OURS.format("Scenario") + f"changes: [{{apply: {json.dumps(pods(n))}}}]\n"),
     Case(scenario, "a patch", 40, lambda n: OURS.format("Scenario") + "changes:\n- |\n  patch pod/p -p '" + json.dumps({"spec": {"volumes": [{"name": f"v{i}"} for i in range(n)]}}) + "'\n", timed=60),
     Case(timeline, "events", 20, lambda n: TIMELINE + each("- {at: {}, pod: p{}, template: t}\n".replace("{at: {}", "{at: 1"), n)),

@@ -389,7 +389,7 @@ class Growth:
         # 3. Nodes that turned out idle go, and then one after the other.
         reduced = [self._reduced(mix, helps, least) for mix in dict.fromkeys(enough)]
         best = min(reduced, key=self.rank)
-        # 4. Of few nodes all mixes are tried.
+        # 4. All mixes of few nodes are tried.
         return self._improved(best, helps, least), rest
 
     def _reduced(self, mix: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:

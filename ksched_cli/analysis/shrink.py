@@ -234,7 +234,7 @@ class Shrinking:
         plan = Plan({})
         # 1. Nodes are added to the plan until no other can go after them.
         plan = self._extended(plan)
-        # 2. Of few nodes, each of the others is tried in front, too.
+        # 2. Each of the others is tried in front, too, if they are few.
         if is_small:
             plan = self._reordered(plan)
             # 3. What blocks a drain of all at once does not go; and what can go without that.

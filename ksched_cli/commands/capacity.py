@@ -60,11 +60,10 @@ def capacity(
     evictions and after which ones, and how many more would. POD places copies as `schedule` would,
     when the pod's turn comes; copies of a running pod or of a workload come after the pending pods.
     No pod is evicted for copies. --pending --like NODE finds the fewest copies of that node with
-    which no pod stays pending and none is evicted; several --like are combined, and --price finds
-    the cheapest mix. Nodes that differ in their zone only are one pool over its zones; Ctrl-C ends
-    that search with the best answer so far. Exit code 0 when all pods of FILE fit without
-    evictions, a copy fits or some number of nodes is enough, 1 when not, 3 when a plugin's failure
-    leaves it undecided.
+    which no pod stays pending and none is evicted; several --like are mixed, the cheapest by
+    --price. Nodes that differ in their zone only are one pool. Ctrl-C ends that search with its
+    best answer. Exit code 0 when all of FILE fits without evictions, a copy fits or some number of
+    nodes is enough, else 1; 3 when a plugin's failure leaves it open.
 
     Examples:
         ksched capacity -f web.yaml

@@ -124,7 +124,7 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
         evicted = f"{counted(count, 'pod')} of negative priority {verb(count, 'is', 'are')} evicted"
         lines.append(Line(evicted, Tone.WARN))
     total = sum(answer.mix.values())
-    if answer.at_least < total and answer.why_not_fewer:
+    if 0 < answer.at_least < total and answer.why_not_fewer:
         least = counted(answer.at_least, "node")
         lines.append(Line(f"by what the pods request alone, at least {least}"))
         lines.append(Line(answer.why_not_fewer))

@@ -75,7 +75,7 @@ COMBINATIONS = [
 # in the plain suite half as many.
 WHOLE = ("--help", "schedule --state state.json", "schedule --state state.json -o json")
 _SHARE = 1 if is_thorough() else 2
-_SECONDS = re.compile(r"[\d.]+ s(econds)?\b")
+_SECONDS = re.compile(r"[\d.e-]+ ?s(econds)?\b")
 UNWRITABLE = {"closed": "it is closed", "full": "No space left on device"}
 
 
