@@ -25,6 +25,7 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import RandomChoice
 from ksched_cli.engine.simulation import PassScheduler, Simulation
 from ksched_cli.framework.resource_claims import may_allocate_devices
+from ksched_cli.scenario.pod_claims import make_claims
 from ksched_cli.scenario.pods import newest_timestamp, pending_again, recreated, without_pods
 
 
@@ -165,10 +166,12 @@ class LiveCluster:
             budgets = self._objects.pod_disruption_budgets
             before = self.state()
             current = [pod for pod in before.pods if pod.key in gone]
-            after = follow(replace(before, pod_disruption_budgets={}), current)
+            after, _ = make_claims(follow(replace(before, pod_disruption_budgets={}), current))
             self._objects = replace(
                 self._objects,
                 resource_claims=after.resource_claims,
+                persistent_volume_claims=after.persistent_volume_claims,
+                persistent_volumes=after.persistent_volumes,
                 volume_attachments=after.volume_attachments,
                 pod_disruption_budgets=budgets,
             )
@@ -192,11 +195,12 @@ class LiveCluster:
                 return True
             if has_volume_claims(pod.spec):
                 for volume in pod.spec.volumes:
-                    name = f"{pod.name}-{volume.name}" if volume.ephemeral else ""
-                    if volume.persistent_volume_claim is not None:
-                        name = volume.persistent_volume_claim.claim_name
-                    claim = claims.get((pod.namespace, name)) if name else None
-                    if name and (claim is None or not claim.spec.volume_name):
+                    if volume.ephemeral:  # its claim goes with the pod
+                        return True
+                    if volume.persistent_volume_claim is None:
+                        continue
+                    claim = claims.get((pod.namespace, volume.persistent_volume_claim.claim_name))
+                    if claim is None or not claim.spec.volume_name:
                         return True
         return False
 

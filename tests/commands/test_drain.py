@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.testing import node, pod
+from tests import volumes
 from tests.commands.runners import Answer, Ksched, WriteState, answering
 
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
@@ -265,3 +266,26 @@ def test_what_cannot_be_asked_is_an_error(
     code, out, err = ksched("drain", *line, "--state", write_state(node("node-1"), node("node-2")))
     assert (code, out) == (2, "")
     assert problem in err
+
+
+def test_an_ephemeral_volume_keeps_no_pod_in_its_zone(drain: Answer) -> None:
+    """Its claim goes with the pod; the new pod's claim may be in another zone."""
+    zone = "topology.kubernetes.io/zone"
+    scratch = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "local",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    spec = {"volumes": [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": scratch}}}]}
+    code, answer = drain(
+        "a",
+        objects=[
+            node("a", labels={zone: "a"}),
+            node("b", labels={zone: "b"}),
+            volumes.storage_class("local", "csi"),
+            owned("p", "a", spec=spec),
+            volumes.claim("p-tmp", volume="v", owner="p", selected_node="a"),
+            volumes.volume("v", zones=["a"], claim="p-tmp", phase="Bound"),
+        ],
+    )
+    assert (code, answer["movesTo"]) == (0, {"default/p": "b"})
