@@ -227,7 +227,8 @@ def explain(page: Page, document: dict[str, Any]) -> None:
 
 def pending(page: Page, document: dict[str, Any]) -> None:
     assert tiles(page)["pending"] == f"{document['summary']['pending']:,}"
-    assert 1 <= page.locator("details.group").count() <= len(document["groups"])
+    groups = sum(len(document[key]) for key in ("groups", "held", "absent"))
+    assert 1 <= page.locator("details.group").count() <= groups
     assert counter(page, "pods") == rows_text(document["summary"]["pending"])
 
 
