@@ -303,8 +303,8 @@ class Growth:
         amounts = np.zeros(len(names) + 1)
         for pod in self.simulation.snapshot.pods[row] if row is not None else ():
             if is_of_daemon_set(pod.pod):
-                requests = pod.resources.requests
-                amounts += [*(requests.get(name, 0) for name in names), 1]
+                own = pod.resources.requests
+                amounts += [*(own.get(name, 0) for name in names), 1]
         return amounts
 
     def least(self, rest: Container[str]) -> int:

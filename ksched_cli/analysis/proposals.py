@@ -484,11 +484,11 @@ def _joined(earlier: Proposal, later: Proposal) -> Proposal | None:
     later: was proposed for pods that are as the earlier one says"""
     patch = combined(earlier.patch, later.patch)
     if later.kind == "request":
-        requests = {name: {**amounts} for name, amounts in earlier.requests.items()}
+        by_container = {name: {**amounts} for name, amounts in earlier.requests.items()}
         for name, amounts in later.requests.items():
-            requests[name] = {**requests.get(name, {}), **amounts}
+            by_container[name] = {**by_container.get(name, {}), **amounts}
         amount = 1 - (1 - earlier.amount) * (1 - later.amount)
-        return replace(later, patch=patch, requests=requests, amount=amount)
+        return replace(later, patch=patch, requests=by_container, amount=amount)
     if later.kind == "spread":
         return replace(later, patch=patch, amount=max(earlier.amount, later.amount))
     selectors = [
@@ -585,12 +585,10 @@ def renewing_pods(pod: Pod, subject: ChangedObject, state: ClusterState) -> Cand
     differing = [
         field for field in _COMPARED if _comparable(field, own) != _comparable(field, template)
     ]
-    requests, others = (
+    current, others = (
         {c["name"]: _requests(c) for c in _containers(spec)} for spec in (own, template)
     )
-    differing += [
-        f"the requests of {name}" for name in others if requests.get(name) != others[name]
-    ]
+    differing += [f"the requests of {name}" for name in others if current.get(name) != others[name]]
     if not differing:
         return None
     text = (
