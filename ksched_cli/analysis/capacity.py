@@ -107,8 +107,8 @@ def _replicas(subject: Subject, state: ClusterState, target: Target, maximum: in
 
 
 def copies_of_pod(subject: Subject, state: ClusterState, pod: Pod, maximum: int) -> Copies:
-    """Return copies of a pod, each with claims of its own where the pod has such. state: that they
-    are placed in"""
+    """Return copies of a pod, each with claims of its own where the pod has such. state: where the
+    copies are placed"""
     pods: tuple[Pod, ...] = ()
     if has_own_claims(pod.spec):
         state, pods = copies_with_claims(state, pod, maximum)

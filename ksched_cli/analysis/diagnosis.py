@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.circumstances import RecordedMessages, circumstances
 from ksched_cli.analysis.fixed_places import FixedPlace, fixed_places
+from ksched_cli.analysis.gates import READS
 from ksched_cli.analysis.held_pods import (
     AbsentPods,
     HeldPods,
@@ -225,13 +226,14 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
         name = f"{pod.namespace}/{use.claim}"
         claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
         if claim is None and use.ephemeral:
-            return Diagnosis(f"claim {name} of its ephemeral volume has not been made yet")
+            return Diagnosis(
+                f"claim {name} of its ephemeral volume has not been made yet",
+                advice=f"the ephemeral volume controller makes {name}: see the pod's events",
+            )
         if claim is None:
             return Diagnosis(
                 f"there is no claim {name}",
-                advice=f"the ephemeral volume controller makes {name}: see the pod's events"
-                if use.ephemeral
-                else f"might help: create PersistentVolumeClaim {name}, or correct its name",
+                advice=f"might help: create PersistentVolumeClaim {name}, or correct its name",
             )
         if claim.metadata.deletion_timestamp:
             advice = "wait until it is gone, then create it anew"
@@ -809,6 +811,8 @@ def owner_path(pod: Pod) -> str:
 
 class ExplainPending(Question[PendingReport], frozen=True, kw_only=True):
     """Explain why pods stay pending, in groups. shows: which pods"""
+
+    READS: ClassVar = READS
 
     shows: PodChoice = PodChoice()
 

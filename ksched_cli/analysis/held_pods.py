@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.circumstances import RecordedMessages
+from ksched_cli.analysis.gates import held_by
 from ksched_cli.analysis.usage import CONTROL_PLANE
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.loading.kinds import resource_of
@@ -115,7 +116,8 @@ def held_pods(simulation: Simulation, run: RunRecord) -> tuple[HeldPods, ...]:
         owner = owner_of(pod) if pod.owner[0] else POD
         group = (owner, pod.namespace, state, reason.replace(key, "it"))
         groups.setdefault(group, []).append(key)
-        notes.setdefault(group, tuple(held_notes(pod, simulation)))
+        holder = held_by(pod, simulation.state) if state == "gated" else ""
+        notes.setdefault(group, (*filter(None, (holder,)), *held_notes(pod, simulation)))
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     return tuple(
         HeldPods(

@@ -190,11 +190,11 @@ class Hints:
             return False
         frameworks = simulation.frameworks.values()
         plugins = {plugin.name for framework in frameworks for plugin in framework.plugins}
-        is_plain = any(simulation.registry[name].is_foreign for name in plugins)
+        has_foreign = any(simulation.registry[name].is_foreign for name in plugins)
         nodes = len(simulation.snapshot)
         attempts = 1 if self.only is not None else len(self.before.attempts)
         cost: float = RUN_COST + nodes + len(simulation.state.pods)
-        cost += attempts * (ATTEMPT_COST + nodes / (1 if is_plain else NODES_AT_ONCE))
+        cost += attempts * (ATTEMPT_COST + nodes / (1 if has_foreign else NODES_AT_ONCE))
         if cost > self._budget:
             return False
         self._budget -= cost

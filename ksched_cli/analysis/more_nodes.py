@@ -181,10 +181,15 @@ class Growth:
             labels = {k: v for k, v in node.metadata.labels.items() if k not in OF_PLACE}
             amounts = node_allocatable(node)
             price = self.prices[index] if self.prices else 1
-            look = (frozenset(labels.items()), frozenset(amounts.items()), price)
-            zone = (node.spec.taints, node.spec.unschedulable, ZONE_LABEL in node.metadata.labels)
-            is_placed = ZONE_LABEL in node.metadata.labels
-            pools.setdefault((look, zone) if is_placed else index, []).append(index)
+            look = (
+                frozenset(labels.items()),
+                frozenset(amounts.items()),
+                price,
+                node.spec.taints,
+                node.spec.unschedulable,
+            )
+            has_zone = ZONE_LABEL in node.metadata.labels
+            pools.setdefault(look if has_zone else index, []).append(index)
         self.pools = [
             Pool(
                 tuple(self.likes[index] for index in indexes),
@@ -354,7 +359,7 @@ class Growth:
             totals = tuple(old + new for old, new in zip(totals, steps, strict=True))
             after = self.run(self.spread(totals))
             is_less = len(after.lacking) < len(seen.lacking)
-            if not is_less and all(new >= min(limit, 1) * limit for new in steps if new):
+            if not is_less and all(new >= limit for new in steps if new):
                 break
             haste = 1 if len(after.lacking) * 2 <= len(seen.lacking) else haste * 2
             seen = after
@@ -429,8 +434,6 @@ class Growth:
             else:
                 fails = gone + step
                 break
-        else:
-            fails = min(fails, gone + step)
         while fails - gone > 1 and not self.progress.stops():
             middle = (gone + fails) // 2
             if middle <= available and helps(without(middle)):

@@ -299,7 +299,7 @@ def _leaves(patch: Any) -> Iterator[str]:
     for key, value in patch.items() if isinstance(patch, dict) else ():
         if key in ("spec", "template", "metadata"):
             yield from _leaves(value)
-        elif key in ("containers", "initContainers") and isinstance(value, list):
+        elif key in _BY_NAME and isinstance(value, list):
             yield from {field for each in value for field in each if field != "name"}
         else:
             yield key

@@ -231,9 +231,8 @@ class Shrinking:
         """Return the plan that is worth the most, of those found. A drain of all its nodes at once
         finishes."""
         is_small = len(self.candidates) <= MAX_IN_FRONT
-        plan = Plan({})
         # 1. Nodes are added to the plan until no other can go after them.
-        plan = self._extended(plan)
+        plan = self._extended(Plan({}))
         # 2. Each of the others is tried in front, too, if they are few.
         if is_small:
             plan = self._reordered(plan)

@@ -25,7 +25,6 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import RandomChoice
 from ksched_cli.engine.simulation import PassScheduler, Simulation
 from ksched_cli.framework.resource_claims import may_allocate_devices
-from ksched_cli.scenario.pod_claims import make_claims
 from ksched_cli.scenario.pods import newest_timestamp, pending_again, recreated, without_pods
 
 
@@ -166,7 +165,7 @@ class LiveCluster:
             budgets = self._objects.pod_disruption_budgets
             before = self.state()
             current = [pod for pod in before.pods if pod.key in gone]
-            after, _ = make_claims(follow(replace(before, pod_disruption_budgets={}), current))
+            after = follow(replace(before, pod_disruption_budgets={}), current)
             self._objects = replace(
                 self._objects,
                 resource_claims=after.resource_claims,
@@ -195,7 +194,8 @@ class LiveCluster:
                 return True
             if has_volume_claims(pod.spec):
                 for volume in pod.spec.volumes:
-                    if volume.ephemeral:  # its claim goes with the pod
+                    # The claim of an ephemeral volume goes with the pod.
+                    if volume.ephemeral:
                         return True
                     if volume.persistent_volume_claim is None:
                         continue

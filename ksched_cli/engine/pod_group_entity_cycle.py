@@ -275,7 +275,7 @@ class PodGroupEntityCycle(PodGroupCycle):
 
     def _assume_again(self, this: _Attempt, group: PodGroup, trials: Trials) -> None:
         """Assume the pods again where they were, so that what is tried next sees them. Raises
-        PluginError, where they cannot be there again. Upstream: assumeSubtreeWithRevert."""
+        PluginError where they cannot be there again. Upstream: assumeSubtreeWithRevert."""
         for pod, each in self._placed(this, group, trials):
             assert each.row is not None, "it is placed"
             attempt = each.outcome.attempt

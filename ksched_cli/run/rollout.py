@@ -170,9 +170,8 @@ class _Rollout:
     """One workload's rollout.
 
     order: the pods to replace, the first to go first; replicas: how many new ones there will be
-    models: by the key of such a pod, the pod of
-    the new template
-    placed, waiting: by key, the new pods; each with the pod that it replaces
+    models: key of such a pod → the pod of the new template
+    placed, waiting: key of a new pod → the pod that it replaces
     """
 
     state: ClusterState

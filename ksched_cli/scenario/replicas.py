@@ -1,5 +1,5 @@
-"""The next replicas of a workload, as its controller would make them were it scaled up, and copies
-of a pod."""
+"""Copies of a pod, and the next replicas of a workload, as its controller would make them on scaling
+it up."""
 
 from __future__ import annotations
 

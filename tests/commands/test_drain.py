@@ -269,7 +269,7 @@ def test_what_cannot_be_asked_is_an_error(
 
 
 def test_an_ephemeral_volume_keeps_no_pod_in_its_zone(drain: Answer) -> None:
-    """Its claim goes with the pod; the new pod's claim may be in another zone."""
+    """The pod takes its claim along, and the claim of the next pod may be in another zone."""
     zone = "topology.kubernetes.io/zone"
     scratch = {
         "accessModes": ["ReadWriteOnce"],

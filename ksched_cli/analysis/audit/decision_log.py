@@ -62,7 +62,6 @@ _PARTS = {
     "images": attrgetter("status.images"),
     "declared features": attrgetter("status.declared_features"),
 }
-# The annotations of a claim that is bound.
 # Kinds to keep when a state is loaded, for this module to read.
 EVENT_KINDS = ("Event", "Event.events.k8s.io")
 _MESSAGES = {
