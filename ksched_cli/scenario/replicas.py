@@ -1,5 +1,5 @@
-"""Copies of a pod, and the next replicas of a workload, as its controller would make them on scaling
-it up."""
+"""Copies of a pod, and the next replicas of a workload: those that its controller would make if it
+were scaled up."""
 
 from __future__ import annotations
 

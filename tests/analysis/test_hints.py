@@ -183,6 +183,9 @@ def test_kueue_s_workload_says_why_a_gated_pod_waits() -> None:
     answer = explain(run, find(run, "p"))
     assert "Kueue holds it back until it has admitted the pod's Workload" in answer.held_by
     assert answer.held_by.endswith(f"Workload default/job-p waits in queue q: {message}")
+    # The report of all pods says the same.
+    (held,) = pending_report(simulation(cluster(node("a"), gated, workload))).held
+    assert held.notes == (answer.held_by,)
 
 
 def test_who_holds_the_room() -> None:
