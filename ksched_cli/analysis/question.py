@@ -24,7 +24,7 @@ from ksched_cli.errors import shortened_lines
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.run.open import Opener, Watch, no_live_cluster
 from ksched_cli.run.remarks import engine_of, lines_after, lines_before
-from ksched_cli.run.run import ChangeSource, LiveCluster, Run, check_standard_input_of
+from ksched_cli.run.run import ChangeSource, KubeconfigCluster, Run, check_standard_input_of
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
@@ -80,7 +80,7 @@ class Observer:
     def after_instant(self, replay: Replay) -> None:
         """After each instant of a replay."""
 
-    def read_live(self, cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
+    def read_live(self, cluster: KubeconfigCluster, kinds: frozenset[str]) -> ClusterState:
         """Read the cluster of a Run's `live`. Raises KschedError."""
         return no_live_cluster(cluster, kinds)
 

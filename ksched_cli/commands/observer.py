@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.engine import Engine
     from ksched_cli.engine.replay.replay import Replay
-    from ksched_cli.run.run import LiveCluster
+    from ksched_cli.run.run import KubeconfigCluster
 
 
 LONG = 2.0  # seconds after which a replay says how fast it was
@@ -84,7 +84,7 @@ class Terminal(Observer):
     def after_instant(self, replay: Replay) -> None:
         self._replays.after_instant()
 
-    def read_live(self, cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
+    def read_live(self, cluster: KubeconfigCluster, kinds: frozenset[str]) -> ClusterState:
         from ksched_cli.live.client import ClusterError, connect
         from ksched_cli.live.snapshot import ClusterReader, live_state, whole_object
 

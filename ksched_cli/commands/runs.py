@@ -126,14 +126,14 @@ def with_default_state(run: Run) -> Run:
 
     from ksched_cli.cluster.loading.load import STATE_VARIABLE, default_state_path
     from ksched_cli.live.client import names_cluster
-    from ksched_cli.run.run import LiveCluster
+    from ksched_cli.run.run import KubeconfigCluster
 
     try:
         path = default_state_path()
     except NoStateError:
         if not names_cluster():
             raise
-        return replace(run, live=LiveCluster(namespace=run.namespace))
+        return replace(run, live=KubeconfigCluster(namespace=run.namespace))
     if path != os.environ.get(STATE_VARIABLE):
         note(f"reading {path}")
     return replace(run, states=(path,))

@@ -99,13 +99,13 @@ def extender(options: ExtenderOptions) -> ExitCode:
         ksched serve extender --plugin packing.py --print-config
     """
     from ksched_cli.run.open import Opener
-    from ksched_cli.run.run import LiveCluster
+    from ksched_cli.run.run import KubeconfigCluster
     from ksched_cli.serve.listening import Listening
     from ksched_cli.serve.plugins import fragment, served
 
     listening = Listening.of(*_listening(options))
-    live = LiveCluster(options.kubeconfig, options.context, options.namespace)
-    if options.state and live != LiveCluster():
+    live = KubeconfigCluster(options.kubeconfig, options.context, options.namespace)
+    if options.state and live != KubeconfigCluster():
         raise UsageError("--state cannot be combined with --kubeconfig, --context or -n")
     run = runs.run_of(
         options,

@@ -194,7 +194,7 @@ class LiveCluster:
                 return True
             if has_volume_claims(pod.spec):
                 for volume in pod.spec.volumes:
-                    # The claim of an ephemeral volume goes with the pod.
+                    # The claim of an ephemeral volume is deleted with the pod.
                     if volume.ephemeral:
                         return True
                     if volume.persistent_volume_claim is None:

@@ -7,21 +7,11 @@ not. A rule checks an object, and is a part of the object's JSON Schema.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 _TYPES = {bool: "boolean", int: "integer"}
-
-
-class KeyRule(Protocol):
-    """What must hold between the keys of an object."""
-
-    def holds(self, given: Collection[str], part: Struct) -> bool:
-        """Whether it does. given: the keys that the object has"""
-
-    def keywords(self, keys: Collection[str]) -> dict[str, Any]:
-        """Return the rule in JSON Schema. keys: all that such an object may have"""
 
 
 class SingleKey(tuple[str, ...]):

@@ -27,7 +27,7 @@ from ksched_cli.kube.streams import STDIN_NAME
 from ksched_cli.kube.versions import Release, inferred_release, release_of, unknown_minor_warning
 from ksched_cli.plugins import kinds_read
 from ksched_cli.run.plugins import discovered, in_release, usable
-from ksched_cli.run.run import NEEDS_NO_TIMELINE, LiveCluster, Run, as_json
+from ksched_cli.run.run import NEEDS_NO_TIMELINE, KubeconfigCluster, Run, as_json
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
@@ -46,10 +46,10 @@ T = TypeVar("T")
 CHANGED_STATES = 4
 CONFIGURATIONS = 256
 
-ReadLive = Callable[[LiveCluster, frozenset[str]], "ClusterState"]
+ReadLive = Callable[[KubeconfigCluster, frozenset[str]], "ClusterState"]
 
 
-def no_live_cluster(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
+def no_live_cluster(cluster: KubeconfigCluster, kinds: frozenset[str]) -> ClusterState:
     """The reader of live clusters in a process that cannot read any."""
     raise UsageError(
         f"a live cluster cannot be read here: save it with `{program_name()} snapshot`"

@@ -81,7 +81,7 @@ class Patch(Struct, frozen=True, forbid_unknown_fields=True):
     value: Any
 
 
-class LiveCluster(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class KubeconfigCluster(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The cluster that a kubeconfig names. Empty fields are kubectl's defaults.
 
     namespace: read instead of all namespaces, where those may not be listed
@@ -393,7 +393,7 @@ class Run(
         STATE_AXIS,
     ] = ()
     live: Annotated[
-        LiveCluster | None,
+        KubeconfigCluster | None,
         Option("Read the cluster that your kubeconfig names, not a file."),
         STATE_AXIS,
     ] = None

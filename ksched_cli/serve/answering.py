@@ -23,7 +23,7 @@ from ksched_cli.serve.tools import BY_NAME, GIVEN_CONFIGURATION, Call, Reply, qu
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.run.run import LiveCluster, Run
+    from ksched_cli.run.run import KubeconfigCluster, Run
 
 FAILED = 1
 # What a client reads of an answer is what the command prints, so wide.
@@ -33,7 +33,7 @@ TEXT = Limit(120, TERMINAL.rows)
 class Server(Observer):
     """Reads live clusters."""
 
-    def read_live(self, cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
+    def read_live(self, cluster: KubeconfigCluster, kinds: frozenset[str]) -> ClusterState:
         from ksched_cli.live.client import connect
         from ksched_cli.live.snapshot import ClusterReader, live_state, whole_object
 

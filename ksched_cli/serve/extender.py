@@ -28,7 +28,7 @@ from ksched_cli.live.lists import ObjectList
 from ksched_cli.live.snapshot import ClusterReader, annotated_object
 from ksched_cli.live.watch import Notice, WatchEnded, Watches, WatchProblem
 from ksched_cli.run.open import Opener
-from ksched_cli.run.run import LiveCluster, Run
+from ksched_cli.run.run import KubeconfigCluster, Run
 from ksched_cli.serve.http import Bodies, HttpServer, OriginCheck, RefusedError, TokenCheck
 from ksched_cli.serve.listening import Listening
 from ksched_cli.serve.objects import WatchedObjects
@@ -62,7 +62,9 @@ class Cluster:
     lists: Sequence[ObjectList]
 
     @classmethod
-    def of(cls, at: LiveCluster, kinds: frozenset[str], warn: Callable[[str], None]) -> Cluster:
+    def of(
+        cls, at: KubeconfigCluster, kinds: frozenset[str], warn: Callable[[str], None]
+    ) -> Cluster:
         """Return the cluster as it is now. kinds: of custom objects that plugins read. Raises
         KschedError."""
         server = connect(at.kubeconfig, at.context)
@@ -112,7 +114,7 @@ class ExtenderServer:
         KschedError."""
         clusters: list[Cluster] = []
 
-        def follow(at: LiveCluster, kinds: frozenset[str]) -> ClusterState:
+        def follow(at: KubeconfigCluster, kinds: frozenset[str]) -> ClusterState:
             clusters.append(Cluster.of(at, kinds, warn))
             return clusters[0].objects.state()
 

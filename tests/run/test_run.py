@@ -16,7 +16,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.run.differences import differences, digest_of, names_of
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener
-from ksched_cli.run.run import FIELDS, ChangeSource, LiveCluster, Run
+from ksched_cli.run.run import FIELDS, ChangeSource, KubeconfigCluster, Run
 from tests.run.runs import decided, replayed_at_once, runs, write_files
 
 
@@ -144,7 +144,7 @@ def test_fields_that_contradict_each_other_are_refused(run: Run, problem: str) -
 
 
 def test_a_live_cluster_that_nobody_reads_is_refused() -> None:
-    run = Run(live=LiveCluster(context="x"))
+    run = Run(live=KubeconfigCluster(context="x"))
     with pytest.raises(UsageError, match="ksched snapshot"):
         Opener([run]).simulation(run)
 

@@ -13,7 +13,7 @@ import pytest
 import urllib3
 
 from ksched_cli.live import watch
-from ksched_cli.run.run import LiveCluster, Run
+from ksched_cli.run.run import KubeconfigCluster, Run
 from ksched_cli.serve import extender
 from ksched_cli.serve.extender import ExtenderServer
 from ksched_cli.serve.listening import Listening
@@ -104,7 +104,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         run = Run(plugins=tuple(f"{PLUGINS}:{name}" for name in plugins), workloads=False)
         if isinstance(objects, ApiServer):
             kubeconfig = str(write_kubeconfig(tmp_path / "kubeconfig", objects.url))
-            run = replaced(run, live=LiveCluster(kubeconfig))
+            run = replaced(run, live=KubeconfigCluster(kubeconfig))
         else:
             path.write_text(json.dumps(list(objects)))
             run = replaced(run, states=(str(path),))
