@@ -8,40 +8,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
-from ksched_cli.analysis.audit.audit import AuditResult
-from ksched_cli.analysis.capacity import CapacityResult
-from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison, ReplayDraws
-from ksched_cli.analysis.diagnosis import PendingReport
-from ksched_cli.analysis.drain import DrainResult
-from ksched_cli.analysis.drift import DriftResult
-from ksched_cli.analysis.expectations import ExpectationsDocument, ExpectationsResult
-from ksched_cli.analysis.explain import Explanation, GroupExplanation
-from ksched_cli.analysis.fits import FitResult
-from ksched_cli.analysis.fix import Remedies
-from ksched_cli.analysis.more_nodes import NodesNeeded
-from ksched_cli.analysis.preempt import PreemptionResult
-from ksched_cli.analysis.replay_result import ForwardLook, ReplayResult
-from ksched_cli.analysis.schedule import ScheduleResult
-from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
-from ksched_cli.analysis.status import ClusterStatus, Fullness
+from msgspec import structs
+
+from ksched_cli.analysis.expectations import ExpectationsDocument
 from ksched_cli.answers import Answer
-from ksched_cli.config.answers import (
-    ConfigurationDiff,
-    EffectiveConfiguration,
-    ValidationResult,
-    ValidationResults,
-)
-from ksched_cli.config.migration.migrate import ConfigurationMigration
 from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import ProjectSettings
-from ksched_cli.framework.plugin_list import PluginList
 from ksched_cli.kube.file_parts import FilePart
 from ksched_cli.kube.versions import release_of
-from ksched_cli.live.recorder import RecordResult
-from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.file import ScenarioDocument
 from ksched_cli.scenario.node_groups import AutoscalerDocument
@@ -50,45 +29,14 @@ from ksched_cli.scenario.timeline import TimelineDocument
 from ksched_cli.schemas.configuration import configuration_schema
 from ksched_cli.schemas.of_types import DIALECT, schema_of
 from ksched_cli.schemas.state import state_schema
-from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
 from ksched_cli.sweep.outcome import OK, Ended, Failed, RowHead
 from ksched_cli.sweep.plan import RowParameters
 from ksched_cli.sweep.sweep_file import SweepDocument
 from ksched_cli.sweep.tune_file import TuneDocument
 
 FOLDER = Path(__file__).parent
-# File → the answers that it describes.
-ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
-    "audit_result": (AuditResult,),
-    "capacity_result": (CapacityResult, NodesNeeded, FitResult, Fullness),
-    "comparison": (Comparison, ReplayComparison, DrawnComparison),
-    "configuration_diff": (ConfigurationDiff,),
-    "configuration_migration": (ConfigurationMigration,),
-    "drain_result": (DrainResult,),
-    "drift_result": (DriftResult,),
-    "forward_look": (ForwardLook,),
-    "effective_configuration": (EffectiveConfiguration,),
-    "explanation": (Explanation,),
-    "group_explanation": (GroupExplanation,),
-    "pending_report": (PendingReport,),
-    "plugin_list": (PluginList,),
-    "preemption_result": (PreemptionResult,),
-    "record_result": (RecordResult,),
-    "remedies": (Remedies,),
-    "replay_draws": (ReplayDraws,),
-    "replay_result": (ReplayResult,),
-    "schedule_result": (ScheduleResult,),
-    "status": (ClusterStatus,),
-    "snapshot_result": (SnapshotResult,),
-    "shrink_result": (ShrinkResult,),
-    "sweep_plan": (SweepPlan,),
-    "sweep_result": (SweepResult,),
-    "test_result": (ExpectationsResult,),
-    "tune_result": (TuneResult,),
-    "upgrade_plan": (UpgradePlan,),
-    "validation_result": (ValidationResult,),
-    "validation_results": (ValidationResults,),
-}
+# The rooms that have answers.
+_ROOMS = ("analysis", "config", "framework", "live", "sweep.answers")
 # File → what it describes, in words that editors show, and the type that decodes it.
 FILES: Mapping[str, tuple[str, type[FilePart]]] = {
     "autoscaler": (
@@ -117,9 +65,28 @@ FILES: Mapping[str, tuple[str, type[FilePart]]] = {
 _SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
 
 
+def answers() -> dict[str, list[type[Answer]]]:
+    """Return each schema's name, and the answers that it describes: those of one kind."""
+    for room in _ROOMS:
+        package = import_module(f"ksched_cli.{room}")
+        for module in walk_packages(getattr(package, "__path__", ()), f"{package.__name__}."):
+            import_module(module.name)
+    every, kinds = list(Answer.__subclasses__()), dict[str, list[type[Answer]]]()
+    for cls in every:
+        every += cls.__subclasses__()
+        kind = next(field.default for field in structs.fields(cls) if field.name == "kind")
+        if isinstance(kind, str) and cls.__module__.startswith("ksched_cli."):
+            kinds.setdefault(re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(), []).append(cls)
+    # The first has the command that a schema's title names.
+    return {
+        name: sorted(types, key=lambda cls: (len(cls.COMMAND), cls.__name__))
+        for name, types in sorted(kinds.items())
+    }
+
+
 def texts() -> dict[str, str]:
     """The whole of every file, by its name."""
-    schemas = {name: schema_of(_title(types), types) for name, types in ANSWERS.items()}
+    schemas = {name: schema_of(_title(types), types) for name, types in answers().items()}
     schemas |= {name: schema_of(title, [cls]) for name, (title, cls) in FILES.items()}
     schemas["configuration"] = configuration_schema(registry_of(release_of()))
     schemas["state"] = state_schema()

@@ -14,7 +14,6 @@ from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
 from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, pod_or_manifest, run_of
 from ksched_cli.errors import ExitCode, UsageError
-from ksched_cli.report.forms import Form
 
 MAXIMUM, MOST_COPIES = 10_000, 1_000_000_000
 MAX_LIKE = 3
@@ -107,7 +106,7 @@ def _check(options: CapacityOptions, pod: str | None) -> None:
     counts = options.alone or options.maximum != MAXIMUM
     if options.like and len(set(options.like)) > MAX_LIKE:
         raise UsageError(f"--like takes at most {MAX_LIKE} nodes")
-    if options.like and (counts or options.output not in (*COMMON_FORMS, Form.MARKDOWN)):
+    if options.like and (counts or options.output not in COMMON_FORMS):
         raise UsageError("--pending cannot be combined with --alone, --max, -o wide or -o name")
     if counts and not is_of_pods:
         raise UsageError("--alone and --max require a POD or -f FILE")

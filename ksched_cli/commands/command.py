@@ -80,8 +80,6 @@ def _configure_output(options: object) -> None:
     SETTINGS.quiet = getattr(options, "quiet", False)
     LIMIT.size = getattr(options, "max_state_size", MAX_SIZE)
     if isinstance(options, CommonOptions):
-        SETTINGS.markdown = options.output is Form.MARKDOWN
-        SETTINGS.wide = options.output is Form.WIDE
         SETTINGS.everything = getattr(options, "everything", True)
         SETTINGS.pager = not options.no_pager
         SETTINGS.browser = options.open_page

@@ -7,25 +7,22 @@ import typer
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
-COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML)
+COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML, Form.MARKDOWN)
 # What single commands take besides.
 MORE_FORMS = {
     "validate": (Form.SARIF, Form.GITHUB, Form.JUNIT),
-    "schedule": (Form.WIDE, Form.NAME, Form.MARKDOWN),
-    "status": (Form.MARKDOWN,),
-    "explain": (Form.NAME, Form.MARKDOWN),
-    "fix": (Form.NAME, Form.MARKDOWN, Form.PATCH),
-    "preempt": (Form.NAME, Form.MARKDOWN),
-    "capacity": (Form.WIDE, Form.NAME, Form.MARKDOWN),
-    "drain": (Form.WIDE, Form.NAME, Form.MARKDOWN),
-    "shrink": (Form.WIDE, Form.NAME, Form.MARKDOWN),
-    "compare": (Form.MARKDOWN,),
-    "drift": (Form.WIDE, Form.NAME, Form.MARKDOWN),
+    "schedule": (Form.WIDE, Form.NAME),
+    "explain": (Form.NAME,),
+    "fix": (Form.NAME, Form.PATCH),
+    "preempt": (Form.NAME,),
+    "capacity": (Form.WIDE, Form.NAME),
+    "drain": (Form.WIDE, Form.NAME),
+    "shrink": (Form.WIDE, Form.NAME),
+    "drift": (Form.WIDE, Form.NAME),
     "audit": (Form.NAME,),
     "replay": (Form.CSV, Form.NAME),
     "plugins": (Form.NAME,),
-    "test": (Form.JUNIT, Form.GITHUB, Form.MARKDOWN),
-    "diff": (Form.MARKDOWN,),
+    "test": (Form.JUNIT, Form.GITHUB),
     "sweep": (Form.CSV,),
 }
 

@@ -232,7 +232,7 @@ def _run() -> int | str | None:
 
 def _report_error(error: KschedError) -> int:
     if not isinstance(error, ReaderGoneError):
-        from ksched_cli.report.table import printable
+        from ksched_cli.report.words import printable
 
         print(f"error: {printable(shortened_lines(str(error)))}", file=sys.stderr)
     return error.exit_code

@@ -83,7 +83,7 @@ class CommonOptions:
     """What every command takes.
 
     no_plugins: Refuse plugins named only by a file; allow installed ones.
-    output FORM: table, json, yaml or html; some commands have markdown, wide, name and others.
+    output FORM: table, json, yaml, html or markdown; some commands have wide, name and others.
     quiet: Print results and errors only, no warnings and no progress.
     no_pager: Do not send long tables through $PAGER.
     open_page: Open the result as a page in the browser.

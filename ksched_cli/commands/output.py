@@ -7,17 +7,18 @@ import shlex
 import shutil
 import subprocess  # nosec B404  # starts the pager
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from ksched_cli.errors import ExitCode, OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
-from ksched_cli.report.forms import Form, Report, render, safe_in_job
-from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, printable
+from ksched_cli.report.forms import Form, render, safe_in_job
+from ksched_cli.report.limit import MIN_WIDTH, TERMINAL, Limit
+from ksched_cli.report.words import printable
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
@@ -33,7 +34,6 @@ class Settings:
 
     quiet: no warnings; pager: whether long tables go through one; browser: whether pages are shown
     in one; debug: whether the calls of plugins are noted; everything: whether lists are whole;
-    markdown, wide: see Limit
     """
 
     quiet: bool = False
@@ -41,8 +41,6 @@ class Settings:
     browser: bool = False
     debug: bool = False
     everything: bool = False
-    markdown: bool = False
-    wide: bool = False
 
 
 SETTINGS = Settings()
@@ -55,14 +53,11 @@ _later: ContextVar[list[str]] = ContextVar("later")
 
 def limit() -> Limit:
     """As wide as the terminal, or $COLUMNS says; 100 columns without either. Long lists are cut,
-    in a pipe too, but for --all. Colours on a terminal, unless NO_COLOR is set. Markdown has no
-    width."""
+    in a pipe too, but for --all. Colours on a terminal, unless NO_COLOR is set."""
     rows = None if SETTINGS.everything else TERMINAL.rows
-    if SETTINGS.markdown:
-        return Limit(rows=rows, markdown=True)
     width = shutil.get_terminal_size((TERMINAL.width or 0, 0)).columns
     colour = _shows_colours(results())
-    return Limit(max(width, MIN_WIDTH), rows, colour, wide=SETTINGS.wide)
+    return Limit(max(width, MIN_WIDTH), rows, colour)
 
 
 def _shows_colours(stream: TextIO) -> bool:
@@ -74,29 +69,21 @@ def _shows_colours(stream: TextIO) -> bool:
     return stream.isatty() or any(value not in ("", "0", "false") for value in forced)
 
 
-def show(result: Report | Answer, options: CommonOptions) -> ExitCode:
-    """Print a result whole, or not at all where rendering it fails, and return its exit code; a
+def show(answer: Answer, options: CommonOptions) -> ExitCode:
+    """Print an answer whole, or not at all where rendering it fails, and return its exit code; a
     document has all warnings that were printed. Tables longer than the terminal go through $PAGER.
 
     Raises OutputError, ReaderGoneError
     """
-    form, answer = options.output, None
-    if isinstance(result, Report):
-        result = replace(result, answer=_once(result.answer))
-    else:
-        answer = result = _completed(result)
-    text = render(result, form, limit())
+    form, answer = options.output, _completed(answer)
+    text = render(answer, form, limit())
     if form in (Form.TABLE, Form.WIDE):
         _show_table(text)
     elif form is Form.HTML and SETTINGS.browser:
         show_page(text)
     elif text or form not in (Form.NAME, Form.GITHUB):
         print_text(text)
-    return ExitCode.YES if answer is None else answer.exit_code
-
-
-def _once(make: Callable[[], Answer]) -> Callable[[], Answer]:
-    return lambda: _completed(make())
+    return answer.exit_code
 
 
 def _completed(answer: A) -> A:
@@ -201,9 +188,15 @@ def _warning(line: str) -> str:
     """On a terminal wrapped between words, and its beginning in colour."""
     if not sys.stderr.isatty():
         return f"warning: {printable(line)}"
-    columns = os.get_terminal_size(sys.stderr.fileno()).columns
-    begin, rest = Limit(max(columns, MIN_WIDTH)).paragraph(f"warning: {line}", "  ").split(":", 1)
-    return Limit(colour=_shows_colours(sys.stderr)).verdict(f"{begin}:", YELLOW) + rest
+    from ksched_cli.report.terminal import paragraph
+
+    columns = max(os.get_terminal_size(sys.stderr.fileno()).columns, MIN_WIDTH)
+    text = paragraph(f"warning: {line}", columns, "  ")
+    return (
+        text.replace("warning:", "\x1b[33mwarning:\x1b[0m", 1)
+        if _shows_colours(sys.stderr)
+        else text
+    )
 
 
 @contextmanager

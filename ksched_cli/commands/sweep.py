@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands import progress
-from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import limit, show, warn
+from ksched_cli.commands.output import show, warn
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
     executor_options,
@@ -21,14 +20,12 @@ from ksched_cli.commands.run_options import (
 from ksched_cli.commands.runs import in_project, run_of
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_lock import locked
-from ksched_cli.report.forms import Form, Report
-from ksched_cli.report.table import PAGE
+from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.run.run import Run
-    from ksched_cli.sweep.answers import SweepReport
+    from ksched_cli.sweep.answers import SweepResult
     from ksched_cli.sweep.execution import Execution
-    from ksched_cli.sweep.outcome import Outcome
     from ksched_cli.sweep.preparation import Shared
     from ksched_cli.sweep.run_process import ExecutorOptions
     from ksched_cli.sweep.sweep_file import SweepFile
@@ -63,6 +60,7 @@ def sweep(
         ksched sweep sweep.yaml --rows rows.jsonl --workers 2
         ksched sweep sweep.yaml -o csv
     """
+    from ksched_cli.sweep.answers import SweepPlan
     from ksched_cli.sweep.execution import Execution
     from ksched_cli.sweep.outcome import RowsFile, is_evicting
     from ksched_cli.sweep.preparation import every, prepare
@@ -91,23 +89,26 @@ def sweep(
         if options.dry_run:
             executor = serially(prepared.shared, cluster.timeout)
             sample = execution.sample(executor, may_import)
-            return _show_plan(execution, sample, cluster, options)
-        report = _run(execution, prepared.shared, cluster, sweep_file, options.rows)
+            return show(SweepPlan.of(execution, sample, max(cluster.workers, 1)), options)
+        answer = _run(execution, prepared.shared, cluster, sweep_file, options)
         if any(is_evicting(result.outcome) for result in execution.results()):
             warn(*prepared.eviction_warnings)
+        measured = {metric.name for metric in answer.metrics}
         for name in sweep_file.metrics:
-            if name not in report.summary.metrics and report.summary.statuses.get("ok"):
+            if name not in measured and answer.runs.ok:
                 warn(f'no run has the metric "{name}"; -o csv lists the metrics')
-        _show(report, execution, options)
-    is_ok = set(report.summary.statuses) <= {"ok"}
-    return ExitCode.of(is_ok, report.summary.is_defective)
+        return show(answer, options)
 
 
 def _run(
-    execution: Execution, shared: Shared, cluster: ExecutorOptions, file: SweepFile, rows: str
-) -> SweepReport:
-    """Makes the runs that have no rows."""
-    from ksched_cli.sweep.answers import SweepReport
+    execution: Execution,
+    shared: Shared,
+    cluster: ExecutorOptions,
+    file: SweepFile,
+    options: SweepOptions,
+) -> SweepResult:
+    """Make the runs that have no rows, and compare all."""
+    from ksched_cli.sweep.answers import SweepResult
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.summary import summarize
 
@@ -116,7 +117,9 @@ def _run(
     if resumed < planned:
         with (
             interruptible(
-                lambda: f"{execution.resumed:,} of {planned:,} runs are done", rows, "--rows"
+                lambda: f"{execution.resumed:,} of {planned:,} runs are done",
+                options.rows,
+                "--rows",
             ),
             open_executor(shared, cluster) as (executor, worker_count),
             progress.of("runs") as on_row,
@@ -128,24 +131,12 @@ def _run(
     summary = summarize(
         execution.results(), plan.variants, file.metrics, is_over_time=plan.is_over_time
     )
-    return SweepReport(summary, planned, resumed, took, worker_count, rows)
-
-
-def _show(report: SweepReport, execution: Execution, options: CommonOptions) -> None:
-    from ksched_cli.report import sweep as renderer
-
-    shown = Report(
-        lambda: report.answer(renderer.headline(report, PAGE)),
-        table=lambda: renderer.table(report, limit()),
-        texts={Form.CSV: lambda: renderer.rows_as_csv(execution.all_rows())},
+    return SweepResult.of(
+        summary,
+        planned,
+        resumed=resumed,
+        seconds=took,
+        workers=worker_count,
+        file=options.rows,
+        rows=execution.all_rows() if options.output is Form.CSV else (),
     )
-    show(shown, options)
-
-
-def _show_plan(
-    execution: Execution, sample: Outcome | None, cluster: ExecutorOptions, options: CommonOptions
-) -> ExitCode:
-    """The runs that there would be, and how long they would take. sample: a run of this machine"""
-    from ksched_cli.sweep.answers import SweepPlan
-
-    return show(SweepPlan.of(execution, sample, max(cluster.workers, 1)), options)

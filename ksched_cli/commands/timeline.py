@@ -21,7 +21,7 @@ from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.time import SECOND, parse_time
 from ksched_cli.report.forms import Form, safe_in_job
-from ksched_cli.report.table import counted
+from ksched_cli.report.words import counted
 
 if TYPE_CHECKING:
     from ksched_cli.kube.quantity import Quantity

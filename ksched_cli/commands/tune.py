@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands import progress
-from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import limit, show, warn
+from ksched_cli.commands.output import show, warn
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
     executor_options,
@@ -19,8 +18,6 @@ from ksched_cli.commands.run_options import (
 from ksched_cli.commands.runs import in_project, run_of
 from ksched_cli.errors import ExitCode
 from ksched_cli.kube.file_lock import locked
-from ksched_cli.report.forms import Report
-from ksched_cli.report.table import PAGE
 
 if TYPE_CHECKING:
     from ksched_cli.sweep.tuning import Tuning
@@ -54,6 +51,7 @@ def tune(
         ksched tune tune.yaml --workers 2 -o json
     """
     from ksched_cli.live.snapshot_file import check_writable
+    from ksched_cli.sweep.answers import TuneResult
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.preparation import prepare
     from ksched_cli.sweep.tune_file import read_tune
@@ -82,8 +80,7 @@ def tune(
         warn(*prepared.eviction_warnings)
     if options.best:
         _write(options.best, result)
-    _show(result, options.best, options)
-    return ExitCode.of(result.is_better)
+    return show(TuneResult.of(result, options.best), options)
 
 
 def _write(path: str, result: Tuning) -> None:
@@ -93,14 +90,3 @@ def _write(path: str, result: Tuning) -> None:
 
     with written_aside(path) as file:
         file.write(block_yaml(result.configuration).encode())
-
-
-def _show(result: Tuning, best: str, options: CommonOptions) -> None:
-    from ksched_cli.report.sweep import tuned_headline, tuned_table
-    from ksched_cli.sweep.answers import TuneResult
-
-    report = Report(
-        lambda: TuneResult.of(result, best, tuned_headline(result, PAGE)),
-        table=lambda: tuned_table(result, best, limit()),
-    )
-    show(report, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -166,6 +166,7 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
     from ksched_cli.config.checks.rules import families, rules
     from ksched_cli.kube.near_names import did_you_mean
     from ksched_cli.report import validation as renderer
+    from ksched_cli.report.terminal import as_text
 
     if configs:
         raise UsageError("--explain cannot be combined with CONFIG")
@@ -173,8 +174,8 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
         raise UsageError(f"--explain has no effect with -o {form.value}")
     if name == ALL_RULES or name in families():
         names = rules() if name == ALL_RULES else families()[name]
-        listed = {each: rules()[each] for each in names}
-        show_text(renderer.rules_listing(listed, limit()))
+        listed = renderer.rules_view([rules()[each] for each in names])
+        show_text(as_text(listed, replace(limit(), rows=None)))
         return ExitCode.YES
     rule = rules().get(name)
     if rule is None:
@@ -183,5 +184,5 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
             or f"`{program_name()} validate --explain all` lists them"
         )
         raise UsageError(f'unknown rule "{name}"; {hint}')
-    show_text(renderer.rule_page(rule, limit()))
+    show_text(as_text(renderer.rule_view(rule), limit()))
     return ExitCode.YES

@@ -28,18 +28,12 @@ def page_in_frame(answer: Answer) -> str:
     return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
 
 
-def page_as_markdown(answer: Answer) -> str:
+def as_markdown(answer: Answer) -> str:
     """Return an answer as Markdown."""
-    from ksched_cli.report.views import has_view
+    from ksched_cli.report.forms import Form, render
+    from ksched_cli.report.limit import PAGE
 
-    if has_view(answer):
-        from ksched_cli.report.forms import Form, render
-        from ksched_cli.report.table import PAGE
-
-        return render(answer, Form.MARKDOWN, PAGE)
-    from ksched_cli.report import page_markdown
-
-    return page_markdown.page_as_markdown(answer)
+    return render(answer, Form.MARKDOWN, PAGE)
 
 
-SHOWN.update(json=as_json, html=page_in_frame, markdown=page_as_markdown)
+SHOWN.update(json=as_json, html=page_in_frame, markdown=as_markdown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -37,15 +38,14 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.more_nodes import NodesNeeded
     from ksched_cli.analysis.preempt import PreemptionResult
-    from ksched_cli.analysis.question import Opened, Question
+    from ksched_cli.analysis.question import Question
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
     from ksched_cli.analysis.status import ClusterStatus, Fullness
     from ksched_cli.answers import Answer
     from ksched_cli.library.steps import OpenRun
-    from ksched_cli.sweep.answers import SweepReport, SweepResult
-    from ksched_cli.sweep.execution import Execution
+    from ksched_cli.sweep.answers import SweepResult
     from ksched_cli.sweep.outcome import Outcome, Task
     from ksched_cli.sweep.preparation import Shared
     from ksched_cli.sweep.run_process import Executor
@@ -393,9 +393,9 @@ def sweep(
     """
     from ksched_cli.analysis.question import Observer, Opened
     from ksched_cli.run.open import Opener
-    from ksched_cli.sweep.answers import SweepReport
+    from ksched_cli.sweep.answers import SweepResult
     from ksched_cli.sweep.execution import Execution, open_executor
-    from ksched_cli.sweep.outcome import RowsFile
+    from ksched_cli.sweep.outcome import RowsFile, is_evicting
     from ksched_cli.sweep.plan import ListedRuns
     from ksched_cli.sweep.preparation import prepare_runs
     from ksched_cli.sweep.run_process import ExecutorOptions
@@ -410,20 +410,25 @@ def sweep(
     opened.warn(*prepared.warnings)
     opened.follow(prepared.release)
     begin = perf_counter()
-    with RowsFile() as rows_file:
-        execution = Execution.of(plan, prepared.shared, rows_file)
-        if workers:
-            options = ExecutorOptions(workers, timeout=timeout)
-            with open_executor(prepared.shared, options) as (executor, _):
-                execution.execute(executor, progress)
-        else:
-            execution.execute(_in_process(prepared.shared), progress)
+    shared = prepared.shared
+    here = nullcontext((_in_process(shared), 1))
+    there = open_executor(shared, ExecutorOptions(workers, timeout=timeout))
+    with RowsFile() as rows_file, there if workers else here as (executor, count):
+        execution = Execution.of(plan, shared, rows_file)
+        execution.execute(executor, progress)
         summary = summarize(
             execution.results(), plan.variants, metrics, is_over_time=plan.is_over_time
         )
-        took = perf_counter() - begin
-        report = SweepReport(summary, execution.planned, 0, took, max(workers, 1))
-        return _sweep_answer(opened, report, execution, prepared.eviction_warnings)
+        answer = SweepResult.of(
+            summary,
+            execution.planned,
+            seconds=perf_counter() - begin,
+            workers=count,
+            rows=execution.all_rows(),
+        )
+        if any(is_evicting(result.outcome) for result in execution.results()):
+            opened.warn(*prepared.eviction_warnings)
+        return opened.complete(answer)
 
 
 def _in_process(shared: Shared) -> Executor:
@@ -436,20 +441,3 @@ def _in_process(shared: Shared) -> Executor:
             yield task, structs.replace(performer.perform(task), worker=SERIAL)
 
     return execute
-
-
-def _sweep_answer(
-    opened: Opened,
-    report: SweepReport,
-    execution: Execution,
-    eviction_warnings: Sequence[str],
-) -> SweepResult:
-    from ksched_cli.report.sweep import headline
-    from ksched_cli.report.table import PAGE
-    from ksched_cli.sweep.outcome import is_evicting
-
-    if any(is_evicting(result.outcome) for result in execution.results()):
-        opened.warn(*eviction_warnings)
-    answer = report.answer(headline(report, PAGE))
-    rows = tuple(execution.all_rows())
-    return opened.complete(structs.replace(answer, rows_of_runs=rows))

@@ -23,7 +23,7 @@ from ksched_cli.config.answers import ReviewedFile
 from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.checks.rules import Rule, rules
 from ksched_cli.errors import Position
-from ksched_cli.report.table import printable
+from ksched_cli.report.words import printable
 
 # -- GitHub ----------------------------------------------------------------------------------------
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ksched_cli.kube import job_commands
 from ksched_cli.masking import masked
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
-    from ksched_cli.report.table import Limit
+    from ksched_cli.report.limit import Limit
+    from ksched_cli.report.view import View
 
 
 class Form(StrEnum):
@@ -35,58 +35,56 @@ class Form(StrEnum):
     PATCH = "patch"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A result without a view in all its shapes; only what the form asked for needs is made.
+def _view(answer: Answer, form: Form, limit: Limit) -> View:
+    from ksched_cli.report.view import Medium
+    from ksched_cli.report.views import view_of
 
-    answer:   made where the form needs it: JSON, YAML and pages
-    table:    the text for people, marked for Markdown where that is the form
-    names:    what the result comes down to where that is a list of names
-    texts:    the forms that are of this result alone
-    """
-
-    answer: Callable[[], Answer]
-    table: Callable[[], str]
-    names: Callable[[], Sequence[str]] = tuple
-    texts: Mapping[Form, Callable[[], str]] = field(default_factory=dict)
+    medium = Medium.BRIEF if limit.rows is not None else Medium.WHOLE
+    return view_of(answer, Medium.WIDE if form is Form.WIDE else medium)
 
 
-def _document(report: Report) -> Mapping[str, Any]:
-    from ksched_cli.answers import document_of
+def _text(answer: Answer, form: Form, limit: Limit) -> str:
+    from ksched_cli.report.terminal import as_text
 
-    return document_of(report.answer())
+    return as_text(_view(answer, form, limit), limit)
 
 
-def _markdown(report: Report) -> str:
+def _names(answer: Answer, form: Form, limit: Limit) -> str:
+    return "\n".join(_view(answer, form, limit).names())
+
+
+def _markdown(answer: Answer, form: Form, limit: Limit) -> str:
     from ksched_cli.report.markdown import as_markdown
 
-    return as_markdown(report.table())
+    return as_markdown(_view(answer, form, limit), limit)
 
 
-def _json(report: Report) -> str:
+def _json(answer: Answer, form: Form, limit: Limit) -> str:
+    from ksched_cli.answers import document_of
     from ksched_cli.kube.shown_json import shown_json
 
-    return shown_json(_document(report))
+    return shown_json(document_of(answer))
 
 
-def _yaml(report: Report) -> str:
+def _yaml(answer: Answer, form: Form, limit: Limit) -> str:
+    from ksched_cli.answers import document_of
     from ksched_cli.kube.shown_yaml import block_yaml
 
-    return block_yaml(_document(report)).rstrip("\n")
+    return block_yaml(document_of(answer)).rstrip("\n")
 
 
-def _html(report: Report) -> str:
+def _html(answer: Answer, form: Form, limit: Limit) -> str:
     from ksched_cli.report.html.page import render_page
 
-    return render_page(report.answer())
+    return render_page(answer)
 
 
-RENDERERS: Mapping[Form, Callable[[Report], str]] = {
-    Form.TABLE: lambda report: report.table(),
-    Form.WIDE: lambda report: report.table(),
+RENDERERS: Mapping[Form, Callable[[Answer, Form, Limit], str]] = {
+    Form.TABLE: _text,
+    Form.WIDE: _text,
     Form.JSON: _json,
     Form.YAML: _yaml,
-    Form.NAME: lambda report: "\n".join(report.names()),
+    Form.NAME: _names,
     Form.HTML: _html,
     Form.MARKDOWN: _markdown,
 }
@@ -107,6 +105,7 @@ TEXTS: Mapping[str, Mapping[Form, str]] = {
     "ValidationResult": _OF_VALIDATION,
     "ValidationResults": _OF_VALIDATION,
     "ReplayResult": {Form.CSV: "replay:csv_text"},
+    "SweepResult": {Form.CSV: "sweep:rows_as_csv"},
 }
 
 _ESCAPES = {
@@ -119,44 +118,20 @@ _ESCAPES = {
 }
 
 
-def render(result: Answer | Report, form: Form, limit: Limit | None = None) -> str:
+def render(answer: Answer, form: Form, limit: Limit | None = None) -> str:
     """Return the text of a form, without a line end.
 
-    result: an answer that has a view (views.py), else a Report
-    limit:  of terminals and Markdown; none by default
+    limit: of terminals and Markdown; none by default
     """
-    if isinstance(result, Report):
-        text = result.texts[form]() if form in result.texts else RENDERERS[form](result)
-    else:
-        text = _of_answer(result, form, limit)
-    if isinstance(result, Report) or not result.IS_FILE:
-        text = masked(text)
-    return safe_in_job(text, form)
+    from ksched_cli.report.limit import EVERYTHING
+    from ksched_cli.report.views import function_at
 
-
-def _of_answer(answer: Answer, form: Form, limit: Limit | None) -> str:
-    from ksched_cli.report.table import EVERYTHING
-    from ksched_cli.report.view import Medium
-    from ksched_cli.report.views import function_at, view_of
-
-    limit = limit or EVERYTHING
     path = TEXTS.get(type(answer).__name__, {}).get(form)
     if path is not None:
         text: str = function_at(path)(answer)
-        return text
-    if form in (Form.TABLE, Form.WIDE, Form.MARKDOWN, Form.NAME):
-        medium = Medium.BRIEF if limit.rows is not None else Medium.WHOLE
-        view = view_of(answer, Medium.WIDE if form is Form.WIDE else medium)
-        if form is Form.NAME:
-            return "\n".join(view.names())
-        if form is Form.MARKDOWN:
-            from ksched_cli.report.markdown import view_as_markdown
-
-            return view_as_markdown(view, limit)
-        from ksched_cli.report.terminal import as_text
-
-        return as_text(view, limit)
-    return RENDERERS[form](Report(lambda: answer, table=str))
+    else:
+        text = RENDERERS[form](answer, form, limit or EVERYTHING)
+    return safe_in_job(text if answer.IS_FILE else masked(text), form)
 
 
 def safe_in_job(text: str, form: Form) -> str:

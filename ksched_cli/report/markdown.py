@@ -6,8 +6,7 @@ Names and messages of others are code spans: nothing in them is markup, a mentio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 
 from ksched_cli.report.cells import (
     all_names,
@@ -18,7 +17,7 @@ from ksched_cli.report.cells import (
     folded,
     without_equal_columns,
 )
-from ksched_cli.report.table import BREAK, CELL, HEADER, ROW, STRONG, Limit
+from ksched_cli.report.limit import Limit
 from ksched_cli.report.view import (
     Bars,
     Command,
@@ -59,43 +58,13 @@ def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
-def as_markdown(text: str) -> str:
-    """A text that was made with a Limit for Markdown: its tables as tables, verdicts in bold, each
-    other line as code."""
-    kinds = {HEADER: "table", ROW: "table", "": ""}
-    blocks = []
-    for kind, lines in groupby(text.split("\n"), lambda line: kinds.get(line[:1], "text")):
-        if kind == "table":
-            blocks += _tables(lines)
-        elif kind:
-            blocks.append(_HARD_BREAK.join(map(_line, lines)))
-    return "\n\n".join(blocks)
-
-
-def _line(line: str) -> str:
-    span = code(line.replace(STRONG, "").strip())
-    return f"**{span}**" if line.startswith(STRONG) and span else span
-
-
-def _tables(lines: Iterable[str]) -> list[str]:
-    """A table for each header among the lines."""
-    tables: list[list[list[str]]] = []
-    for line in lines:
-        if line.startswith(HEADER):
-            tables.append([])
-        tables[-1].append([cell(text) for text in line[1:].split(CELL)])
-    return [markdown_table(rows[0], rows[1:]) for rows in tables]
-
-
 def cell(text: str) -> str:
     """A table's cell: an amount or words as they are, anything else as code."""
-    return "<br>".join(part if _PLAIN.fullmatch(part) else code(part) for part in text.split(BREAK))
+    parts = text.split("\n")
+    return "<br>".join(part if _PLAIN.fullmatch(part) else code(part) for part in parts)
 
 
-# -- views ----------------------------------------------------------------------------------------
-
-
-def view_as_markdown(view: View, limit: Limit) -> str:
+def as_markdown(view: View, limit: Limit) -> str:
     """Return a view whose sections are those that texts show."""
     lines = [f"**{code(view.title)}**", *map(_span, shown_lines(view.lines))]
     blocks = [_HARD_BREAK.join(filter(None, lines))]
@@ -161,9 +130,7 @@ def _view_table(table: Table, limit: Limit) -> Iterator[str]:
         columns = [list(table.marks), *columns]
     headers = [*([""] if table.marks else ()), *(column.title for column in table.columns)]
     if table.rows:
-        rows = [
-            [cell(text.replace("\n", BREAK)) for text in row] for row in zip(*columns, strict=True)
-        ]
+        rows = [[cell(text) for text in row] for row in zip(*columns, strict=True)]
         yield markdown_table(list(map(cell, headers)), rows)
     for line in filter(None, (rest, equal_rows, equal_columns)):
         yield code(line)

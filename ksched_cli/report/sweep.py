@@ -1,135 +1,184 @@
-"""The results of many runs: how the variants of a sweep differ, and what a search has found."""
+"""The results of many runs: how the variants of a sweep differ, and what a sweep would run."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ksched_cli.kube.shown_yaml import block_yaml
-from ksched_cli.report.table import EVERYTHING, GREEN, RED, YELLOW, Limit, apart, counted, printable
 from ksched_cli.report.times import time_text
-from ksched_cli.report.view import Column, Kind, Medium, Tile, Tone, View
-from ksched_cli.report.view import table as view_table
-from ksched_cli.sweep.answers import STATUSES, SweepPlan, SweepReport, better
+from ksched_cli.report.variants import COMPARED, compared_cells, number, span
+from ksched_cli.report.view import (
+    Column,
+    Kind,
+    Later,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, printable
+from ksched_cli.sweep.answers import (
+    STATUSES,
+    ComparedMetric,
+    MetricResult,
+    SweepPlan,
+    SweepResult,
+)
 from ksched_cli.sweep.plan import VERSIONS
-from ksched_cli.sweep.summary import Failure, MetricSummary, Spread, Summary
-from ksched_cli.sweep.tuning import BASELINE, TUNED, Tuning
 
 _FIXED = ("id", "state", "timeline", "configuration", "changes", "plugins", "kubernetesVersion",
           "autoscaler", "prices", "seed", "status", "error", "placed", "pending", "gated",
           "evicted", "nodesUsed", "placements", "seconds", "worker")  # fmt: skip
+_TONES = {"ok": Tone.GOOD, "error": Tone.BAD, "timeout": Tone.BAD, "lost": Tone.WARN}
 
 
-# -- for people -----------------------------------------------------------------------------------
+# -- sweep ----------------------------------------------------------------------------------------
 
 
-def table(report: SweepReport, limit: Limit) -> str:
-    summary = report.summary
-    parts = [headline(report, limit)]
-    if len(summary.variants) > 1:
-        parts.append(_variants(summary, limit))
-    parts += _metrics(summary, limit)
-    if summary.failures:
-        parts.append(_failures(summary.failures, limit))
-    return apart(*parts)
+def view(answer: SweepResult) -> View:
+    """Show which variant is best, how the runs ended, and the variants metric by metric."""
+    runs, variants = answer.runs, answer.variants
+    counts = _counts(answer)
+    is_well = runs.ok == runs.planned
+    best = _best(answer) if len(variants) > 1 else ""
+    bad = Tone.BAD if runs.error else Tone.WARN
+    return View(
+        title=best or counts,
+        tone=Tone.NONE if is_well else bad,
+        lines=[Line(counts, Tone.NONE if is_well else bad)] if best else (),
+        tiles=[
+            Tile("runs", f"{runs.planned:,}"),
+            Tile("variants", f"{len(variants):,}"),
+            *(
+                Tile(status, f"{getattr(runs, status):,}", tone)
+                for status, tone in _TONES.items()
+                if getattr(runs, status) or status == "ok"
+            ),
+        ],
+        sections=[
+            table(
+                "Runs that failed",
+                answer.failures,
+                (Column("Ended"), lambda each: each.status),
+                (Column("Runs", Kind.NUMBER), lambda each: each.runs),
+                (Column("Why"), lambda each: each.error),
+                (Column("For example"), lambda each: _example(each.example)),
+            ),
+            *(_variants(answer) if len(variants) > 1 else ()),
+            *_metrics(answer),
+            Later(make=lambda: _charts(answer)),
+        ],
+    )
 
 
-def headline(report: SweepReport, limit: Limit = EVERYTHING) -> str:
+def _counts(answer: SweepResult) -> str:
     """The number of runs, how they ended, how long it took."""
-    statuses = report.summary.statuses
-    ended = ", ".join(f"{statuses[key]:,} {key}" for key in STATUSES if statuses.get(key))
-    text = f"{counted(report.planned, 'run')}: {ended or 'none'}"
-    if report.resumed:
-        text += f"; {report.resumed:,} had rows before"
-    new = report.planned - report.resumed
-    if new:
-        text += f"; {report.seconds:,.1f} s"
-        if report.workers > 1:
-            text += f" on {report.workers} workers"
-    colour = GREEN if set(statuses) <= {"ok"} else RED if statuses.get("error") else YELLOW
-    return limit.verdict(text, colour)
-
-
-def _variants(summary: Summary, limit: Limit) -> str:
-    headers = ["VARIANT", "RUNS", "OUTCOMES"]
-    rows = [[item.name, f"{item.runs:,}", f"{item.outcomes:,}"] for item in summary.variants]
-    if summary.front:
-        headers.append("PARETO FRONT")
-        for row, item in zip(rows, summary.variants, strict=True):
-            row.append("yes" if item.on_front else "")
-    text = limit.cut_columns(headers, rows, "variants")
-    if summary.front:
-        text += f"\nPareto front of {' and '.join(summary.front)}"
+    runs = answer.runs
+    ended = ", ".join(
+        f"{getattr(runs, status):,} {status}" for status in STATUSES if getattr(runs, status)
+    )
+    text = f"{counted(runs.planned, 'run')}: {ended or 'none'}"
+    if runs.resumed:
+        text += f"; {runs.resumed:,} had rows before"
+    if runs.planned > runs.resumed:
+        text += f"; {answer.seconds:,.1f} s"
+        if answer.workers > 1:
+            text += f" on {answer.workers} workers"
     return text
 
 
-def _metrics(summary: Summary, limit: Limit) -> list[str]:
+def _best(answer: SweepResult) -> str:
+    """Which variant is best in the first metric by which they differ."""
+    for metric in answer.metrics:
+        medians = {
+            item.name: item.metrics[metric.name].median
+            for item in answer.variants
+            if metric.name in item.metrics
+        }
+        if metric.better is None or len({*medians.values()}) < 2:
+            continue
+        choose = min if metric.better == "less" else max
+        best = choose(medians.values())
+        on_front = answer.pareto_front.variants
+        first, *others = sorted(
+            (name for name, median in medians.items() if median == best),
+            key=lambda name: name not in on_front,
+        )
+        names = f"{first} and {len(others):,} more" if others else first
+        which = "least" if metric.better == "less" else "greatest"
+        text = f"{metric.name} is {which} with {names}: {number(best)}"
+        before = medians.get(answer.baseline or "")
+        if before is None or before == best:
+            return text
+        return f"{text}, against {number(before)} with the baseline {answer.baseline}"
+    return f"no metric differs between {counted(len(answer.variants), 'variant')}"
+
+
+def _variants(answer: SweepResult) -> Iterator[Section]:
+    front = answer.pareto_front
+    on_front = (Column("Pareto front"), lambda each: "yes" if each.name in front.variants else "")
+    yield table(
+        "",
+        answer.variants,
+        (Column("Variant"), lambda each: each.name),
+        (Column("Runs", Kind.NUMBER), lambda each: each.runs),
+        (Column("Outcomes", Kind.NUMBER), lambda each: each.outcomes),
+        *([on_front] if front.metrics else ()),
+        noun="variants",
+        note=f"Pareto front of {' and '.join(front.metrics)}" if front.metrics else "",
+        on=Medium.TEXT,
+    )
+
+
+def _metrics(answer: SweepResult) -> Iterator[Section]:
     """A table per metric; those that are the same in every run on a line."""
-    same, parts = [], []
-    for name, direction in summary.metrics.items():
-        rows = [(item.name, item.metrics[name]) for item in summary.variants
-                if name in item.metrics]  # fmt: skip
-        least = min(metric.spread.least for _, metric in rows)
-        most = max(metric.spread.most for _, metric in rows)
-        if least == most:
-            same.append(f"{name} {number(least)}")
+    same = []
+    for metric in answer.metrics:
+        rows = [
+            (item.name, item.metrics[metric.name])
+            for item in answer.variants
+            if metric.name in item.metrics
+        ]
+        least = min(each.min for _, each in rows)
+        if least == max(each.max for _, each in rows):
+            same.append(f"{metric.name} {number(least)}")
         else:
-            parts.append(_metric(name, direction, rows, limit))
+            yield _metric(metric, rows)
     if same:
-        parts.append(limit.paragraph(f"the same in every run: {', '.join(same)}"))
-    return parts
+        yield Text(lines=[f"the same in every run: {', '.join(same)}"], on=Medium.TEXT)
 
 
-def _metric(
-    name: str, direction: str | None, rows: Sequence[tuple[str, MetricSummary]], limit: Limit
-) -> str:
-    heading = name if direction is None else f"{name}, {better(direction)} is better"
-    headers = [heading, "MEDIAN", "5-95%"]
-    has_pairs = any(metric.pairs for _, metric in rows)
-    if has_pairs:
-        headers += ["DIFFERENCE", "5-95%", "BETTER", "WORSE"]
-    cells = []
-    for variant, metric in rows:
-        cell = [variant, number(metric.spread.median), span(metric.spread)]
-        if has_pairs:
-            cell += _difference(metric)
-        cells.append(cell)
-    return limit.cut_columns(headers, cells, "variants")
-
-
-def _difference(metric: MetricSummary) -> list[str]:
-    if metric.difference is None:
-        return ["", "", "", ""]
-    shares = [
-        "" if count is None else f"{count / metric.pairs:.0%}"
-        for count in (metric.wins, metric.losses)
-    ]
-    return [signed(metric.difference.median), span(metric.difference), *shares]
-
-
-def number(value: float) -> str:
-    """With as many digits as tell values apart."""
-    if value == int(value):
-        return f"{int(value):,}"
-    return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def signed(value: float) -> str:
-    return f"+{number(value)}" if value > 0 else number(value)
-
-
-def span(spread: Spread) -> str:
-    return f"{number(spread.low)} … {number(spread.high)}"
-
-
-def _failures(failures: Sequence[Failure], limit: Limit) -> str:
-    rows = [
-        (item.status, f"{item.runs:,}", item.error, _example(item.example)) for item in failures
-    ]
-    return limit.columns(("ENDED", "RUNS", "WHY", "AS"), rows)
+def _metric(metric: ComparedMetric, rows: Sequence[tuple[str, MetricResult]]) -> Table:
+    has_pairs = any(each.pairs for _, each in rows)
+    goal = f", {metric.better} is better" if metric.better else ""
+    return Table(
+        heading=f"{metric.name}{goal}",
+        columns=[
+            Column("Variant"),
+            Column("Median", Kind.NUMBER),
+            Column("5-95%", Kind.NUMBER, drop=2),
+            *(COMPARED if has_pairs else ()),
+        ],
+        rows=[
+            (
+                variant,
+                number(each.median),
+                span(each),
+                *(compared_cells(each) if has_pairs else ()),
+            )
+            for variant, each in rows
+        ],
+        noun="variants",
+        on=Medium.TEXT,
+    )
 
 
 def _example(parameters: Mapping[str, Any]) -> str:
@@ -141,12 +190,41 @@ def _example(parameters: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _charts(answer: SweepResult) -> Iterator[Section]:
+    """The front in the plane of its metrics, the metrics side by side, and every figure."""
+    from ksched_cli.report.html.variants import multiples, variant_front
+
+    front, variants = answer.pareto_front, answer.variants
+    if front.metrics:
+        yield variant_front(answer)
+    if not variants:
+        return
+    tags = dict.fromkeys(front.variants, "front") | {answer.baseline or "": "baseline"}
+    yield multiples("Variants by metric", answer.metrics, variants, tags)
+    columns = [Column("Variant"), Column("Runs", Kind.NUMBER), Column("Outcomes", Kind.NUMBER)]
+    rows = [[item.name, item.runs, item.outcomes] for item in variants]
+    for metric in answer.metrics:
+        results = [item.metrics.get(metric.name) for item in variants]
+        columns.append(Column(metric.name, Kind.NUMBER))
+        for row, each in zip(rows, results, strict=True):
+            row.append(each and each.median)
+        differences = [each and each.difference for each in results]
+        if any(differences):
+            columns.append(Column(f"{metric.name}: difference", Kind.NUMBER))
+            for row, difference in zip(rows, differences, strict=True):
+                row.append(difference and difference.median)
+    yield Table(heading="Table of variants", columns=columns, rows=rows, grid="variants")
+
+
 # -- csv ------------------------------------------------------------------------------------------
 
 
-def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """A line per run, a column per parameter and figure."""
-    flat = [{printable(name): _shown(value) for name, value in _flat(row)} for row in rows]
+def rows_as_csv(answer: SweepResult) -> str:
+    """Return a line per run, with a column per parameter and figure."""
+    flat = [
+        {printable(name): _shown(value) for name, value in _flat(row)}
+        for row in answer.rows_of_runs
+    ]
     names = dict.fromkeys((*_FIXED, *(name for row in flat for name in row)))
     text = io.StringIO()
     writer = csv.DictWriter(text, list(names), restval="", lineterminator="\n")
@@ -189,14 +267,14 @@ def plan_view(answer: SweepPlan) -> View:
             Tile("workers", f"{answer.workers:,}"),
         ],
         sections=[
-            view_table(
+            table(
                 "Axes",
                 answer.axes.items(),
                 (Column("Axis"), lambda each: each[0]),
                 (Column("#", Kind.NUMBER), lambda each: len(each[1])),
                 (Column("Values"), lambda each: tuple(_label(each[0], value) for value in each[1])),
             ),
-            view_table(
+            table(
                 "Variants",
                 answer.variants,
                 (Column("Variant"), str),
@@ -226,79 +304,3 @@ def _plan_title(answer: SweepPlan) -> str:
         text += f"; a run takes {answer.sample_seconds:.3g}s: {estimate}"
         text += f" on {counted(answer.workers, 'worker')}" if answer.workers > 1 else ""
     return text
-
-
-# -- tune ------------------------------------------------------------------------------------------
-
-
-def tuned_table(result: Tuning, file: str, limit: Limit) -> str:
-    parts = [tuned_headline(result, limit), _best_trials(result, limit), _held_out(result, limit)]
-    if file:
-        parts.append(f"the configuration is in {file}")
-    else:
-        parts.append(block_yaml(result.configuration).rstrip("\n"))
-    return "\n\n".join(parts)
-
-
-def tuned_headline(result: Tuning, limit: Limit = EVERYTHING) -> str:
-    """Whether tuning was worth it."""
-    objective = result.problem.file.objectives[0]
-    metric = result.held_out.variants[-1].metrics.get(objective.metric)
-    text = "the tuned configuration is no better than the baseline on the held-out runs"
-    if result.is_better and metric is not None and metric.difference is not None:
-        text = (
-            f"{objective.metric} {signed(metric.difference.median)} against the baseline "
-            f"on the held-out runs, better in {(metric.wins or 0) / metric.pairs:.0%} of"
-            f" {metric.pairs:,} runs"
-        )
-    if broken := result.broken(TUNED):
-        text = f"on the held-out runs, the tuned configuration does not keep {broken[0].text}"
-    elif broken := result.broken(BASELINE):
-        text += f"; the baseline does not keep {broken[0].text} there"
-    text += f"; {result.complete:,} trials"
-    text += f", {result.failed:,} failed" if result.failed else ""
-    return limit.verdict(text, GREEN if result.is_better else YELLOW)
-
-
-def _best_trials(result: Tuning, limit: Limit) -> str:
-    file = result.problem.file
-    names = [dimension.name for dimension in file.dimensions]
-    headers = ("TRIAL", *file.metrics, *names)
-    rows = [
-        (
-            f"{trial.number}{' (chosen)' if trial == result.best else ''}",
-            *map(number, (*trial.values, *trial.constrained)),
-            *(_value_text(trial.parameters[name]) for name in names),
-        )
-        for trial in result.front
-    ]
-    return limit.cut_columns(headers, rows, "trials")
-
-
-def _value_text(value: Any) -> str:
-    return (
-        number(value)
-        if isinstance(value, int | float) and not isinstance(value, bool)
-        else str(value)
-    )
-
-
-def _held_out(result: Tuning, limit: Limit) -> str:
-    headers = ("HELD OUT", "", "MEDIAN", "5-95%", "DIFFERENCE", "BETTER", "WORSE")
-    rows: list[tuple[str, ...]] = []
-    for name in dict.fromkeys(result.problem.file.metrics):
-        for variant in result.held_out.variants:
-            metric = variant.metrics.get(name)
-            if metric is None:
-                rows.append((name, variant.name, "no run", "", "", "", ""))
-                continue
-            cells = (number(metric.spread.median), span(metric.spread))
-            compared = ("", "", "")
-            if metric.difference is not None and metric.wins is not None:
-                compared = (
-                    signed(metric.difference.median),
-                    f"{metric.wins / metric.pairs:.0%}",
-                    f"{(metric.losses or 0) / metric.pairs:.0%}",
-                )
-            rows.append((name, variant.name, *cells, *compared))
-    return limit.cut_columns(headers, rows)

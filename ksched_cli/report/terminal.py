@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from ksched_cli.report.cells import (
@@ -18,7 +19,7 @@ from ksched_cli.report.cells import (
     without_columns,
     without_equal_columns,
 )
-from ksched_cli.report.table import GAP, INDENT, MIN_PROSE, Limit, shares
+from ksched_cli.report.limit import Limit
 from ksched_cli.report.view import (
     ALL_HINT,
     Block,
@@ -39,6 +40,9 @@ from ksched_cli.report.view import (
 )
 from ksched_cli.report.words import more, printable
 
+GAP = 2  # between columns
+MIN_PROSE = 24  # of a column that wraps
+INDENT = "  "
 NO_BREAK = "\x00"  # a space in a cell, where no line breaks; `printable` leaves none in texts
 
 _BOLD = "1"
@@ -49,6 +53,12 @@ _MARKS = {"+": Tone.GOOD, "-": Tone.BAD, "~": Tone.WARN}
 def as_text(view: View, limit: Limit) -> str:
     """Return the text of a view whose sections are those that a terminal shows."""
     return _Terminal(limit).view(view)
+
+
+def paragraph(text: str, width: int | None, indent: str = "") -> str:
+    """Return prose wrapped to a width; the lines after the first of each begin with the indent."""
+    lines = printable(text).split("\n")
+    return "\n".join(part for line in lines for part in _wrap(line, width, indent))
 
 
 class _Terminal:
@@ -84,10 +94,8 @@ class _Terminal:
     def _paragraph(
         self, text: str, indent: str = "", *, bold: bool = False, tone: Tone = Tone.NONE
     ) -> str:
-        lines = printable(text).split("\n")
-        if self._width is not None:
-            lines = [part for line in lines for part in _wrap(line, self._width, indent)]
-        return self._styled("\n".join(lines), _BOLD * bold, _CODES.get(tone, ""))
+        lines = paragraph(text, self._width, indent)
+        return self._styled(lines, _BOLD * bold, _CODES.get(tone, ""))
 
     def _line(self, line: Line) -> str:
         return self._paragraph(line.text, tone=line.tone)
@@ -208,24 +216,27 @@ class _Terminal:
         return sum(_least(texts, prose)) + GAP * (len(texts) - 1) <= self._width
 
     def _rows(self, table: Table, texts: Sequence[Sequence[str]]) -> Iterator[str]:
-        kinds: list[Column | None] = [*([None] if table.marks else ()), *table.columns]
+        from tabulate import tabulate
+
         widths = _widths(texts, self._width)
-        for number, row in enumerate(zip(*texts, strict=True)):
-            cells = [
-                [part for line in text.split("\n") for part in _wrap(line, width)]
+        cells = [
+            [
+                "\n".join(part for line in text.split("\n") for part in _wrap(line, width))
                 for text, width in zip(row, widths, strict=True)
             ]
-            lines = []
-            for at in range(max(map(len, cells))):
-                parts = []
-                for cell, width, column in zip(cells, widths, kinds, strict=True):
-                    text = cell[at].replace(NO_BREAK, " ") if at < len(cell) else ""
-                    is_figure = column is not None and column.kind.is_figure
-                    parts.append(text.rjust(width) if is_figure else text.ljust(width))
-                lines.append((" " * GAP).join(parts).rstrip())
+            for row in zip(*texts, strict=True)
+        ]
+        sides = ["right" if column.kind.is_figure else "left" for column in table.columns]
+        if table.marks:
+            sides = ["left", *sides]
+        # The headers are a row: tabulate pads a column below a header of its own.
+        text = tabulate(cells, tablefmt="plain", disable_numparse=True, colalign=sides)
+        lines = iter(text.replace(NO_BREAK, " ").split("\n"))
+        for number, row in enumerate(cells):
+            own = islice(lines, max(cell.count("\n") + 1 for cell in row))
             mark = _MARKS.get(row[0]) if table.marks and number else None
             code = "2" if not number else _CODES[mark] if mark else ""
-            yield self._styled("\n".join(lines), code)
+            yield self._styled("\n".join(line.rstrip() for line in own), code)
 
     def _paragraphs(self, table: Table, texts: Sequence[Sequence[str]]) -> str:
         """Each row as its first cell, and below it the others, each after its header."""
@@ -291,7 +302,18 @@ def _widths(texts: Sequence[Sequence[str]], width: int | None) -> list[int]:
     if sum(least) > available:
         least, goal = _least(texts), least
     if sum(least) > available:
-        return [max(length, 1) for length in shares(least, available)]
+        return [max(length, 1) for length in _shares(least, available)]
     lengths = [whole - part for whole, part in zip(goal, least, strict=True)]
-    extra = shares(lengths, available - sum(least))
+    extra = _shares(lengths, available - sum(least))
     return [part + more for part, more in zip(least, extra, strict=True)]
+
+
+def _shares(lengths: Sequence[int], available: int) -> list[int]:
+    """Divide `available` among columns, shortest first: each gets its length, or an equal share of
+    what is left where that is less."""
+    own = [0] * len(lengths)
+    order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+    for left, i in zip(range(len(lengths), 0, -1), order, strict=True):
+        own[i] = min(lengths[i], available // left)
+        available -= own[i]
+    return own

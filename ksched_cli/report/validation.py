@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import indent
 
 import yaml
@@ -16,11 +16,11 @@ from ksched_cli.config.checks.rules import REFUSALS, Rule, rules
 from ksched_cli.config.reviewer import FileSettings
 from ksched_cli.report import ci_forms
 from ksched_cli.report.ci_forms import Case, Suite
-from ksched_cli.report.table import Limit
 from ksched_cli.report.view import (
     Block,
     Column,
     Excerpt,
+    FileText,
     Groups,
     Kind,
     Line,
@@ -291,22 +291,33 @@ def _comment(title: str, names: Iterable[str]) -> list[str]:
 # -- rules of `ksched validate` --------------------------------------------------------------------
 
 
-def rule_page(rule: Rule, limit: Limit) -> str:
-    """A rule, for a terminal."""
-    parts = [
-        f"{rule.id} ({severity_text(rule)}, {rule.family}): {rule.title}",
-        limit.paragraph(rule.text),
-    ]
-    if rule.example:
-        allowing = f" (with --allow-plugins {rule.allow})" if rule.allow else ""
-        parts.append(f"An example{allowing}:\n\n{indent(rule.example.rstrip(), '    ')}")
-    return "\n\n".join(parts)
+def rule_view(rule: Rule) -> View:
+    """Show a rule: what it finds, why that matters, and an example."""
+    allowing = f" (with --allow-plugins {rule.allow})" if rule.allow else ""
+    return View(
+        title=f"{rule.id} ({severity_text(rule)}, {rule.family}): {rule.title}",
+        sections=[
+            Text(lines=rule.text.split("\n")),
+            FileText(heading=f"An example{allowing}:", text=indent(rule.example.rstrip(), "    ")),
+        ],
+    )
 
 
-def rules_listing(rules: Mapping[str, Rule], limit: Limit) -> str:
-    """All rules, a line each."""
-    rows = [(rule.id, rule.family, severity_text(rule), rule.title) for rule in rules.values()]
-    return limit.columns(("RULE", "FAMILY", "SEVERITY", "WHAT IT FINDS"), rows)
+def rules_view(listed: Sequence[Rule]) -> View:
+    """Show rules, a line each."""
+    return View(
+        title=counted(len(listed), "rule"),
+        sections=[
+            table(
+                "",
+                listed,
+                (Column("Rule"), lambda rule: rule.id),
+                (Column("Family"), lambda rule: rule.family),
+                (Column("Severity"), severity_text),
+                (Column("What it finds"), lambda rule: rule.title),
+            )
+        ],
+    )
 
 
 def severity_text(rule: Rule) -> str:

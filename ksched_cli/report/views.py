@@ -59,18 +59,14 @@ VIEWS: Mapping[str, str] = {
     "ShrinkResult": "shrink:view",
     "SnapshotResult": "snapshot:view",
     "SweepPlan": "sweep:plan_view",
+    "SweepResult": "sweep:view",
+    "TuneResult": "tune:view",
     "UpgradePlan": "shrink:upgrade_view",
     "ValidationResult": "validation:view",
     "ValidationResults": "validation:view",
 }
 
 _EFFECTS = 8  # of a change, shown first
-
-
-def has_view(answer: Answer | type[Answer]) -> bool:
-    """Whether the answer is laid out by a view."""
-    cls = answer if isinstance(answer, type) else type(answer)
-    return cls.__name__ in VIEWS
 
 
 def view_of(answer: Answer, medium: Medium) -> View:

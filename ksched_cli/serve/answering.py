@@ -17,7 +17,7 @@ from ksched_cli.analysis.question import Observer, ask
 from ksched_cli.answers import document_of
 from ksched_cli.errors import KschedError, UsageError, is_of_decisions
 from ksched_cli.report.forms import Form, render
-from ksched_cli.report.table import TERMINAL, Limit
+from ksched_cli.report.limit import TERMINAL, Limit
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.serve.tools import BY_NAME, GIVEN_CONFIGURATION, Call, Reply, question_of
 

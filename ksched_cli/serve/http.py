@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ksched_cli.errors import UsageError, shortened_lines
-from ksched_cli.report.table import printable
+from ksched_cli.report.words import printable
 from ksched_cli.serve.listening import MAX_CONNECTIONS, Listening
 
 # The bytes of a request, and of all that are read at a time: 5,000 nodes with 100 images each have

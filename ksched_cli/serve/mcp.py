@@ -24,7 +24,7 @@ from starlette.types import ASGIApp
 from ksched_cli import __version__
 from ksched_cli.errors import shortened_lines
 from ksched_cli.kube.own_python import python_process
-from ksched_cli.report.table import printable
+from ksched_cli.report.words import printable
 from ksched_cli.run.run import Run
 from ksched_cli.serve.http import OriginCheck, TokenCheck
 from ksched_cli.serve.listening import Listening, is_loopback

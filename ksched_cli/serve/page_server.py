@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ksched_cli.errors import KschedError, is_of_decisions, shortened_lines
 from ksched_cli.kube.versions import MINORS
-from ksched_cli.report.table import printable
+from ksched_cli.report.words import printable
 from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, is_foreign, secret
 from ksched_cli.serve.listening import Listening, is_loopback
 from ksched_cli.serve.workbench_runs import (

@@ -41,7 +41,7 @@ from ksched_cli.kube.shown_json import shown_json
 from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.html.page import page_of, render_page
-from ksched_cli.report.table import printable
+from ksched_cli.report.words import printable
 from ksched_cli.run.differences import digest_of
 from ksched_cli.run.inputs import digest
 from ksched_cli.run.open import Opener

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from msgspec import Meta
@@ -148,6 +147,8 @@ class SweepResult(Answer, frozen=True, kw_only=True):
     workers: 1 where the runs were made one after the other
     baseline: the variant that the others are compared with
     failures: the most frequent ways in which runs ended otherwise
+    is_defective: whether a defect, such as a plugin's, ended a run
+    rows_of_runs: the row of each run, for CSV and Python
     """
 
     COMMAND: ClassVar = "sweep"
@@ -163,33 +164,38 @@ class SweepResult(Answer, frozen=True, kw_only=True):
     pareto_front: ParetoFront
     variants: tuple[VariantResult, ...]
     failures: tuple[FailureResult, ...]
-    headline: Annotated[str, HIDDEN]
+    is_defective: Annotated[bool, HIDDEN] = False
     rows_of_runs: Annotated[tuple[Mapping[str, Any], ...], HIDDEN] = ()
 
+    @property
+    def exit_code(self) -> ExitCode:
+        runs = self.runs
+        return ExitCode.of(not (runs.error or runs.timeout or runs.lost), self.is_defective)
 
-@dataclass(frozen=True, slots=True)
-class SweepReport:
-    """planned: the number of all runs; resumed: how many of them had rows before; workers:
-    1 where they were made one after the other; rows: the file, or "" """
+    @classmethod
+    def of(
+        cls,
+        summary: Summary,
+        planned: int,
+        *,
+        resumed: int = 0,
+        seconds: float,
+        workers: int,
+        file: str = "",
+        rows: Iterable[Mapping[str, Any]] = (),
+    ) -> SweepResult:
+        """Return the answer of a sweep that has ended.
 
-    summary: Summary
-    planned: int
-    resumed: int
-    seconds: float
-    workers: int
-    rows: str = ""
-
-    def answer(self, headline: str) -> SweepResult:
-        """headline: how many runs there are, and how they ended"""
-        summary = self.summary
+        planned: the number of runs; resumed: how many of them had rows before
+        file: that keeps the rows, or ""; rows: for CSV and Python
+        """
         counts = {status: summary.statuses.get(status, 0) for status in STATUSES}
         on_front = tuple(item.name for item in summary.variants if item.on_front)
-        return SweepResult(
-            runs=RunCounts(planned=self.planned, resumed=self.resumed, **counts),
-            headline=headline,
-            rows=self.rows or None,
-            seconds=round(self.seconds, 3),
-            workers=self.workers,
+        return cls(
+            runs=RunCounts(planned=planned, resumed=resumed, **counts),
+            rows=file or None,
+            seconds=round(seconds, 3),
+            workers=workers,
             baseline=summary.variants[0].name if summary.variants else None,
             metrics=tuple(
                 ComparedMetric(name, better(direction) if direction else None)
@@ -203,6 +209,8 @@ class SweepReport:
                 )
                 for item in summary.failures
             ),
+            is_defective=summary.is_defective,
+            rows_of_runs=tuple(rows),
         )
 
 
@@ -281,6 +289,8 @@ class TuneConstraint(Part, frozen=True):
 
     baseline, tuned: the mean where they were held out
     holds: whether the tuned configuration keeps the bounds there
+    baseline_holds: whether the baseline does
+    text: the bounds in words
     """
 
     metric: str
@@ -289,6 +299,8 @@ class TuneConstraint(Part, frozen=True):
     baseline: float
     tuned: float
     holds: bool
+    baseline_holds: Annotated[bool, HIDDEN]
+    text: Annotated[str, HIDDEN]
 
 
 class TuneTrial(Part, frozen=True):
@@ -352,11 +364,14 @@ class TuneResult(Answer, frozen=True, kw_only=True):
     held_out: HeldOut
     file: str | None
     configuration: Mapping[str, Any]
-    headline: Annotated[str, HIDDEN]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.held_out.better)
 
     @classmethod
-    def of(cls, tuning: Tuning, file: str, headline: str) -> TuneResult:
-        """file: that the configuration was written to, or ""; headline: whether it was worth it"""
+    def of(cls, tuning: Tuning, file: str) -> TuneResult:
+        """Return the answer of a search. file: to which the configuration was written, or "" """
         tune = tuning.problem.file
         return cls(
             trials=TrialCounts(tune.trials, tuning.complete, tuning.failed, tuning.resumed),
@@ -371,6 +386,8 @@ class TuneResult(Answer, frozen=True, kw_only=True):
                     round(before, DIGITS),
                     round(after, DIGITS),
                     item.excess(after) <= 0,
+                    item.excess(before) <= 0,
+                    item.text,
                 )
                 for item, before, after in zip(
                     tune.constraints,
@@ -395,5 +412,4 @@ class TuneResult(Answer, frozen=True, kw_only=True):
             ),
             file=file or None,
             configuration=tuning.configuration,
-            headline=headline,
         )

@@ -3,7 +3,7 @@
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.schedule import result_of
 from ksched_cli.analysis.usage import NodeUsage, node_usages, utilization
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.limit import EVERYTHING
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.report.schemas import shown
 

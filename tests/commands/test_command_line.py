@@ -52,7 +52,7 @@ MESSAGES = {
     "test": "FILE... is missing: ksched test FILE...",
     "timeline from-csv x.csv": ("from-csv requires --recipe, or --created and --request"),
     "schedule -o pdf": (
-        "-o of ksched schedule takes one of table, json, yaml, html, wide, name, markdown; "
+        "-o of ksched schedule takes one of table, json, yaml, html, markdown, wide, name; "
         'not "pdf"'
     ),
 }

@@ -11,7 +11,7 @@ from tests.commands.runners import Ksched, WriteConfig, WriteState
     [
         (
             ["-o", "xml"],
-            "-o of ksched schedule takes one of table, json, yaml, html, wide, name, markdown; "
+            "-o of ksched schedule takes one of table, json, yaml, html, markdown, wide, name; "
             'not "xml"',
         ),
         (["--seed", "3"], "--seed requires --tie-break random"),
@@ -32,7 +32,7 @@ def test_a_form_that_the_command_does_not_take_is_refused(
 ) -> None:
     code, _, err = ksched("validate", write_config("{}"), "-o", "wide")
     assert code == 2
-    assert 'takes one of table, json, yaml, html, sarif, github, junit; not "wide"' in err
+    assert 'takes one of table, json, yaml, html, markdown, sarif, github, junit; not "wide"' in err
 
 
 def test_names_are_those_of_pending_pods_and_of_nodes_that_fit(

@@ -11,8 +11,9 @@ import pytest
 from ksched_cli.commands import output
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import SETTINGS
-from ksched_cli.report.forms import Form, Report
-from ksched_cli.report.table import MIN_WIDTH, TERMINAL, Limit
+from ksched_cli.framework.plugin_list import ListedPlugin, PluginList
+from ksched_cli.report.forms import Form
+from ksched_cli.report.limit import MIN_WIDTH, TERMINAL, Limit
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
 from tests.report.anything import Anything
@@ -50,11 +51,8 @@ def test_a_terminal_has_colours_unless_no_color_is_set(monkeypatch: pytest.Monke
 def test_a_result_that_cannot_be_rendered_prints_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def fail() -> str:
-        raise ValueError("half of it")
-
-    with pytest.raises(ValueError, match="half"):
-        output.show(Report(Anything, table=fail), CommonOptions(output=Form.TABLE))
+    with pytest.raises(KeyError, match="Anything"):
+        output.show(Anything(), CommonOptions(output=Form.TABLE))  # no view shows it
     assert capsys.readouterr().out == ""
 
 
@@ -112,9 +110,10 @@ def test_half_of_a_surrogate_pair_is_shown_as_go_reads_it(tmp_path: Path) -> Non
     assert "\ufffd" in json.loads(done.stdout)["findings"][0]["message"]
 
 
-def lines(count: int) -> Report:
-    text = "\n".join(f"line {i}" for i in range(count))
-    return Report(Anything, table=lambda: text, names=lambda: ["a", "b"])
+def lines(count: int) -> PluginList:
+    """An answer whose text has so many lines, and some more."""
+    plugins = tuple(ListedPlugin(f"plugin-{i}", "", (), False) for i in range(count))
+    return PluginList(plugins=plugins)
 
 
 @pytest.fixture
@@ -134,7 +133,10 @@ def pager(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("terminal")
 def test_a_table_longer_than_the_terminal_goes_through_the_pager(pager: Path) -> None:
     output.show(lines(30), CommonOptions(output=Form.TABLE))
-    assert pager.read_text().splitlines()[:2] == ["FRX", "line 0"]
+    assert pager.read_text().splitlines()[:2] == [
+        "FRX",
+        "\x1b[1m30 plugins, 0 of them run by default\x1b[0m",
+    ]
 
 
 @pytest.mark.usefixtures("terminal")
@@ -153,7 +155,7 @@ def test_no_pager_and_an_empty_pager_print(
     monkeypatch.setattr(output.SETTINGS, "pager", True)
     monkeypatch.setenv("PAGER", "")
     output.show(lines(30), CommonOptions(output=Form.TABLE))
-    assert capsys.readouterr().out.count("line 29") == 2
+    assert capsys.readouterr().out.count("plugin-29") == 2
     assert not pager.exists()
 
 
@@ -163,8 +165,8 @@ def test_a_pipe_has_no_pager(pager: Path) -> None:
 
 
 def test_names_are_printed_one_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    output.show(lines(1), CommonOptions(output=Form.NAME))
-    assert capsys.readouterr().out == "a\nb\n"
+    output.show(lines(2), CommonOptions(output=Form.NAME))
+    assert capsys.readouterr().out == "plugin-0\nplugin-1\n"
 
 
 def test_quiet_prints_no_warnings(

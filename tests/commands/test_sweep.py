@@ -166,7 +166,10 @@ def test_csv_has_a_line_per_run(ksched: Ksched, tmp_path: Path) -> None:
 def test_the_table_has_a_part_for_each_metric_that_differs(ksched: Ksched, tmp_path: Path) -> None:
     code, out, err = ksched("sweep", write_sweep(tmp_path, patches=PATCHES, seeds=3))
     assert code == 0, err
-    assert out.startswith("6 runs: 6 ok; ")
+    assert out.startswith(
+        "nodesUsed is least with NodeResourcesFit.type=MostAllocated: 2, against 3"
+    )
+    assert "\n6 runs: 6 ok; " in out
     assert "nodesUsed, less is better" in out
     assert "the same in every run: pending 0, evicted 0" in out
 

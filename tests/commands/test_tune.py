@@ -65,7 +65,7 @@ def test_the_table_has_the_trials_the_judgement_and_the_configuration(
     assert code in (0, 1)
     assert "8 trials" in out
     assert "(chosen)" in out
-    assert "HELD OUT" in out
+    assert "On the held-out runs" in out
     assert "kind: KubeSchedulerConfiguration" in out
 
 

@@ -128,7 +128,7 @@ def test_a_configuration_or_a_rule_is_needed(ksched: Ksched, arguments: tuple[st
 
 def test_a_family_is_explained_by_its_rules(ksched: Ksched) -> None:
     code, out, _ = ksched("validate", "--explain", "extenders")
-    assert (code, len(out.splitlines())) == (0, 7)
+    assert (code, len(out.splitlines())) == (0, 9)
 
 
 WEIGHTLESS = HEAD + (

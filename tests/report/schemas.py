@@ -9,7 +9,7 @@ import jsonschema
 
 from ksched_cli.answers import Answer, document_of
 from ksched_cli.report.forms import Form, render
-from ksched_cli.report.table import TERMINAL, Limit
+from ksched_cli.report.limit import TERMINAL, Limit
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 

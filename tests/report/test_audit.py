@@ -7,7 +7,7 @@ from ksched_cli.analysis.audit.audit import AuditResult, AuditSummary, Differenc
 from ksched_cli.analysis.audit.decisions import OrderSource, Unexplained
 from ksched_cli.analysis.audit.replayed_cluster import Refinement
 from ksched_cli.report.forms import Form
-from ksched_cli.report.table import EVERYTHING, Limit
+from ksched_cli.report.limit import EVERYTHING, Limit
 from tests.report.schemas import conforms, shown
 
 ANSWER = AuditResult(

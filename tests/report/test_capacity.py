@@ -7,7 +7,7 @@ from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.analysis.capacity import CapacityResult
 from ksched_cli.analysis.more_nodes import NodesNeeded, Trial
 from ksched_cli.report.forms import Form
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.limit import EVERYTHING
 from tests.report.schemas import conforms, shown
 
 GATED = PluginStatus(

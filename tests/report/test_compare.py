@@ -16,7 +16,7 @@ from ksched_cli.analysis.compare import (
 )
 from ksched_cli.analysis.usage import Utilization
 from ksched_cli.answers import document_of
-from ksched_cli.report.table import TERMINAL, Limit
+from ksched_cli.report.limit import TERMINAL, Limit
 from ksched_cli.run.run import Run
 from tests.report.schemas import conforms, shown
 

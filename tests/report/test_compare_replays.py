@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksched_cli.analysis.compare import compare_replays
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.limit import EVERYTHING
 from tests.analysis.test_compare_replays import side
 from tests.replays import node
 from tests.report.schemas import conforms, shown

@@ -2,7 +2,7 @@
 
 from ksched_cli.config.answers import EffectiveConfiguration
 from ksched_cli.config.load import load_configuration
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.limit import EVERYTHING
 from tests.config.registries import REGISTRY
 from tests.report.schemas import conforms, shown
 

@@ -6,7 +6,7 @@ from ksched_cli.analysis.drift import DriftResult, DriftSummary, PodDrift, Verdi
 from ksched_cli.answers import plain
 from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.report.forms import Form
-from ksched_cli.report.table import Limit
+from ksched_cli.report.limit import Limit
 from tests.report.schemas import conforms, shown
 
 WEB = "default/ReplicaSet/web"

@@ -7,7 +7,7 @@ from hypothesis import given
 from ksched_cli.analysis.explain import explain, select
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.report.forms import Form
-from ksched_cli.report.table import Limit
+from ksched_cli.report.limit import Limit
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulation
 from tests.clusters import states
 from tests.draws import broken_by

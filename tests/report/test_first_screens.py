@@ -17,7 +17,7 @@ from ksched_cli.analysis.question import Question, ask
 from ksched_cli.analysis.status import ShowFullness, ShowStatus
 from ksched_cli.library.run import Run, inputs_of
 from ksched_cli.report.forms import Form, render
-from ksched_cli.report.table import Limit
+from ksched_cli.report.limit import Limit
 from tests.report.eks import NAMES, cluster_objects, deployment
 
 GOLDEN = Path(__file__).parent / "golden"

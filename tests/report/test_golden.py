@@ -32,7 +32,7 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.report.forms import Form, render
-from ksched_cli.report.table import Limit
+from ksched_cli.report.limit import Limit
 from ksched_cli.run.differences import NamedRun
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ksched_cli.report.limit import EVERYTHING
 from ksched_cli.report.markdown import as_markdown, code, markdown_table
-from ksched_cli.report.table import BREAK, CELL, HEADER, ROW, STRONG, YELLOW, Limit
+from ksched_cli.report.view import Column, Table, View
 
 
 @pytest.mark.parametrize(
@@ -28,40 +29,28 @@ def test_a_table_has_a_line_per_row() -> None:
     assert markdown_table(("a|b",), [("`|`",)]) == "| a\\|b |\n| --- |\n| `\\|` |"
 
 
-MARKDOWN = Limit(markdown=True)
+TABLE = Table(columns=(Column("Node"), Column("Used")), rows=[("a|b", "94%"), ("c", "one\n<b>")])
 
 
-def test_tables_are_tables_verdicts_are_bold_and_all_else_is_code() -> None:
-    nodes = MARKDOWN.columns(("NODE", "USED"), [("a|b", "94%"), ("c", "one\n<b>")])
-    text = f"""\
-{MARKDOWN.verdict("2 of @team differ", YELLOW)}
-what helps: #12
-
-{nodes}
-{MARKDOWN.columns(("POD",), [("web",)])}
-… and 3 more"""
+def test_tables_are_tables_the_title_is_bold_and_all_else_is_code() -> None:
+    view = View(title="2 of @team differ", lines=["what helps: #12"], sections=[TABLE])
     assert (
-        as_markdown(text)
+        as_markdown(view, EVERYTHING)
         == """\
 **`2 of @team differ`**\\
 `what helps: #12`
 
-| NODE | USED |
+| Node | Used |
 | --- | --- |
 | `a\\|b` | 94% |
-| c | one<br>`<b>` |
-
-| POD |
-| --- |
-| web |
-
-`… and 3 more`"""
+| c | one<br>`<b>` |"""
     )
 
 
-@pytest.mark.parametrize("mark", [HEADER, ROW, CELL, BREAK, STRONG])
-def test_what_others_wrote_makes_no_table_and_no_verdict(mark: str) -> None:
-    cells = MARKDOWN.columns(("POD",), [(f"a{mark}b",)])
-    text = f"{MARKDOWN.paragraph(f'{mark}a{mark}b')}\n{cells}"
-    shown = mark.encode("unicode_escape").decode()
-    assert as_markdown(text) == f"`{shown}a{shown}b`\n\n| POD |\n| --- |\n| `a{shown}b` |"
+@pytest.mark.parametrize("mark", ["\x1c", "\x1d", "\x1e", "\x1f", "\x02", "|", "`", "*"])
+def test_what_others_wrote_makes_no_table_and_no_markup(mark: str) -> None:
+    name = f"a{mark}b"
+    table = Table(columns=[Column("Pod")], rows=[(name,)])
+    text = as_markdown(View(title=name, sections=[table]), EVERYTHING)
+    cell = code(name).replace("|", "\\|")
+    assert text == f"**{code(name)}**\n\n| Pod |\n| --- |\n| {cell} |"

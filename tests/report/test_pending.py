@@ -7,7 +7,7 @@ from hypothesis import given
 
 from ksched_cli.analysis.diagnosis import pending_report
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.report.table import EVERYTHING, TERMINAL
+from ksched_cli.report.limit import EVERYTHING, TERMINAL
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.clusters import states
 from tests.report.schemas import conforms, shown

@@ -8,7 +8,7 @@ from ksched_cli.plugins import IN_TREE
 from ksched_cli.report.forms import Form
 from ksched_cli.report.html.page import page_of
 from ksched_cli.report.html.sections import Table
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.limit import EVERYTHING
 from tests.report.schemas import shown
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.analysis.preempt import PreemptionResult, preempt
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.limit import EVERYTHING
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.report.schemas import conforms, shown
 

@@ -6,8 +6,8 @@ from ksched_cli.analysis.attempts import NodeRejection
 from ksched_cli.analysis.explain import Explanation, NodeExplanation
 from ksched_cli.analysis.reasons import Distance, NearestNode, Reason
 from ksched_cli.answers import plain
+from ksched_cli.report.limit import EVERYTHING, TERMINAL, Limit
 from ksched_cli.report.reasons import APART_MAX, SHOWN_REASONS, nearest_text
-from ksched_cli.report.table import EVERYTHING, TERMINAL, Limit
 from tests.report.schemas import shown
 
 CPU = Reason("Fit", "Insufficient cpu", 4000, 3000, NearestNode("a", "1 free of 2", 1, ("b",)))

@@ -10,8 +10,8 @@ import pytest
 
 from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.report.forms import Form, render
+from ksched_cli.report.limit import Limit
 from ksched_cli.report.replay import CSV_COLUMNS
-from ksched_cli.report.table import Limit
 from ksched_cli.report.times import duration
 from tests.replays import Plain, node, pod, replay
 from tests.report.schemas import conforms, shown, squeezed

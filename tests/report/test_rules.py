@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from ksched_cli.config.checks.rules import rules
-from ksched_cli.report.table import Limit
-from ksched_cli.report.validation import rule_page, rules_listing
+from ksched_cli.report.limit import Limit
+from ksched_cli.report.terminal import as_text
+from ksched_cli.report.validation import rule_view, rules_view
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,11 +24,12 @@ def test_every_rule_has_a_section_of_its_name() -> None:
 
 
 def test_a_page_has_title_text_and_example_within_the_width() -> None:
-    shown = rule_page(rules()["weight-zero"], Limit(60))
+    shown = as_text(rule_view(rules()["weight-zero"]), Limit(60))
     assert shown.startswith("weight-zero (warning, weights): A weight of 0 counts as 1")
     assert "weight: 0" in shown
     assert all(len(line) <= 60 for line in shown.splitlines())
 
 
 def test_the_list_has_a_line_per_rule() -> None:
-    assert len(rules_listing(rules(), Limit()).splitlines()) == len(rules()) + 1
+    text = as_text(rules_view([*rules().values()]), Limit())
+    assert len(text.splitlines()) == len(rules()) + 3

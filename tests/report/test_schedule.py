@@ -13,7 +13,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import Eviction
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.report.forms import Form
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.limit import EVERYTHING
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.clusters import states
 from tests.report.schemas import conforms, shown

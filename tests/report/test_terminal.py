@@ -1,11 +1,13 @@
 """A view in a terminal and in Markdown: what all answers share."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ksched_cli.report.markdown import view_as_markdown
+from ksched_cli.report.limit import EVERYTHING, MIN_WIDTH, Limit
+from ksched_cli.report.markdown import as_markdown
 from ksched_cli.report.short_names import shared_end, with_short_names
-from ksched_cli.report.table import Limit
-from ksched_cli.report.terminal import as_text
+from ksched_cli.report.terminal import as_text, paragraph
 from ksched_cli.report.view import Column, Command, Commands, Kind, Rows, Section, Table, Tone, View
 
 END = ".eu-west-1.compute.internal"
@@ -115,4 +117,47 @@ def test_commands_are_never_broken_and_their_use_is_a_comment() -> None:
 
 def test_no_command_ends_its_fence_in_markdown() -> None:
     view = View(title="t", sections=[Commands(commands=[Command("echo ```\nrm", "")])])
-    assert view_as_markdown(view, Limit(markdown=True)).endswith("````sh\necho ``` rm\n````")
+    assert as_markdown(view, EVERYTHING).endswith("````sh\necho ``` rm\n````")
+
+
+ROWS = st.integers(1, 6).flatmap(
+    lambda count: st.lists(
+        st.lists(st.text("ab /-\n\x1b", max_size=60), min_size=count, max_size=count),
+        min_size=1,
+        max_size=4,
+    )
+)
+
+
+@given(st.integers(MIN_WIDTH, 200), ROWS)
+def test_no_line_is_wider_than_asked_and_no_letter_is_lost(
+    width: int, rows: list[list[str]]
+) -> None:
+    section = table(*map(tuple, rows), kinds=(Kind.TEXT,) * len(rows[0]))
+    shown = lines(section, width, rows=None)
+    assert max(map(len, shown)) <= width
+    count = sum(text.count("a") for row in rows for text in row)
+    assert sum(line.count("a") for line in shown) == count
+
+
+@given(st.text("ab /-\n", max_size=300), st.integers(MIN_WIDTH, 100))
+def test_no_line_of_a_paragraph_is_wider_than_asked(text: str, width: int) -> None:
+    assert all(len(line) <= width for line in paragraph(text, width).split("\n"))
+
+
+def test_rows_that_are_left_out_are_counted() -> None:
+    rows = [(number,) for number in range(5)]
+    assert lines(table(*rows, kinds=(Kind.TEXT,), noun="nodes"), rows=3) == [
+        *("C0", "0", "1", "2"),
+        "… and 2 more nodes (--all shows every one)",
+    ]
+
+
+def test_control_characters_are_shown_escaped() -> None:
+    assert lines(table(("red \x1b[31m",), kinds=(Kind.TEXT,))) == ["C0", r"red \x1b[31m"]
+    assert paragraph("\x07bell", 40) == r"\x07bell"
+
+
+def test_names_keep_whole_words_where_prose_can_wrap() -> None:
+    name = "a-name-of-thirty-characters-00"
+    assert name in lines(table((name, "word " * 20), kinds=(Kind.NODE, Kind.TEXT)), 60)[1]

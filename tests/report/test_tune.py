@@ -3,8 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ksched_cli.report.sweep import tuned_headline, tuned_table
-from ksched_cli.report.table import Limit
+from ksched_cli.errors import ExitCode
+from ksched_cli.report.limit import EVERYTHING
+from ksched_cli.report.view import Medium
+from ksched_cli.report.views import view_of
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.own_document import OwnDocument
@@ -14,7 +16,7 @@ from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.summary import summarize
 from ksched_cli.sweep.tune_file import Constraint, Dimension, Objective, TuneFile
 from ksched_cli.sweep.tuning import BASELINE, TUNED, Problem, TrialResult, Tuning
-from tests.report.schemas import squeezed
+from tests.report.schemas import shown
 from tests.sweep import test_summary
 
 PLAN = Plan(Run(), (Axis("seeds", (Value(1), Value(2))),))
@@ -45,27 +47,35 @@ def result(
     return Tuning(problem, 5, 1, 0, (best,), best, summary, held_out, configuration)
 
 
-def test_the_table_has_the_trials_and_the_judgement() -> None:
-    assert squeezed(tuned_table(result(3), "best.yaml", Limit(90))) == [
-        "nodesUsed -1 against the baseline on the held-out runs, better in 100% of 2 runs; 5",
-        "trials, 1 failed",
-        "",
-        "TRIAL nodesUsed weight",
-        "3 (chosen) 2 7",
-        "",
-        "HELD OUT MEDIAN 5-95% DIFFERENCE BETTER WORSE",
-        "nodesUsed baseline 4 4 … 4",
-        "nodesUsed tuned 3 3 … 3 -1 100% 0%",
-        "",
+def title(tuning: Tuning) -> str:
+    return view_of(TuneResult.of(tuning, ""), Medium.BRIEF).title
+
+
+def test_the_text_has_the_judgement_the_trials_and_where_the_configuration_is() -> None:
+    assert shown(TuneResult.of(result(3), "best.yaml"), EVERYTHING) == [
+        "nodesUsed -1 against the baseline on the held-out runs, better in 100% of 2 runs; "
+        "5 trials, 1 failed",
         "the configuration is in best.yaml",
+        "",
+        "On the held-out runs",
+        "METRIC CONFIGURATION MEDIAN 5-95% DIFFERENCE 5-95% BETTER WORSE",
+        "nodesUsed baseline 4 4 … 4",
+        "nodesUsed tuned 3 3 … 3 -1 -1 … -1 100% 0%",
+        "",
+        "Best trials",
+        "TRIAL nodesUsed (less is better) weight",
+        "3 (chosen) 2 7",
     ]
 
 
+def test_without_a_file_the_text_ends_with_the_configuration() -> None:
+    assert shown(TuneResult.of(result(3), ""))[-3:] == ["kind: K", "a:", "weight: 7"]
+
+
 def test_what_is_no_better_is_called_so() -> None:
-    assert tuned_headline(result(4)).startswith(
-        "the tuned configuration is no better than the baseline"
-    )
-    assert not TuneResult.of(result(4), "", "").held_out.better
+    assert title(result(4)).startswith("the tuned configuration is no better than the baseline")
+    assert TuneResult.of(result(4), "").exit_code == ExitCode.NO
+    assert TuneResult.of(result(3), "").exit_code == ExitCode.YES
 
 
 BOUND = (Constraint("wait.p95", at_most=120),)
@@ -73,11 +83,11 @@ BOUND = (Constraint("wait.p95", at_most=120),)
 
 def test_a_constraint_that_is_broken_where_it_was_held_out_is_named() -> None:
     broken = result(3, BOUND, (100, 130))
-    assert tuned_headline(broken).startswith(
+    assert title(broken).startswith(
         "on the held-out runs, the tuned configuration does not keep wait.p95 at most 120"
     )
     assert not broken.is_better
-    (constraint,) = TuneResult.of(broken, "", "").constraints
+    (constraint,) = TuneResult.of(broken, "").constraints
     assert (constraint.baseline, constraint.tuned, constraint.holds) == (100, 130, False)
 
 
@@ -85,4 +95,4 @@ def test_a_configuration_that_keeps_what_the_baseline_breaks_is_better() -> None
     """It takes more nodes, and keeps the constraint."""
     better = result(5, BOUND, (130, 110))
     assert better.is_better
-    assert "the baseline does not keep wait.p95 at most 120 there" in tuned_headline(better)
+    assert "the baseline does not keep wait.p95 at most 120 there" in title(better)

@@ -4,7 +4,7 @@ import pytest
 
 from ksched_cli.analysis.usage import NodeUsage, resources_of
 from ksched_cli.answers import plain
-from ksched_cli.report.table import EVERYTHING, TERMINAL, Limit
+from ksched_cli.report.limit import EVERYTHING, TERMINAL, Limit
 from ksched_cli.report.terminal import as_text
 from ksched_cli.report.usage import nodes_table, resources_table
 from ksched_cli.report.view import Table, View

@@ -8,7 +8,7 @@ from ksched_cli.config.answers import ValidationResult, ValidationResults
 from ksched_cli.config.reviewer import ReviewedText, review_text
 from ksched_cli.config.sources import ConfigurationText, Place, Sources
 from ksched_cli.report.forms import Form, render
-from ksched_cli.report.table import EVERYTHING, Limit
+from ksched_cli.report.limit import EVERYTHING, Limit
 from tests.config.registries import REGISTRY
 from tests.report.schemas import conforms
 

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from msgspec import structs
 
 from ksched_cli.answers import HIDDEN, Count, Part
-from ksched_cli.schemas.generate import ANSWERS, FOLDER, texts
+from ksched_cli.schemas.generate import FOLDER, answers, texts
 from ksched_cli.schemas.of_types import schema_of
 
 TEXTS = texts()
@@ -70,7 +70,7 @@ def test_a_schema_has_the_fields_of_the_type_with_what_its_docstring_says() -> N
 
 
 def test_every_schema_of_an_answer_has_its_kind_at_the_top() -> None:
-    for name, types in ANSWERS.items():
+    for name, types in answers().items():
         kind = json.loads(TEXTS[name])["properties"]["kind"]["const"]
         assert {structs.fields(cls)[1].default for cls in types} == {kind}
 

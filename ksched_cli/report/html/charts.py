@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10, sqrt
 from typing import Any, NamedTuple
 
-from ksched_cli.report.table import counted, grouped
+from ksched_cli.report.words import counted, grouped
 
 # -- bars, and histograms of shares ----------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from ksched_cli.report.html.charts import histogram
 from ksched_cli.report.html.columns import Kind, coded, column, resource_kind
 from ksched_cli.report.html.sections import Histograms, NodeMap, Section
 from ksched_cli.report.pending import shared_owner
-from ksched_cli.report.table import counted, printable
 from ksched_cli.report.usage import PODS, ordinary, requested_of, without
+from ksched_cli.report.words import counted, printable
 
 # In the table of pods; more resources would leave the names no room.
 POD_RESOURCES = ("cpu", "memory")

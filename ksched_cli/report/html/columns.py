@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from ksched_cli.kube.job_commands import JSON, disarmed
-from ksched_cli.report.table import printable
+from ksched_cli.report.words import printable
 
 # Coded where there are at most half as many terms as rows.
 ROWS_PER_TERM = 2

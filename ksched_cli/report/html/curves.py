@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ksched_cli.analysis.replay_result import Curve, EventKind, ReplayCurves
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.kube.time import SECOND
-from ksched_cli.report.table import printable
 from ksched_cli.report.times import MomentTexts
+from ksched_cli.report.words import printable
 
 HEADERS = ("", "Mean", "Highest", "First at", "At the end")
 STRANDED = "Stranded: free on nodes without room for a pod of mean requests."

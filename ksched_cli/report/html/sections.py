@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from ksched_cli.report import view
-from ksched_cli.report.html.charts import Bar, Flow, Histogram, Plane, RangeRow, bar
+from ksched_cli.report.html.charts import Bar, Flow, Histogram, Plane, RangeRow
 from ksched_cli.report.html.curves import HEADERS, Curves
 from ksched_cli.report.view import Command, Medium
 from ksched_cli.report.view import Tile as Tile
@@ -120,15 +120,6 @@ class Histograms(Section):
     note: str = ""
 
 
-def tally(
-    heading: str, headers: Sequence[str], rows: Sequence[tuple[Any, ...]], noun: str, note: str = ""
-) -> Bars:
-    """A bar for each row, as long as the count in its last cell. headers: of the cells"""
-    most = max((row[-1] for row in rows), default=0)
-    bars = [bar(row, row[-1:], (noun,), most) for row in rows]
-    return Bars(heading, (*headers, ""), bars, note=note)
-
-
 class NamedFlow(NamedTuple):
     heading: str
     flow: Flow
@@ -218,14 +209,6 @@ class TimeCharts(Section):
     headers: ClassVar[Sequence[str]] = HEADERS
     name: str
     curves: Curves
-
-
-_CONTENT = {Prose: "paragraphs", Table: "rows", Grid: "length", Groups: "groups", Bars: "bars"}
-
-
-def present(*sections: Section) -> list[Section]:
-    """Without those that have nothing to show."""
-    return [each for each in sections if getattr(each, _CONTENT.get(type(each), "heading"))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
 """The page of `tune`."""
 
+from ksched_cli.report.html.page import page_of
 from ksched_cli.report.html.sections import Multiples, Prose, Table
-from ksched_cli.report.html.sweeps import tune_page
 from ksched_cli.sweep.answers import TuneResult
 from tests.report.test_tune import result
 
 
 def test_the_judgement_comes_first_then_the_trials_and_the_configuration() -> None:
-    drawn = tune_page(TuneResult.of(result(3), "best.yaml", "one node less"))
-    assert drawn.title == "one node less"
+    drawn = page_of(TuneResult.of(result(3), "best.yaml"))
+    assert drawn.title.startswith("nodesUsed -1 against the baseline")
     held_out, trials, configuration = drawn.sections
     assert isinstance(held_out, Multiples)
     assert [row.name for row in held_out.rows] == ["baseline", "tuned"]
@@ -18,6 +18,6 @@ def test_the_judgement_comes_first_then_the_trials_and_the_configuration() -> No
         ("3", "better in 2 of 2", True),
     ]
     assert isinstance(trials, Table)
-    assert list(trials.rows) == [("trial 3, chosen", "2", "7")]
+    assert list(trials.rows) == [["3 (chosen)", "2", "7"]]
     assert isinstance(configuration, Prose)
-    assert "weight: 7" in configuration.paragraphs[0]
+    assert "weight: 7" in str(configuration.paragraphs[0])
