@@ -221,7 +221,11 @@ class _Terminal:
         widths = _widths(texts, self._width)
         cells = [
             [
-                "\n".join(part for line in text.split("\n") for part in _wrap(line, width))
+                "\n".join(
+                    part.replace(NO_BREAK, " ")
+                    for line in text.split("\n")
+                    for part in _wrap(line, width)
+                )
                 for text, width in zip(row, widths, strict=True)
             ]
             for row in zip(*texts, strict=True)
@@ -231,7 +235,7 @@ class _Terminal:
             sides = ["left", *sides]
         # The headers are a row: tabulate pads a column below a header of its own.
         text = tabulate(cells, tablefmt="plain", disable_numparse=True, colalign=sides)
-        lines = iter(text.replace(NO_BREAK, " ").split("\n"))
+        lines = iter(text.split("\n"))
         for number, row in enumerate(cells):
             own = islice(lines, max(cell.count("\n") + 1 for cell in row))
             mark = _MARKS.get(row[0]) if table.marks and number else None
