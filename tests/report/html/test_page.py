@@ -1,10 +1,13 @@
 """A page is self-contained, runs nothing but its own script, and shows every text as text."""
 
+import re
 from typing import Any
 
 from ksched_cli.analysis.drift import DriftResult, DriftSummary, PodDrift, Verdict
 from ksched_cli.answers import AppliedChange
 from ksched_cli.report.html.page import render_page
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
 from tests.report.html.pages import cells, check_stands_alone
 
 EVIL = "<script>alert('pod')</script>\u2028</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
@@ -43,3 +46,13 @@ def test_names_and_messages_are_shown_as_text_everywhere() -> None:
 
 def test_a_page_is_the_same_every_time() -> None:
     assert render_page(ANSWER) == render_page(ANSWER)
+
+
+def test_only_sections_with_a_heading_are_in_the_contents(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    pods = (pod("p", cpu="9"), pod("q", node="a", cpu="1"))
+    state = write_state(node("a", cpu="4"), node("b", cpu="4"), *pods)
+    page = ksched("status", "--state", state, "-o", "html")[1]
+    assert 'href="#s2"' in page
+    assert not re.search(r'<a href="#s\d+"></a>|<h2[^>]*></h2>', page)
