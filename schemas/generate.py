@@ -17,11 +17,11 @@ from msgspec import structs
 
 from ksched_cli.analysis.expectations import ExpectationsDocument
 from ksched_cli.answers import Answer
-from ksched_cli.config.project import FILE as PROJECT_FILE
-from ksched_cli.config.project import ProjectSettings
 from ksched_cli.kube.file_parts import FilePart
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
+from ksched_cli.run.project import FILE as PROJECT_FILE
+from ksched_cli.run.project import ProjectSettings
 from ksched_cli.scenario.file import ScenarioDocument
 from ksched_cli.scenario.node_groups import AutoscalerDocument
 from ksched_cli.scenario.prices import PricesDocument

@@ -21,10 +21,10 @@ from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_lo
 from ksched_cli.analysis.audit.decisions import logged_attempts, read_log
 from ksched_cli.analysis.audit.replayed_cluster import Refinement, refined
 from ksched_cli.analysis.expectations import files_of_expectations, read_expectations
+from ksched_cli.analysis.reviewer import review_text
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.allowed_plugins import read_allowed
 from ksched_cli.config.migration.migrate import migrate
-from ksched_cli.config.reviewer import review_text
 from ksched_cli.config.sources import find_configurations, read_configuration_text
 from ksched_cli.errors import ignore
 from ksched_cli.extenders.recording import Replay

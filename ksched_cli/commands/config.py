@@ -45,7 +45,7 @@ def show(
         ksched config show scheduler.yaml
         ksched config show origin/main:deploy/scheduler.yaml -o yaml
     """
-    from ksched_cli.config.answers import EffectiveConfiguration
+    from ksched_cli.analysis.configuration import EffectiveConfiguration
 
     run = runs.in_project(runs.run_of(options, configuration=config or ""), config or STDIN)
     opener = runs.opener(run)
@@ -78,7 +78,7 @@ def diff(
     """
     from msgspec.structs import replace
 
-    from ksched_cli.config.answers import ConfigurationDiff, differences
+    from ksched_cli.analysis.configuration import ConfigurationDiff, differences
 
     check_standard_input({"A": [before], "B": [after]})
     run = runs.in_project(runs.run_of(options), after)

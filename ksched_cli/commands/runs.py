@@ -93,8 +93,8 @@ def in_project(run: Run, file: str) -> Run:
     InputError for a project file that is not valid."""
     from msgspec.structs import replace
 
-    from ksched_cli.config.project import Projects
     from ksched_cli.run.axes import fields_of
+    from ksched_cli.run.project import Projects
     from ksched_cli.run.run import ReleaseSettings
 
     stated = Projects().of(file).settings
@@ -104,7 +104,7 @@ def in_project(run: Run, file: str) -> Run:
 
 def refuses_plugins(options: CommonOptions, file: str) -> bool:
     """Whether plugins that only the file names may not be imported. Raises InputError."""
-    from ksched_cli.config.project import Projects
+    from ksched_cli.run.project import Projects
 
     return options.no_plugins or Projects().of(file).settings.no_plugins
 
@@ -113,7 +113,7 @@ def allowed_in_project(values: Sequence[str] | None, file: str) -> tuple[Allowed
     """The plugins of every --allow-plugins, and those that the project file of a file allows.
     Raises KschedError."""
     from ksched_cli.config.allowed_plugins import read_allowed
-    from ksched_cli.config.project import Projects
+    from ksched_cli.run.project import Projects
 
     return (*Projects().of(file).allowed, *read_allowed(values or ()))
 

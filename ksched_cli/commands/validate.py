@@ -20,8 +20,8 @@ from ksched_cli.kube.file_paths import STDIN, split_reference
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.config.answers import ValidationResult, ValidationResults
-    from ksched_cli.config.reviewer import ReviewedText, Reviewer
+    from ksched_cli.analysis.configuration import ValidationResult, ValidationResults
+    from ksched_cli.analysis.reviewer import ReviewedText, Reviewer
     from ksched_cli.config.sources import Sources
 
 ALL_RULES = "all"
@@ -104,10 +104,10 @@ def validate(
 
 def _reviewer(options: ValidateOptions) -> Reviewer:
     """Raises UsageError for unknown rules."""
+    from ksched_cli.analysis.reviewer import Reviewer, ReviewOptions
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.config.checks.findings import Severity
     from ksched_cli.config.checks.rules import Selection, check_ignored, rules_of
-    from ksched_cli.config.reviewer import Reviewer, ReviewOptions
     from ksched_cli.run.plugins import discovered, in_release, usable
 
     if options.fail_on not in ("", Severity.ERROR, Severity.WARNING):
@@ -153,7 +153,7 @@ def _answer(
     texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[str]
 ) -> ValidationResult | ValidationResults:
     """A single file with a single configuration has a document of its own kind."""
-    from ksched_cli.config.answers import ValidationResult, ValidationResults
+    from ksched_cli.analysis.configuration import ValidationResult, ValidationResults
 
     is_single = len(configs) == len(texts) == 1 and (
         configs[0] == "-" or os.path.isfile(split_reference(configs[0])[0])

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree  # nosec B405  # writes XML, reads none
 
 from ksched_cli import __version__
-from ksched_cli.config.answers import ReviewedFile
+from ksched_cli.analysis.configuration import ReviewedFile
 from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.checks.rules import Rule, rules
 from ksched_cli.errors import Position

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ksched_cli.config.answers import (
+from ksched_cli.analysis.configuration import (
     ConfigurationChange,
     ConfigurationDiff,
     EffectiveConfiguration,

@@ -10,10 +10,10 @@ from textwrap import indent
 
 import yaml
 
-from ksched_cli.config.answers import ReviewedFile, ValidationResult, ValidationResults
+from ksched_cli.analysis.configuration import ReviewedFile, ValidationResult, ValidationResults
+from ksched_cli.analysis.reviewer import FileSettings
 from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.checks.rules import REFUSALS, Rule, rules
-from ksched_cli.config.reviewer import FileSettings
 from ksched_cli.report import ci_forms
 from ksched_cli.report.ci_forms import Case, Suite
 from ksched_cli.report.view import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ksched_cli.analysis.configuration import EffectiveConfiguration, ValidationResult
 from ksched_cli.analysis.question import Opened, Question
-from ksched_cli.config.answers import EffectiveConfiguration, ValidationResult
-from ksched_cli.config.reviewer import Reviewer, ReviewOptions
+from ksched_cli.analysis.reviewer import Reviewer, ReviewOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.run.open import Opener
 from ksched_cli.run.plugins import in_release

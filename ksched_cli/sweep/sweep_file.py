@@ -46,7 +46,7 @@ def _value_or_list(value: Any) -> Any:
 if TYPE_CHECKING:
     SettingAxes = FilePart
 else:
-    SettingAxes = settings_type("SettingAxes", _value_or_list)
+    SettingAxes = settings_type("SettingAxes", type_of=_value_or_list)
 
 
 class NamedStates(FilePart, frozen=True, kw_only=True):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ksched_cli.analysis.reviewer import refusals_of_gates, with_later_refusals
 from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.checks.rules import LATER_RULE
 from ksched_cli.config.review import Review, review_bytes
-from ksched_cli.config.reviewer import refusals_of_gates, with_later_refusals
 from ksched_cli.kube.versions import MINORS, later_releases, release_of
 from ksched_cli.plugins import registry_of
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.config.reviewer import review_text
+from ksched_cli.analysis.reviewer import review_text
 from ksched_cli.config.sources import Sources, find_configurations, read_configuration_text
 from ksched_cli.errors import InputError
 from tests.config.registries import HEAD, REGISTRY

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from cases import expected_file
 
+from ksched_cli.analysis.configuration import EffectiveConfiguration
 from ksched_cli.answers import document_of
-from ksched_cli.config.answers import EffectiveConfiguration
 from ksched_cli.config.parsing import SCHEME
 from ksched_cli.config.review import judge, review_bytes
 from ksched_cli.kube.versions import MINORS, release_of

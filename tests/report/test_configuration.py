@@ -1,6 +1,6 @@
 """An effective configuration as JSON and as text."""
 
-from ksched_cli.config.answers import EffectiveConfiguration
+from ksched_cli.analysis.configuration import EffectiveConfiguration
 from ksched_cli.config.load import load_configuration
 from ksched_cli.report.limit import EVERYTHING
 from tests.config.registries import REGISTRY

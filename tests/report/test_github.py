@@ -1,9 +1,9 @@
 """Findings as annotations of GitHub."""
 
-from ksched_cli.config.answers import ReviewedFile
+from ksched_cli.analysis.configuration import ReviewedFile
+from ksched_cli.analysis.reviewer import ReviewedText
 from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.review import KubeSchedulerVerdict, Review
-from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.report.ci_forms import github_annotations
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import jsonschema
 
-from ksched_cli.config.answers import ReviewedFile
+from ksched_cli.analysis.configuration import ReviewedFile
+from ksched_cli.analysis.reviewer import review_text
 from ksched_cli.config.checks.rules import rules
-from ksched_cli.config.reviewer import review_text
 from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.report.ci_forms import sarif
 from tests.config.registries import HEAD, REGISTRY

@@ -4,8 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ksched_cli.config.answers import ValidationResult, ValidationResults
-from ksched_cli.config.reviewer import ReviewedText, review_text
+from ksched_cli.analysis.configuration import ValidationResult, ValidationResults
+from ksched_cli.analysis.reviewer import ReviewedText, review_text
 from ksched_cli.config.sources import ConfigurationText, Place, Sources
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.limit import EVERYTHING, Limit

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.analysis.reviewer import selected
 from ksched_cli.config.checks.rules import (
     REFUSALS,
     Selection,
@@ -16,7 +17,6 @@ from ksched_cli.config.checks.rules import (
     selected_rules,
 )
 from ksched_cli.config.review import review
-from ksched_cli.config.reviewer import selected
 from ksched_cli.errors import UsageError
 from tests.config.registries import REGISTRY, configured
 

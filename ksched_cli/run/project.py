@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -21,6 +21,9 @@ from ksched_cli.kube.documents import decode_text, load_documents, locate, path_
 from ksched_cli.kube.file_parts import FilePart, decode_file
 from ksched_cli.kube.file_paths import STDIN, split_reference
 from ksched_cli.kube.versions import MINORS, NEWEST, minor_of, release_of
+from ksched_cli.run.axes import fields_of
+from ksched_cli.run.file_settings import settings_type
+from ksched_cli.run.run import ReleaseSettings
 
 Place: TypeAlias = tuple[str | int, ...]
 FILE = ".ksched.yaml"
@@ -28,17 +31,17 @@ _OPTION = re.compile(r"^--[a-z-]+:? ")  # that an error is about on the command 
 _HINT = "Expected settings such as `ignore: [weights]`; docs/pipelines.md lists them."
 
 
-class VersionSettings(FilePart, frozen=True, kw_only=True):
-    """The fields of a Run that a project file sets.
+if TYPE_CHECKING:
 
-    kubernetes_version: Whose rules apply, as "1.36"; --kubernetes-version overrides it.
-    feature_gates: As kube-scheduler's --feature-gates.
-    min_compatibility_version: As kube-scheduler's --min-compatibility-version.
-    """
+    class VersionSettings(FilePart, frozen=True, kw_only=True):
+        """The kube-scheduler whose rules decide: ReleaseSettings of a Run."""
 
-    kubernetes_version: str = ""
-    feature_gates: str = ""
-    min_compatibility_version: str = ""
+        kubernetes_version: str = ""
+        feature_gates: str = ""
+        min_compatibility_version: str = ""
+
+else:
+    VersionSettings = settings_type("VersionSettings", fields_of(ReleaseSettings), default="")
 
 
 class ProjectSettings(VersionSettings, frozen=True, kw_only=True):

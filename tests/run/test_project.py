@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.config.project import FILE, Projects, read_project
 from ksched_cli.errors import InputError
+from ksched_cli.run.project import FILE, Projects, read_project
 
 
 def write(folder: Path, text: str) -> Path:

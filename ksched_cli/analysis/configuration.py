@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import field
 from msgspec.structs import replace
 
+from ksched_cli.analysis.reviewer import ReviewedText
 from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.effective import (
@@ -18,7 +19,6 @@ from ksched_cli.config.effective import (
 )
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.config.review import KubeSchedulerVerdict
-from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.config.sources import Sources
 from ksched_cli.errors import ExitCode
 from ksched_cli.masking import masked_data

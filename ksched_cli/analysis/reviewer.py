@@ -20,7 +20,6 @@ from ksched_cli.config.checks.rules import (
     selected_rules,
 )
 from ksched_cli.config.effective import KnownPlugins
-from ksched_cli.config.project import Project, Projects
 from ksched_cli.config.review import Review, review_bytes
 from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.errors import InputError
@@ -33,6 +32,7 @@ from ksched_cli.kube.versions import (
     release_of,
 )
 from ksched_cli.masking import without_secrets
+from ksched_cli.run.project import Project, Projects
 
 _LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # in their YAML form
 _LONGEST_LINE = 1_000  # characters of a line that is shown
