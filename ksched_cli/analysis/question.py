@@ -28,6 +28,7 @@ from ksched_cli.run.run import ChangeSource, KubeconfigCluster, Run, check_stand
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.run.inputs import Inputs
 
@@ -56,8 +57,8 @@ class Observer:
     def note(self, line: str) -> None:
         """Take a line that is no warning."""
 
-    def opened(self, engines: Sequence[Engine]) -> None:
-        """Before the first of these runs."""
+    def opened(self, release: Release, calling: Sequence[Configuration]) -> None:
+        """Before the first run. calling: the configurations whose extenders are called"""
 
     def ran(self, engine: Engine) -> None:
         """After it ran."""
@@ -144,7 +145,14 @@ class Opened:
             self._changes |= dict.fromkeys(engine.state.changes)
         self.follow(engines[0].configuration.release)
         self.warn(*lines_before(*opened))
-        self.observer.opened(engines)
+        self.observer.opened(
+            engines[0].configuration.release,
+            [
+                engine.configuration
+                for engine in engines
+                if engine.options.extenders.used and not engine.options.extenders.replay
+            ],
+        )
         self._running += opened if are_run else ()
 
     def follow(self, release: Release, state: ClusterState | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,12 @@ from ksched_cli.analysis.question import Observer
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT
 from ksched_cli.commands.output import SETTINGS, note, print_after, set_release, warn_after
-from ksched_cli.commands.signals import EndedBySignal, Interruption, heeded_interrupt
+from ksched_cli.commands.signals import (
+    EndedBySignal,
+    Interruption,
+    heeded_interrupt,
+    unmasked_signals,
+)
 from ksched_cli.framework.call_trace import profile_lines
 from ksched_cli.masking import masked_url
 
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.engine import Engine
     from ksched_cli.engine.replay.replay import Replay
+    from ksched_cli.kube.versions import Release
     from ksched_cli.run.run import KubeconfigCluster
 
 
@@ -41,13 +47,14 @@ class Terminal(Observer):
     def note(self, line: str) -> None:
         note(line)
 
-    def opened(self, engines: Sequence[Engine]) -> None:
-        set_release(engines[0].configuration.release)
-        note_hosts(
-            engine.configuration
-            for engine in engines
-            if engine.options.extenders.used and not engine.options.extenders.replay
-        )
+    def opened(self, release: Release, calling: Sequence[Configuration]) -> None:
+        """Name the extenders' hosts, which are sent the pods and nodes of the state, before the
+        first call."""
+        set_release(release)
+        urls = {extender.url_prefix for each in calling for extender in each.extenders}
+        if urls:
+            named = ", ".join(sorted(map(masked_url, urls)))
+            note(f"calling extenders at {named} (--no-extenders disables this)")
 
     def ran(self, engine: Engine) -> None:
         """Print which plugins were called about each pod, where that was noted, and where the
@@ -139,14 +146,33 @@ class ReplayTerminal(Terminal):
             self.interruption.is_heeded()
 
 
-def note_hosts(configurations: Iterable[Configuration]) -> None:
-    """Name the extenders' hosts, which are sent the pods and nodes of the state, before the first
-    call."""
-    urls = {extender.url_prefix for item in configurations for extender in item.extenders}
-    if not urls:
-        return
-    named = ", ".join(sorted(map(masked_url, urls)))
-    note(f"calling extenders at {named} (--no-extenders disables this)")
+class ResumedTerminal(Terminal):
+    """Says at a signal that ends ksched what is done, and how the rest is. file: that `option`
+    names, or \"\""""
+
+    def __init__(self, file: str, option: str) -> None:
+        super().__init__()
+        self._file, self._option = file, option
+
+    @contextmanager
+    def progress(self, noun: str) -> Iterator[progress.OnProgress | None]:
+        done = total = 0
+        with progress.of(noun) as shown:
+
+            def on_progress(new_done: int, new_total: int) -> None:
+                nonlocal done, total
+                done, total = new_done, new_total
+                if shown is not None:
+                    shown(done, total)
+
+            try:
+                with unmasked_signals():
+                    yield on_progress
+            except EndedBySignal:
+                file = self._file
+                hint = f"the same command resumes {file}" if file else f"{self._option} saves them"
+                note(f"interrupted: {done:,} of {total:,} {noun} are done; {hint}")
+                raise
 
 
 def _call_lines(engine: Engine) -> Iterator[str]:

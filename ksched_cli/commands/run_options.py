@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from ksched_cli.commands.command_line import option, positive_number, whole_number
 from ksched_cli.commands.options import OF_CONFIGURATION, CommonOptions
-from ksched_cli.commands.output import note, set_release, warn
 from ksched_cli.commands.runs import refuses_plugins
-from ksched_cli.commands.signals import EndedBySignal, unmasked_signals
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from ksched_cli.framework.discovery import ImportPolicy
-    from ksched_cli.sweep.preparation import Prepared
     from ksched_cli.sweep.run_process import ExecutorOptions
     from ksched_cli.sweep.sweep_file import SweepFile
 
@@ -69,26 +64,3 @@ def import_policy(options: ManyRunsOptions, path: str, file: SweepFile) -> Impor
         for source in run.plugins:
             policy.check(source, file.document.name)
     return policy
-
-
-@contextmanager
-def interruptible(progress: Callable[[], str], file: str, option: str) -> Iterator[None]:
-    """Inside, a signal that ends ksched says what is done, and how the rest is. file: that the
-    option names, or \"\""""
-    try:
-        with unmasked_signals():
-            yield
-    except EndedBySignal:
-        hint = f"the same command resumes {file}" if file else f"{option} saves them"
-        note(f"interrupted: {progress()}; {hint}")
-        raise
-
-
-def introduce(prepared: Prepared) -> None:
-    """Before the runs: the release of the first is named by the result; warnings say what the
-    states lack; a note, whom the extenders of the configurations call."""
-    from ksched_cli.commands.observer import note_hosts
-
-    set_release(prepared.release)
-    warn(*prepared.warnings)
-    note_hosts(prepared.configurations)

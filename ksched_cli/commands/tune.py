@@ -7,20 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ksched_cli.commands import progress
-from ksched_cli.commands.output import show, warn
+from ksched_cli.commands.output import show
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
     executor_options,
-    interruptible,
-    introduce,
 )
-from ksched_cli.commands.runs import in_project, run_of
+from ksched_cli.commands.runs import answered, in_project, run_of
 from ksched_cli.errors import ExitCode
-from ksched_cli.kube.file_lock import locked
 
 if TYPE_CHECKING:
-    from ksched_cli.sweep.tuning import Tuning
+    from ksched_cli.sweep.answers import TuneResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +46,12 @@ def tune(
         ksched tune tune.yaml --study study.db --best best.yaml
         ksched tune tune.yaml --workers 2 -o json
     """
+    from ksched_cli.commands.observer import ResumedTerminal
     from ksched_cli.live.snapshot_file import check_writable
-    from ksched_cli.sweep.answers import TuneResult
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.preparation import prepare
+    from ksched_cli.sweep.questions import Tune
     from ksched_cli.sweep.tune_file import read_tune
-    from ksched_cli.sweep.tuning import Problem, Search, search_and_judge
 
     cluster = executor_options(options)
     if options.best:
@@ -63,30 +59,23 @@ def tune(
     tune_file = read_tune(file, in_project(run_of(options), file))
     plans = (tune_file.plan, tune_file.held_out, tune_file.bounds)
     prepared = prepare(tune_file.document, plans, options.metric or ())
-    introduce(prepared)
-    problem = Problem(tune_file, prepared.shared)
-    trials = problem.file.trials
-    with locked(options.study, "--study"):
-        search = Search(problem, options.study)
-        with (
-            interruptible(
-                lambda: f"{search.ended:,} of {trials:,} trials are done", options.study, "--study"
-            ),
-            open_executor(prepared.shared, cluster) as (executor, _),
-            progress.of("trials") as on_trial,
-        ):
-            result = search_and_judge(problem, search, executor, on_trial)
-    if search.evicts:
-        warn(*prepared.eviction_warnings)
+    question = Tune(
+        file=tune_file,
+        prepared=prepared,
+        executor=lambda: open_executor(prepared.shared, cluster),
+        study=options.study,
+        best=options.best,
+    )
+    answer = answered(question, observer=ResumedTerminal(options.study, "--study"))
     if options.best:
-        _write(options.best, result)
-    return show(TuneResult.of(result, options.best), options)
+        _write(options.best, answer)
+    return show(answer, options)
 
 
-def _write(path: str, result: Tuning) -> None:
+def _write(path: str, answer: TuneResult) -> None:
     """Raises UsageError."""
     from ksched_cli.kube.shown_yaml import block_yaml
     from ksched_cli.live.snapshot_file import written_aside
 
     with written_aside(path) as file:
-        file.write(block_yaml(result.configuration).encode())
+        file.write(block_yaml(answer.configuration).encode())

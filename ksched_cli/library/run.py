@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from time import perf_counter
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from msgspec import structs
@@ -391,44 +390,30 @@ def sweep(
     progress: called after each Run
     Raises KschedError; a Run that fails is a row that says why
     """
-    from ksched_cli.analysis.question import Observer, Opened
-    from ksched_cli.run.open import Opener
-    from ksched_cli.sweep.answers import SweepResult
-    from ksched_cli.sweep.execution import Execution, open_executor
-    from ksched_cli.sweep.outcome import RowsFile, is_evicting
+    from ksched_cli.analysis.question import ask
+    from ksched_cli.library.steps import Calls
+    from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.plan import ListedRuns
     from ksched_cli.sweep.preparation import prepare_runs
+    from ksched_cli.sweep.questions import Sweep
     from ksched_cli.sweep.run_process import ExecutorOptions
-    from ksched_cli.sweep.summary import summarize
 
     inputs, listed = inputs_of(tuple(runs))
     if not listed:
         raise UsageError("sweep takes one Run or more")
     plan = ListedRuns(described.Run(), (), listed=tuple(listed))
     prepared = prepare_runs(plan, inputs)
-    opened = Opened(Opener(listed, inputs), listed, Observer())
-    opened.warn(*prepared.warnings)
-    opened.follow(prepared.release)
-    begin = perf_counter()
-    shared = prepared.shared
-    here = nullcontext((_in_process(shared), 1))
-    there = open_executor(shared, ExecutorOptions(workers, timeout=timeout))
-    with RowsFile() as rows_file, there if workers else here as (executor, count):
-        execution = Execution.of(plan, shared, rows_file)
-        execution.execute(executor, progress)
-        summary = summarize(
-            execution.results(), plan.variants, metrics, is_over_time=plan.is_over_time
-        )
-        answer = SweepResult.of(
-            summary,
-            execution.planned,
-            seconds=perf_counter() - begin,
-            workers=count,
-            rows=execution.all_rows(),
-        )
-        if any(is_evicting(result.outcome) for result in execution.results()):
-            opened.warn(*prepared.eviction_warnings)
-        return opened.complete(answer)
+    options = ExecutorOptions(workers, timeout=timeout)
+
+    def executor() -> AbstractContextManager[tuple[Executor, int]]:
+        if workers:
+            return open_executor(prepared.shared, options)
+        return nullcontext((_in_process(prepared.shared), 1))
+
+    question = Sweep(
+        plan=plan, prepared=prepared, executor=executor, metrics=metrics or {}, with_rows=True
+    )
+    return ask(question, observer=Calls(progress), inputs=inputs)
 
 
 def _in_process(shared: Shared) -> Executor:
