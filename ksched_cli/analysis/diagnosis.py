@@ -364,7 +364,9 @@ class _Nodes:
         where = [place.where for place in places]
         cause = "; ".join([*where, self._cause(least, nodes, np.flatnonzero(allowed))])
         elsewhere = [obstacle.what for obstacle in self._elsewhere(int(nearest[0]))]
-        rows = np.union1d(nearest, self._open_rows())
+        is_close = np.zeros(len(self._snapshot), dtype=np.bool_)
+        is_close[nearest] = is_close[self._open_rows()] = True
+        rows = np.flatnonzero(is_close)
         happening = circumstances(self._pod, self._snapshot, self._state, rows)
         shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
         is_all = len(shortages) == len(least)

@@ -4,8 +4,9 @@ columns that say nothing folded away. All renderers use them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ksched_cli.report.view import Excerpt, Kind, Medium, Rows, Table
 from ksched_cli.report.words import counted, more, percent, printable

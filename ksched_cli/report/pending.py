@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace as replaced
 
 from msgspec.structs import replace
 
@@ -169,7 +168,7 @@ def opened_groups(heading: str, groups: Sequence[PendingGroup]) -> Iterator[Sect
         yield blocks
         return
     yield group_lines(heading, groups)
-    yield replaced(blocks, on=Medium.ALL & ~Medium.BRIEF)
+    yield replace(blocks, on=Medium.ALL & ~Medium.BRIEF)
 
 
 def group_lines(heading: str, groups: Sequence[PendingGroup]) -> Table:

@@ -5,10 +5,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from ksched_cli.report.view import Command, Commands, Groups, Kind, Line, Section, Table, Tone, View
+from msgspec.structs import replace
+
+from ksched_cli.report.view import (
+    Command,
+    Commands,
+    Groups,
+    Kind,
+    Line,
+    Section,
+    Shown,
+    Table,
+    Tone,
+    View,
+)
 
 T = TypeVar("T")
 
@@ -91,7 +103,7 @@ def _mapped(value: T, short: Callable[[str], str]) -> T:
     elif isinstance(value, tuple | list):
         result = [_mapped(item, short) for item in value]
         result = tuple(result) if isinstance(value, tuple) else result
-    elif is_dataclass(value) and not isinstance(value, type):
-        changes = {each.name: _mapped(getattr(value, each.name), short) for each in fields(value)}
-        result = replace(value, **changes)
+    elif isinstance(value, Shown):
+        names = value.__struct_fields__
+        result = replace(value, **{name: _mapped(getattr(value, name), short) for name in names})
     return result

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ksched_cli import program_name
 from ksched_cli.analysis.status import BlockingBudget, ClusterStatus, Fullness, GatedGroup

@@ -8,13 +8,18 @@ and shorten names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 from typing import Any, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
 
 ALL_HINT = "--all shows every one"
+
+
+class Shown(Struct, frozen=True):
+    """A part of a view."""
 
 
 class Medium(Flag):
@@ -46,8 +51,7 @@ class Line(NamedTuple):
     tone: Tone = Tone.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(Shown, frozen=True):
     """A number at the top of a page. tone: good, warn, bad, or "" for neither."""
 
     label: str
@@ -99,8 +103,7 @@ class Column(NamedTuple):
     named: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(Shown, frozen=True, kw_only=True):
     """A part of a view. on: where it is shown"""
 
     heading: str = ""
@@ -117,23 +120,20 @@ class Section:
         return type(self).__name__.lower()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Later(Section):
+class Later(Section, frozen=True, kw_only=True):
     """Sections that are made only where they are shown: data of a map, of charts, of every pod."""
 
     make: Callable[[], Iterable[Section]]
     on: Medium = Medium.PAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted(Section):
+class Noted(Section, frozen=True, kw_only=True):
     """A section with a line of secondary text."""
 
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text(Noted):
+class Text(Noted, frozen=True, kw_only=True):
     """Paragraphs."""
 
     lines: Sequence[str | Line]
@@ -151,8 +151,7 @@ class Rows(StrEnum):
     NOT_ZERO = "zero on all sides"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table(Noted):
+class Table(Noted, frozen=True, kw_only=True):
     """Rows under columns.
 
     brief: how many rows are shown where lists are cut; noun, hint: of the line that counts the rest
@@ -184,8 +183,7 @@ def table(heading: str, items: Iterable[T], /, *columns: Any, **fields: Any) -> 
     return Table(heading=heading, columns=[each for each, _ in columns], rows=rows, **fields)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bars(Noted):
+class Bars(Noted, frozen=True, kw_only=True):
     """A table whose rows have a bar each, of one part or several. values: the parts of each row;
     legend: their names; on a page only, where nothing else is said"""
 
@@ -221,8 +219,7 @@ class Command(NamedTuple):
     what: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commands(Noted):
+class Commands(Noted, frozen=True, kw_only=True):
     """Commands, which are never wrapped and have every name in full."""
 
     commands: Sequence[Command]
@@ -232,8 +229,7 @@ class Commands(Noted):
         return not self.commands
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt(Section):
+class Excerpt(Section, frozen=True, kw_only=True):
     """A line of a file, with a mark beneath a place in it.
 
     number: of the line; column: of the place, from 1
@@ -248,8 +244,7 @@ class Excerpt(Section):
         return not self.text.strip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileText(Section):
+class FileText(Section, frozen=True, kw_only=True):
     """A whole file, whose lines are never wrapped."""
 
     text: str
@@ -259,8 +254,7 @@ class FileText(Section):
         return not self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Shown, frozen=True, kw_only=True):
     """A part of a list of alike things, such as a group of pods or a remedy.
 
     state: a word before the heading
@@ -280,8 +274,7 @@ class Block:
         return () if self.names and self.names[0] in self.heading else self.names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Groups(Noted):
+class Groups(Noted, frozen=True, kw_only=True):
     """Blocks beneath each other.
 
     brief: how many are shown where lists are cut; noun: of the others
@@ -298,8 +291,7 @@ class Groups(Noted):
         return not self.blocks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Shown, frozen=True, kw_only=True):
     """What an answer shows.
 
     title: the answer in a sentence; tone: of it

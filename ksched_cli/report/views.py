@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.report.short_names import with_short_names

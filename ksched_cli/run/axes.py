@@ -33,8 +33,7 @@ EXTENDERS = "Extenders"
 DEFAULT_CONFIGURATION = "default configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """How a field of a Run is given on the command line.
 
     help, metavar, panel: as --help shows them
@@ -60,8 +59,7 @@ class Option:
     write: Callable[[Iterable[Any]], Iterable[str]] = iter
 
 
-@dataclass(frozen=True, slots=True)
-class InFiles:
+class InFiles(Struct, frozen=True):
     """How a field that files set is written there.
 
     is_path: it is relative to the file
@@ -72,16 +70,14 @@ class InFiles:
     value: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class InTools:
+class InTools(Struct, frozen=True):
     """How the clients of `serve mcp` give a field. pattern: of the text"""
 
     description: str
     pattern: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """One thing that decides; fields of a Run that have the same one differ together.
 
     name:    as in "because of NAME"

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10, sqrt
 from typing import Any, NamedTuple
 
+from ksched_cli.report.view import Shown
 from ksched_cli.report.words import counted, grouped
 
 # -- bars, and histograms of shares ----------------------------------------------------------------
@@ -54,8 +54,7 @@ class Part(NamedTuple):
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Shown, frozen=True):
     """cells: before the bar, in the order of the headers; label: what the bar says in words."""
 
     cells: Sequence[Any]
@@ -86,8 +85,7 @@ class Column(NamedTuple):
     series: int
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Shown, frozen=True):
     """How many nodes are how full of a resource, for each of some series.
 
     counts:  per series, per bin of ten per cent; the last bin has all that are fuller
@@ -184,8 +182,7 @@ class Range(NamedTuple):
     most: float
 
 
-@dataclass(frozen=True, slots=True)
-class RangeRow:
+class RangeRow(Shown, frozen=True):
     """cells: before the drawing, in the order of the headers; marks: in units of the drawing, one
     per series, None where it has none; label: what the drawing says in words"""
 
@@ -232,8 +229,7 @@ class Point(NamedTuple):
     text_y: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Plane:
+class Plane(Shown, frozen=True):
     """names: of the two metrics; x_ticks, y_ticks: of the axes; front: the points of the line
     through the front, in SVG's syntax"""
 
@@ -335,8 +331,7 @@ class Band(NamedTuple):
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Shown, frozen=True):
     """names: of the two sides; height: of the drawing; legend: the places that the bands leave, in
     the order of their colours"""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ksched_cli.analysis.replay_result import Curve, EventKind, ReplayCurves
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.times import MomentTexts
+from ksched_cli.report.view import Shown
 from ksched_cli.report.words import printable
 
 HEADERS = ("", "Mean", "Highest", "First at", "At the end")
@@ -43,8 +43,7 @@ class Chart(NamedTuple):
     is_share: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Curves:
+class Curves(Shown, frozen=True):
     """Charts along one time axis.
 
     start: seconds since 1970; None: times are counted from the start

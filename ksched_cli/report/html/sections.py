@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from ksched_cli.report import view
@@ -13,24 +12,24 @@ from ksched_cli.report.view import Command, Medium
 from ksched_cli.report.view import Tile as Tile
 
 
-@dataclass(frozen=True, slots=True)
-class Section(view.Section):
+class _OnPage(view.Section, frozen=True, kw_only=True):
+    on: Medium = Medium.PAGE
+
+
+class Section(_OnPage, frozen=True):
     """A part of a page alone, with a heading."""
 
     heading: str
-    on: Medium = field(default=Medium.PAGE, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Prose(Section):
+class Prose(Section, frozen=True):
     """Paragraphs. Messages of kube-scheduler's among them keep their words."""
 
     paragraphs: Sequence[str | view.Line]
     tone: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Table(Section):
+class Table(Section, frozen=True):
     """A table of few rows, which is there without JavaScript too. Cells that are numbers are
     aligned as such."""
 
@@ -45,16 +44,14 @@ class Figure(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CommandList(Section):
+class CommandList(Section, frozen=True):
     """Commands with a button that copies them."""
 
     commands: Sequence[Command]
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid(Section):
+class Grid(Section, frozen=True):
     """A table of any number of rows, sorted and filtered in the page.
 
     name:    of the grid in the page's data
@@ -71,8 +68,7 @@ class Grid(Section):
         return len(first["index"] if "index" in first else first["values"])
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(view.Shown, frozen=True):
     """A block that opens: what it is, a message, a table of reasons, and the names in it.
 
     lede: lines before the message
@@ -92,8 +88,7 @@ class Group:
     sections: Sequence[Section] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Groups(Section):
+class Groups(Section, frozen=True):
     """opened: how many of the first are shown whole"""
 
     groups: Sequence[Group]
@@ -101,8 +96,7 @@ class Groups(Section):
     opened: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Bars(Section):
+class Bars(Section, frozen=True):
     """Bars beneath each other, each of one part or several; legend: the parts' names."""
 
     headers: Sequence[str]
@@ -111,8 +105,7 @@ class Bars(Section):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Histograms(Section):
+class Histograms(Section, frozen=True):
     """Distributions of the same things beside each other; series: their names."""
 
     histograms: Sequence[Histogram]
@@ -125,23 +118,20 @@ class NamedFlow(NamedTuple):
     flow: Flow
 
 
-@dataclass(frozen=True, slots=True)
-class Flows(Section):
+class Flows(Section, frozen=True):
     """Which pods go from where to where, drawn as bands between places."""
 
     flows: Sequence[NamedFlow]
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeMap(Section):
+class NodeMap(Section, frozen=True):
     """One cell a node. data: as cluster_map.figures makes it."""
 
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Pair(Section):
+class Pair(Section, frozen=True):
     """Any two nodes side by side, found by their names. data: as explanation.pair_data makes it."""
 
     keeps_names: ClassVar[bool] = True
@@ -149,8 +139,7 @@ class Pair(Section):
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges(Section):
+class Ranges(Section, frozen=True):
     """Intervals beneath each other; legend: the names of their series, where there are several."""
 
     headers: Sequence[str]
@@ -185,8 +174,7 @@ class MultiplesRow(NamedTuple):
     cells: Sequence[Multiple | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Multiples(Section):
+class Multiples(Section, frozen=True):
     """Variants by metrics: a small chart in each cell, those of a metric on one scale."""
 
     metrics: Sequence[Metric]
@@ -194,16 +182,14 @@ class Multiples(Section):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scatter(Section):
+class Scatter(Section, frozen=True):
     """Variants as points in the plane of two metrics."""
 
     plane: Plane
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeCharts(Section):
+class TimeCharts(Section, frozen=True):
     """Quantities over time: charts beneath each other along one time axis, and their figures."""
 
     headers: ClassVar[Sequence[str]] = HEADERS
@@ -211,14 +197,13 @@ class TimeCharts(Section):
     curves: Curves
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(view.Shown, frozen=True):
     """title: the first line; lede: those that follow it; tone: of the title"""
 
     title: str
     lede: Sequence[str | view.Line] = ()
     tiles: Sequence[Tile] = ()
-    sections: Sequence[Section] = field(default_factory=tuple)
+    sections: Sequence[Section] = ()
     tone: str = ""
 
     def data(self) -> dict[str, Any]:
