@@ -87,13 +87,24 @@ class QuantitySum(Quantity):
         return cls(amount.unscaled, amount.scale, amount.form, amount.wide)
 
 
-class Semver(Struct, frozen=True):
-    """pre_release: each part as a sortable pair; build metadata never counts."""
+class Semver(Struct, frozen=True, eq=False):
+    """pre_release: each part as a sortable pair; build metadata never counts: only the text has
+    it."""
 
     major: int
     minor: int
     patch: int
     pre_release: tuple[tuple[bool, int | str], ...] = ()
+    text: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Semver) and self.order() == other.order()
+
+    def __hash__(self) -> int:
+        return hash(self.order())
+
+    def __str__(self) -> str:
+        return self.text
 
     @classmethod
     @lru_cache(maxsize=4096)
@@ -109,7 +120,7 @@ class Semver(Struct, frozen=True):
         patch, dash, pre = rest.partition("-")
         pre_release = tuple(map(_pre_release, pre.split("."))) if dash else ()
         numbers = _version_number(major), _version_number(minor), _version_number(patch)
-        return cls(*numbers, pre_release)
+        return cls(*numbers, pre_release, text)
 
     def order(self) -> tuple[int, int, int, bool, tuple[tuple[bool, int | str], ...]]:
         """A release goes after its pre-releases; a shorter pre-release before a longer one."""

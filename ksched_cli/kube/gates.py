@@ -51,6 +51,7 @@ INVISIBLE: frozenset[str] = frozenset(
 FOLLOWED_IN: Mapping[str, frozenset[str]] = {
     "1.36": frozenset(
         {
+            "DRAListTypeAttributes",
             "GangScheduling",
             "GenericWorkload",
             "TopologyAwareWorkloadScheduling",
@@ -63,6 +64,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRADerivedAttributes",
             "DRADeviceCompatibilityGroups",
             "DRAFractionalCapacityRange",
+            "DRAListTypeAttributes",
             "DRAOptionalNodeOperations",
             "GenericWorkload",
             "InterPodAffinityHostnameFastPath",
@@ -76,6 +78,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRADerivedAttributes",
             "DRADeviceCompatibilityGroups",
             "DRAFractionalCapacityRange",
+            "DRAListTypeAttributes",
             "DRAOptionalNodeOperations",
             "GenericWorkload",
             "InterPodAffinityHostnameFastPath",

@@ -111,6 +111,8 @@ class Rules:
     names_device_in_errors: a selector that fails on a device names the device, with a hint where a
         key is missing
     reads_lists: attributes of devices that are lists are values in selectors; else they fail them
+    compares_lists: constraints compare attributes that are lists where the gate is on; else the
+        gate is only about selectors
     tells_pools_apart: counters are kept per driver and pool; else two drivers share those of pools
         of one name
     places_counters: slices with counters count on the nodes that they are for; else on every node
@@ -234,6 +236,7 @@ class Rules:
         self.needs_mount_options = minor >= 37
         self.names_device_in_errors = minor >= 37
         self.reads_lists = minor >= 37
+        self.compares_lists = minor >= 37
         self.tells_pools_apart = _since(release, (36, 4), (37, 0))
         self.places_counters = minor >= 37
         self.counts_bare_shares = minor >= 37

@@ -164,14 +164,22 @@ class ConstraintState:
     compares:   of distinctAttribute, whether it compares values. Up to then, upstream compares
                 pointers to them, so that the values of two devices always differ
     by_request: whether one value per request is kept: of more devices, only the last one's counts
+    as_sets:    whether values are sets: matchAttribute wants an element that all devices have,
+                distinctAttribute none that two have
     """
 
     def __init__(
-        self, constraint: Constraint, *, compares: bool = False, by_request: bool = False
+        self,
+        constraint: Constraint,
+        *,
+        compares: bool = False,
+        by_request: bool = False,
+        as_sets: bool = False,
     ) -> None:
         self.constraint = constraint
         self._compares = compares
         self._by_request = by_request
+        self._as_sets = as_sets
         # The values of the devices in order, by number or by request.
         self._values: dict[int | str, AttributeValue] = {}
 
@@ -183,10 +191,15 @@ class ConstraintState:
         """Adds a device of the request if the constraint allows it; whether it does."""
         if not self.constraint.applies_to(request):
             return True
-        values = self._values
-        if value is None or (values and self._excludes(value)):
+        if value is None:
             return False
-        values[request.base_name if self._by_request else len(values)] = value
+        if self._as_sets:
+            value = self._narrowed(*value)
+            if value is None:
+                return False
+        elif self._values and self._excludes(value):
+            return False
+        self._values[request.base_name if self._by_request else self.count] = value
         return True
 
     def _excludes(self, value: AttributeValue) -> bool:
@@ -195,16 +208,33 @@ class ConstraintState:
             return value[0] == "" or value != self._values[0]
         return value[0] == "" or (self._compares and value in self._values.values())
 
+    def _narrowed(self, kind: str, elements: Any) -> AttributeValue | None:
+        """Return the set; of matchAttribute what all devices have of it; None if the other devices
+        exclude it."""
+        others = [values for other, values in self._values.values() if other == kind]
+        if self.constraint.kind == DISTINCT_ATTRIBUTE:
+            is_excluded = any(elements & values for values in others)
+        elif self._values:
+            elements = elements & others[-1] if others else elements
+            is_excluded = not (others and elements)
+        else:
+            is_excluded = False
+        return None if is_excluded or not kind else (kind, elements)
+
     def remove(self, request: RequestAlternative) -> None:
         """Removes the last device that was added. request: its own"""
         if self.constraint.applies_to(request):
             self._values.pop(request.base_name if self._by_request else self.count - 1, None)
 
 
-def constraint_state(constraint: Constraint, rules: Rules) -> ConstraintState:
+def constraint_state(constraint: Constraint, rules: Rules, as_sets: bool) -> ConstraintState:
     compares = constraint.kind == DISTINCT_ATTRIBUTE and rules.compares_distinct_values
-    by_request = compares and not rules.remembers_distinct_values
-    return ConstraintState(constraint, compares=compares, by_request=by_request)
+    return ConstraintState(
+        constraint,
+        compares=compares,
+        by_request=compares and not rules.remembers_distinct_values,
+        as_sets=as_sets,
+    )
 
 
 # -- the search -----------------------------------------------------------------------------------
@@ -306,6 +336,7 @@ class DeviceAllocator:
             all(pool.is_plain for pool in node_pools.signatures)
             and not (shared and any(d.id in shared for p in node_pools.pools for d in p.devices))
             and not (self._rules.compares_distinct_values and self._demand.has_distinct_attributes)
+            and not view.features.list_attributes
         )
         self._remembers_failures = view.interchangeable and self._is_plain
         self._failed_states: set[object] = set()
@@ -359,7 +390,9 @@ class DeviceAllocator:
                     f"claim {self._claim_names[claim]}, constraint #{index}: empty constraint "
                     "(unsupported constraint type?)"
                 )
-        self._constraints.append([constraint_state(c, self._rules) for c in constraints])
+        as_sets = self._view.features.list_attributes
+        states = [constraint_state(each, self._rules, as_sets) for each in constraints]
+        self._constraints.append(states)
 
     def _refuse_capacity(self, claim: int, alternatives: RequestAlternatives) -> None:
         for request in alternatives.requests:
@@ -809,7 +842,8 @@ class DeviceAllocator:
     ) -> AttributeValue | None:
         """The attribute as the request computes it, else the device's own value. Raises
         AllocationError where it cannot be computed."""
-        if not request.derived or not constraint.applies_to(request):
+        knows = self._view.features.derived_attributes
+        if not knows or not request.derived or not constraint.applies_to(request):
             return value
         derived = device.signature.derived[self._request_numbers[request]]
         computed = derived.get(constraint.attribute, value)

@@ -27,6 +27,7 @@ class AllocatorFeatures(Struct, frozen=True):
     compatibility_groups:    devices that take from one counter set must have a group in common
     derived_attributes:      requests may compute attributes, which constraints compare
     optional_operations:     devices may do without operations on the node, if it declares so
+    list_attributes:         constraints compare lists, and any value as a set
     shows_sharing:           selectors see whether a device may be shared, be it possible or not
     """
 
@@ -40,11 +41,17 @@ class AllocatorFeatures(Struct, frozen=True):
     compatibility_groups: bool = False
     derived_attributes: bool = False
     optional_operations: bool = False
+    list_attributes: bool = False
 
     @property
     def needs_latest(self) -> bool:
-        """Whether upstream takes an allocator that knows all of the last three."""
-        return self.compatibility_groups or self.derived_attributes or self.optional_operations
+        """Whether upstream takes an allocator that knows all features that the minor has."""
+        return (
+            self.compatibility_groups
+            or self.derived_attributes
+            or self.optional_operations
+            or self.list_attributes
+        )
 
     @property
     def any_enabled(self) -> bool:
@@ -63,6 +70,7 @@ class AllocatorFeatures(Struct, frozen=True):
         return self.consumable_capacity or self.binding_conditions or self.needs_latest
 
 
+LIST_ATTRIBUTES = "DRAListTypeAttributes"
 # What a node declares on which devices may do without operations.
 OPTIONAL_OPERATIONS = "DRAOptionalNodeOperations"
 
@@ -88,6 +96,7 @@ def features_of(release: Release) -> AllocatorFeatures:
         compatibility_groups=release.enabled("DRADeviceCompatibilityGroups"),
         derived_attributes=release.enabled("DRADerivedAttributes"),
         optional_operations=release.enabled(OPTIONAL_OPERATIONS),
+        list_attributes=release.enabled(LIST_ATTRIBUTES) and release.rules.compares_lists,
     )
     rules = release.rules
     shows_sharing = features.needs_incubating if rules.picks_allocator else rules.shows_sharing
@@ -103,4 +112,5 @@ def allocator_rules(release: Release) -> Rules:
     rules = copy(rules)
     rules.has_distinct_attributes = incubating
     rules.refuses_capacity_requests = incubating and not features.consumable_capacity
+    rules.reads_lists = rules.reads_lists or release.enabled(LIST_ATTRIBUTES)
     return rules

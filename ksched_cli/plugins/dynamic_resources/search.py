@@ -89,6 +89,7 @@ from ksched_cli.plugins.dynamic_resources.requests import (
 from ksched_cli.plugins.dynamic_resources.selectors import (
     BINDING_CONDITIONS,
     OUT_OF_REACH,
+    AttributeValue,
     DemandView,
     DeviceSelectors,
     DeviceSignature,
@@ -823,13 +824,20 @@ class AllocationExplanation(Struct, frozen=True):
                 if not constraint.applies_to(request):
                     continue
                 free = [each.attributes[claim_number] for each in self._count_devices(request).free]
-                frequencies = Counter(attributes[constraint_number] for attributes in free)
+                frequencies = Counter(_value_text(each[constraint_number]) for each in free)
                 values = ", ".join(
-                    f"{count} with {value[1] if value else 'no value'}"
-                    for value, count in sorted(frequencies.items(), key=lambda item: str(item[0]))
+                    f"{count} with {text}" for text, count in sorted(frequencies.items())
                 )
                 parts.append(f"request {request.result_name} finds {values}")
         return "; ".join(parts)
+
+
+def _value_text(value: AttributeValue | None) -> str:
+    if value is None:
+        return "no value"
+    if isinstance(value[1], frozenset):
+        return " or ".join(sorted(map(str, value[1])))
+    return str(value[1])
 
 
 def _is_enough(request: RequestAlternative, counts: _DeviceCounts) -> bool:

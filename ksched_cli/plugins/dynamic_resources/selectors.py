@@ -25,6 +25,7 @@ from ksched_cli.cel.values import (
     CelError,
     DomainMap,
     Semver,
+    Uint,
 )
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
@@ -39,7 +40,7 @@ from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.resource_claims import ClaimStore, DeviceID
 from ksched_cli.kube.versions import Rules
-from ksched_cli.plugins.dynamic_resources.features import features_of
+from ksched_cli.plugins.dynamic_resources.features import allocator_rules, features_of
 from ksched_cli.plugins.dynamic_resources.pools import (
     PLAIN,
     Consumption,
@@ -138,9 +139,14 @@ class DeviceSelectors:
                 return SelectorRejection(from_class, index, expression or "", failure)
         return None
 
-    def derived(self, expression: str, kind: int, rules: Rules) -> AttributeValue | str:
+    def derived(
+        self, expression: str, kind: int, rules: Rules, as_sets: bool = False
+    ) -> AttributeValue | str:
         """The value that an expression gives for a kind of device, or why it has none. Upstream:
-        EvaluateDerivedAttribute."""
+        EvaluateDerivedAttribute.
+
+        as_sets: values are compared as sets, see `lookup_attribute`
+        """
         program, device = compile_derived(expression), self._device_input(kind)
         if isinstance(program, SelectorFailure):
             return program.text
@@ -151,13 +157,15 @@ class DeviceSelectors:
         except (CelError, CelAbortError, CelUnavailableError) as error:
             return str(error)
         if isinstance(value, list):
-            return "", None
+            return _list_problem(value) or (_as_set(value, rules) if as_sets else ("", None))
         if not isinstance(value, bool | int | str | Semver):
             return f"unsupported CEL return type: {type(value).__name__}"
+        if as_sets:
+            return _as_set([value], rules)
         if rules.qualifies_names:
             return type(value).__name__, value
         names = {bool: "bool", int: "int", str: "string"}
-        return names.get(type(value), "version"), value
+        return names.get(type(value), "version"), value if type(value) in names else str(value)
 
     def _evaluate(self, expression: str, kind: int) -> MatchResult:
         program = compile_selector(expression, self._reads_lists)
@@ -170,6 +178,40 @@ class DeviceSelectors:
             return program.evaluate(device)[0]
         except (CelError, CelAbortError, CelUnavailableError) as error:
             return SelectorFailure("runtime", str(error))
+
+
+_ELEMENTS = {bool: "bool", int: "int", str: "string", Semver: "semver"}
+_GO_TYPES = {
+    int: "int64",
+    str: "string",
+    Semver: "semver.Version",
+    Uint: "uint64",
+    float: "float64",
+}
+
+
+def _list_problem(values: list[Any]) -> str:
+    """Return why a list is no value of a derived attribute, or ""."""
+    if not values:
+        return ""
+    first = type(values[0])
+    if first not in _ELEMENTS:
+        return f"unsupported list element type: {_GO_TYPES.get(first, first.__name__)}"
+    for index, each in enumerate(values):
+        if type(each) is not first:
+            other = _GO_TYPES.get(type(each), type(each).__name__)
+            return f"expected list element at index {index} to be {_ELEMENTS[first]}, got {other}"
+    return ""
+
+
+def _as_set(values: Sequence[Any], rules: Rules) -> AttributeValue:
+    """Return values of one type as a set. Up to 1.37 versions are compared as text, and an empty
+    list is no value."""
+    if not values:
+        return ("str", frozenset()) if rules.qualifies_names else ("", None)
+    kind = type(values[0])
+    is_text = kind is Semver and not rules.qualifies_names
+    return kind.__name__, frozenset(map(str, values) if is_text else values)
 
 
 # What an expression of a derived attribute may give, alone or in a list.
@@ -395,9 +437,10 @@ class DemandView:
     def _signature(self, kind: int) -> DeviceSignature:
         device_kind = self._pools.kinds[kind]
         requests, traits = self.demand.requests, device_kind.traits
+        as_sets = self.features.list_attributes
         attributes = tuple(
             tuple(
-                lookup_attribute(device_kind, each.attribute, self._pools.rules)
+                lookup_attribute(device_kind, each.attribute, self._pools.rules, as_sets)
                 for each in claim.constraints
             )
             for claim in self.demand.claims
@@ -435,9 +478,10 @@ class DemandView:
         requests = self.demand.requests
         if not any(request.derived for request in requests):
             return ()
+        rules, as_sets = self._pools.rules, self.features.list_attributes
         return tuple(
             DerivedAttributes(
-                (name, self._selectors.derived(expression, kind, self._pools.rules))
+                (name, self._selectors.derived(expression, kind, rules, as_sets))
                 for name, expression in request.derived
             )
             for request in requests
@@ -457,25 +501,52 @@ def _interchangeable(demand: Demand) -> bool:
     )
 
 
-def lookup_attribute(kind: DeviceKind, name: str, rules: Rules) -> AttributeValue | None:
-    """Upstream: lookupAttribute; DeviceAttributes.Lookup."""
+def lookup_attribute(
+    kind: DeviceKind, name: str, rules: Rules, as_sets: bool = False
+) -> AttributeValue | None:
+    """Return what constraints compare. Upstream: lookupAttribute; DeviceAttributes.Lookup.
+
+    as_sets: values are compared as sets of values; else lists are not compared. See
+        AllocatorFeatures.list_attributes
+    """
     attributes = dict(kind.attributes)
-    if rules.qualifies_names:
-        return _compared(attributes[name]) if name in attributes else None
     attribute = attributes.get(name)
-    if attribute is None:
+    if attribute is None and not rules.qualifies_names:
         domain, slash, identifier = name.partition("/")
         attribute = attributes.get(identifier) if slash and domain == kind.driver else None
-    return None if attribute is None else _value(attribute)
+    if attribute is None:
+        return None
+    if rules.qualifies_names:
+        return _compared(attribute, rules, as_sets)
+    return _set(attribute) if as_sets else _value(attribute)
 
 
-def _compared(attribute: DeviceAttribute) -> AttributeValue:
+def _compared(attribute: DeviceAttribute, rules: Rules, as_sets: bool) -> AttributeValue:
     """The value, with a version as such. Upstream: attrValue."""
     try:
-        value = attribute_value(attribute, reads_lists=False)
+        value = attribute_value(attribute, reads_lists=as_sets, singles_first=True)
     except CelError:
         return "", None
+    if as_sets:
+        return _as_set(value if isinstance(value, list) else [value], rules)
     return type(value).__name__, value
+
+
+def _set(attribute: DeviceAttribute) -> AttributeValue:
+    """The values as a set, in upstream's order of the fields. Upstream: attributeAsSet."""
+    for kind, values in (
+        (int, attribute.int_values),
+        (bool, attribute.bool_values),
+        (str, attribute.string_values),
+        (Semver, attribute.version_values),
+        (int, attribute.int_value),
+        (bool, attribute.bool_value),
+        (str, attribute.string_value),
+        (Semver, attribute.version_value),
+    ):
+        if values is not None and values != ():
+            return kind.__name__, frozenset(values if isinstance(values, tuple) else (values,))
+    return "", None
 
 
 def _value(attribute: DeviceAttribute) -> AttributeValue:
@@ -516,7 +587,7 @@ class DeviceCounts:
         self._slices = list(handle.cluster.resource_slices.values())
         self._classes = handle.cluster.device_classes
         self._features = features_of(handle.release)
-        self._rules = handle.release.rules
+        self._rules = allocator_rules(handle.release)
         self._store = handle.service(ClaimStore)
         self._kinds: list[DeviceKind] = []
         self._cache: dict[str, tuple[int, Column, Column]] = {}
@@ -576,7 +647,7 @@ class DeviceCounts:
     def _selectors(self) -> DeviceSelectors:
         rules = self._rules
         return DeviceSelectors(
-            self._kinds, self._classes, reads_lazily=rules.reads_attributes_lazily
+            self._kinds, self._classes, rules.reads_lists, rules.reads_attributes_lazily
         )
 
     def _matches(self, class_name: str, kind: int) -> bool | SelectorFailure:

@@ -55,6 +55,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "batching": batching.generate,
     "corners": corners.generate,
     "device_gates": corners.generate_devices,
+    "device_lists": corners.generate_lists,
     "declared_features": declared_features.generate,
     "devices": devices.generate,
     "device_pools": device_pools.generate,
@@ -85,6 +86,7 @@ DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXT
 _OF_QUEUED_GROUPS = ("workloads", "composites", "workload_claims")
 SINCE = {
     "device_gates": "1.37",
+    "device_lists": "1.36",
     **dict.fromkeys(_OF_QUEUED_GROUPS, "1.37"),
     **dict.fromkeys([f"replay_{family}" for family in _OF_QUEUED_GROUPS], "1.37"),
 }

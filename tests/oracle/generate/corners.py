@@ -3,13 +3,32 @@ or a start time, requests of pods as a whole, devices with alpha fields behind t
 
 from typing import Any
 
-from generate import device_pools, inter_pod, preempt, resources, spread, volumes
+from generate import claims, device_pools, inter_pod, preempt, resources, spread, volumes
 from generate.world import Draft, Draw, Object
 
 GATES = (
     "DRADeviceCompatibilityGroups",
     "DRADerivedAttributes",
     "DRAOptionalNodeOperations",
+)
+LISTS = "DRAListTypeAttributes"
+LINKS = "gpu.example.com/links"
+VERSIONS = ("1.0.0", "1.0.0+a", "1.0.0-b", "2.0.0")
+LIST_SELECTORS = (
+    'device.attributes["gpu.example.com"].links.includes(2)',
+    'device.attributes["gpu.example.com"].links.includes("a")',
+    'device.attributes["gpu.example.com"].?links.orValue([1]).exists(e, e == 2)',
+    'size(device.attributes["gpu.example.com"].links) > 1',
+    'device.attributes["gpu.example.com"].links == 2',
+)
+LIST_EXPRESSIONS = (
+    'device.attributes["gpu.example.com"].links',
+    '[device.attributes["gpu.example.com"].model, "a"]',
+    "[1, 2]",
+    "[]",
+    'device.attributes["gpu.example.com"].model == "big" ? 2 : 3',
+    '[dyn(1), dyn("a")]',
+    "[1.5]",
 )
 FAST_PATH = "InterPodAffinityHostnameFastPath"
 EXPRESSIONS = (
@@ -89,6 +108,63 @@ def generate_devices(draw: Draw) -> Draft:
         elif obj["kind"] == "ResourceClaim":
             _claim(draw, obj)
     return draft
+
+
+def generate_lists(draw: Draw) -> Draft:
+    """Attributes that are lists, in selectors and constraints over several devices."""
+    draft: Draft = claims.generate(draw)
+    gates = [LISTS] * draw.maybe(0.85) + ["DRADerivedAttributes"] * draw.maybe(0.4)
+    draft.gates = ",".join(f"{gate}=true" for gate in gates)
+    for obj in draft.objects:
+        if obj["kind"] == "ResourceSlice":
+            devices = obj["spec"]["devices"]
+            for number in range(draw.randint(0, 4)):
+                devices.append({**devices[0], "name": f"more-{number}"})
+            for device in devices:
+                device["attributes"] = dict(device["attributes"])
+                if draw.maybe(0.9):
+                    device["attributes"]["links"] = _links(draw)
+        elif obj["kind"] == "ResourceClaim":
+            _wants_links(draw, obj["spec"]["devices"])
+    return draft
+
+
+def _links(draw: Draw) -> Object:
+    kind = draw.pick(
+        ("ints", "ints", "ints", "ints", "strings", "versions", "bools", "int", "version")
+    )
+    if kind == "bools":
+        return {"bools": draw.some((True, False), 1, 2)}
+    values: tuple[Any, ...] = {"i": (1, 2, 3, 4), "s": ("a", "b", "c", "d")}.get(kind[0], VERSIONS)
+    if kind.endswith("s"):
+        return {kind: draw.some(values, 1, 3)}
+    links: Object = {kind: draw.pick(values)}
+    if draw.maybe(0.1):
+        links["ints"] = draw.some((1, 2, 3, 4), 1, 3)
+    return {} if draw.wrong(0.05) else links
+
+
+def _wants_links(draw: Draw, devices: Object) -> None:
+    if draw.maybe(0.5):
+        exact = {"allocationMode": "ExactCount", "deviceClassName": "any-gpu", "count": 1}
+        devices["requests"].append({"name": "h", "exactly": exact})
+    for request in devices["requests"]:
+        for exact in request.get("firstAvailable", (request.get("exactly", {}),)):
+            if draw.maybe(0.7):
+                exact.pop("selectors", None)
+            if exact.get("allocationMode") == "ExactCount":
+                exact["count"] = draw.pick((1, 1, 2, 3))
+            if draw.maybe(0.15):
+                exact["selectors"] = [{"cel": {"expression": draw.pick(LIST_SELECTORS)}}]
+            if draw.maybe(0.15):
+                expression = draw.pick(LIST_EXPRESSIONS)
+                exact["derivedAttributes"] = [{"name": LINKS, "expression": expression}]
+    if draw.maybe(0.85):
+        kinds = ("matchAttribute", "matchAttribute", "distinctAttribute")
+        constraint: Object = {draw.pick(kinds): LINKS}
+        if draw.maybe(0.2):
+            constraint["requests"] = ["g"]
+        devices["constraints"] = [constraint]
 
 
 def _slice(draw: Draw, spec: Object) -> None:

@@ -42,3 +42,22 @@ def test_a_constraint_applies_to_the_requests_it_names() -> None:
     assert not state.add(request("x", parent="s"), None)
     assert not state.add(request("any", parent="r"), None)
     assert state.count == 0
+
+
+def test_devices_with_lists_match_where_all_have_an_element_in_common() -> None:
+    state = ConstraintState(Constraint(MATCH_ATTRIBUTE, "links", frozenset()), as_sets=True)
+    assert state.add(request("r"), ("int", frozenset([1, 2])))
+    assert state.add(request("r"), ("int", frozenset([2, 3])))
+    assert not state.add(request("s"), ("int", frozenset([1, 3])))
+    assert not state.add(request("s"), ("str", frozenset(["2"])))
+    assert not state.add(request("s"), ("", None))
+    state.remove(request("r"))
+    assert state.add(request("s"), ("int", frozenset([1, 3])))
+
+
+def test_devices_with_lists_are_distinct_where_no_two_have_an_element_in_common() -> None:
+    state = ConstraintState(Constraint(DISTINCT_ATTRIBUTE, "links", frozenset()), as_sets=True)
+    assert state.add(request("r"), ("int", frozenset([1, 2])))
+    assert not state.add(request("r"), ("int", frozenset([2, 3])))
+    assert state.add(request("s"), ("str", frozenset(["2"])))
+    assert state.add(request("s"), ("int", frozenset([3])))

@@ -65,3 +65,11 @@ def test_earlier_minors_have_one_allocator() -> None:
 def test_fractional_ranges_are_off_by_default() -> None:
     assert not features_of(release_of("1.37")).fractional_range
     assert features_of(release_of("1.37", "DRAFractionalCapacityRange=true")).fractional_range
+
+
+def test_lists_are_compared_from_1_37_on_and_selectors_read_them_before() -> None:
+    gate = "DRAListTypeAttributes=true"
+    assert not features_of(release_of("1.36", gate)).list_attributes
+    assert allocator_rules(release_of("1.36", gate)).reads_lists
+    assert not allocator_rules(release_of("1.36")).reads_lists
+    assert features_of(release_of("1.37", gate)).list_attributes
