@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -236,10 +237,13 @@ class PodGroupCycle(ABC):
         self._look_at = look_at
         self._look_at_rejected = look_at_rejected
         self._tried: list[TriedPlacement] = []
+        self._carries_out = True
 
-    def attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
-        """pods: of the group, those without a node; the first ones first."""
+    def attempt(self, pods: Sequence[PodInfo], *, carries_out: bool = True) -> GroupResult:
+        """pods: of the group, those without a node; the first ones first. carries_out: what
+        PostFilter decides takes effect"""
         self._tried.clear()
+        self._carries_out = carries_out
         result = self._attempt(pods)
         return replace(result, tried=tuple(self._tried))
 
@@ -294,8 +298,15 @@ class PermittedGroupCycle(PodGroupCycle):
         victims: tuple[PlacedPod, ...] = ()
         if self._groups.preempts and verdict.message and not verdict.error:
             verdict, victims = self._preempt(framework, pods, listing, verdict)
-        tried = zip(pods, trials, strict=False)
-        outcomes = [(pod, self._conclude(pod, trial, verdict, framework)) for pod, trial in tried]
+        # What PostFilter did in any trial, be it on other nodes, binding finds done.
+        everywhere = chain.from_iterable(placement.trials for placement in self._tried)
+        for action in chain.from_iterable(trial.outcome.afterwards for _, trial in everywhere):
+            if self._carries_out:
+                action()
+        outcomes = []
+        for pod, trial in zip(pods, trials, strict=False):
+            outcome = self._conclude(pod, trial, verdict, framework)
+            outcomes.append((pod, replace(outcome, afterwards=())))
         for pod in pods[len(trials) :]:
             if verdict.error:
                 outcomes.append((pod, errored(blank_attempt(pod), verdict.error)))

@@ -96,7 +96,8 @@ class Scheduler(ABC, Generic[Queued]):
         carries_out = engine.options.preempt and not is_retry
         for queued in members:
             self._begin(queued)
-        result = engine.group_cycle.attempt([queued.pod for queued in members])
+        pods = [queued.pod for queued in members]
+        result = engine.group_cycle.attempt(pods, carries_out=carries_out)
         engine.look_at_group(result)
         # In the order in which they were tried, the groups of a tree one after the other.
         by_uid = {queued.pod.uid: queued for queued in members}

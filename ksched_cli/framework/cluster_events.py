@@ -93,6 +93,7 @@ EventObject: TypeAlias = PodInfo | KubeObject | Plain | None
 # Takes the rejected pod, and the event's object before and after, of the kind that the plugin
 # registered for: whether the pod may fit now.
 QueueingHint: TypeAlias = Callable[[PodInfo, Any, Any], bool]
+IsConcerned: TypeAlias = Callable[[PodInfo], bool]
 Registration: TypeAlias = tuple[ClusterEvent, QueueingHint | None]
 
 # The events of extenders, and of plugins that do not say which ones they wait for. Upstream leaves
@@ -122,6 +123,15 @@ class EnqueueExtensions(Protocol):
 
     def events_to_register(self) -> Iterable[Registration]:
         """The events, each with a hint; None: every such event may."""
+        ...
+
+
+@runtime_checkable
+class PreQueueingHints(Protocol):
+    """A plugin that can tell which pods an event concerns (SchedulerPreQueueingHints)."""
+
+    def concerned_pods(self, event: ClusterEvent, old: Any, new: Any) -> IsConcerned | None:
+        """Return what tells whether a pod is concerned; None: every pod is."""
         ...
 
 

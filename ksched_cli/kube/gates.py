@@ -10,6 +10,7 @@ FOLLOWED: frozenset[str] = frozenset(
     {
         "InPlacePodLevelResourcesVerticalScaling",
         "OpportunisticBatching",
+        "SchedulerPreQueueingHints",
         "TaintTolerationComparisonOperators",
     }
 )
@@ -42,7 +43,6 @@ INVISIBLE: frozenset[str] = frozenset(
         "SchedulerAsyncAPICalls",
         "SchedulerAsyncPreemption",
         "SchedulerPopFromBackoffQ",
-        "SchedulerPreQueueingHints",
         "SchedulerQueueingHints",
     }
 )
@@ -89,6 +89,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
 
 # Pods are scheduled in groups, and groups in groups, of which these objects tell.
 POD_GROUP_GATE = "GenericWorkload"
+PRE_QUEUEING_HINTS = "SchedulerPreQueueingHints"
 COMPOSITE_GATE = "CompositePodGroup"
 PLACEMENT_GATE = "TopologyAwareWorkloadScheduling"
 POD_GROUP = "PodGroup.scheduling.k8s.io"

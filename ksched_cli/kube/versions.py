@@ -138,6 +138,10 @@ class Rules:
         containers; else the sum of each container's most
     scores_pod_requests: NodeResourcesFit scores what a pod requests as a whole; else it sums what
         the containers request there
+    asks_all_pods_of_silent_plugins: to the queue, an event concerns all pods where a plugin that
+        registered for it cannot tell which; else such plugins do not count
+    asks_gated_members: of a group that a plugin holds back, only the pods that were rejected are
+        asked about an event
     leaves_nominated_nodes: pods are tried again when their nominated node shrinks below them
     knows_labels_of_namespaces: changes of pods are matched with the labels of their namespace
     saturates_sums: sums of requests end at the largest int64, and scores are exact; else they wrap
@@ -255,6 +259,8 @@ class Rules:
         self.scores_pod_requests = minor >= 38
         self.saturates_sums = minor >= 38
         self.leaves_nominated_nodes = minor >= 38
+        self.asks_all_pods_of_silent_plugins = minor >= 38
+        self.asks_gated_members = minor >= 38
         self.knows_labels_of_namespaces = minor >= 38
         self.empty_selector_spreads = minor >= 38
         self.empty_selector_protects = minor >= 38

@@ -219,6 +219,7 @@ class Replay:
             self.log.note_rejections,
             has_groups=engine.pod_groups is not None,
             groups=engine.queued_groups,
+            has_extenders=bool(engine.extenders.extenders),
         )
         self.scheduler = ReplayScheduler(
             self.cluster,

@@ -260,6 +260,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
                 self.queue.move(events.RESOURCE_CLAIM_UPDATE, old, new)
 
     def _put_back(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
+        self._trace(outcome, _result(outcome))
         # Upstream binds pods aside: one whose binding fails comes to the queue after its group.
         if outcome.attempt.bind is not None:
             self._tell(self._return, queued, outcome)
@@ -270,7 +271,6 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         """Return the pod to the queue, and tell what follows."""
         pod, attempt, engine = queued.pod, outcome.attempt, self.engine
         message = self.log.live[pod.key].message = attempt.why_not
-        self._trace(outcome, _result(outcome))
         if _was_assumed(outcome) and not _is_rejected(outcome):
             self.queue.move(events.ASSIGNED_POD_DELETE, self._forgotten(queued, outcome), None)
         has_news = engine.options.retries and message != queued.message

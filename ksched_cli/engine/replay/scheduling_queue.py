@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -42,14 +43,18 @@ from ksched_cli.framework.cluster_events import (
     TARGET_POD_UPDATE,
     ClusterEvent,
     EventObject,
+    IsConcerned,
+    PreQueueingHints,
     QueueingHint,
     Registration,
     pod_events,
     registrations_of,
 )
+from ksched_cli.framework.interface import points_of
 from ksched_cli.framework.pod_groups import GroupKey, PodGroups, group_key
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.kube.gates import COMPOSITE_GATE, PRE_QUEUEING_HINTS
 from ksched_cli.kube.time import SECOND
 
 
@@ -76,11 +81,27 @@ class RegisteredHint(NamedTuple):
     hint: QueueingHint | None
 
 
-class HintTable:
-    """The queueing hints of all profiles."""
+# Upstream registers only plugins at these points for events: shouldHaveEnqueueExtensions.
+_REJECTING_POINTS = frozenset({"preEnqueue", "preFilter", "filter", "reserve", "permit"})
 
-    def __init__(self, frameworks: Mapping[str, Framework]) -> None:
+
+class HintTable:
+    """The queueing hints of all profiles.
+
+    _narrowing:    the plugins that can tell which pods an event concerns, by name; empty where the
+                   release does not ask them
+    _unregistered: plugins that do not count then, as upstream registers them for no event
+    """
+
+    def __init__(self, frameworks: Mapping[str, Framework], *, has_extenders: bool = False) -> None:
         self._registered: dict[str, dict[str, Sequence[Registration]]] = {}
+        release = next(iter(frameworks.values())).handle.release
+        self._asks_silent_plugins = release.rules.asks_all_pods_of_silent_plugins
+        asks = release.enabled(PRE_QUEUEING_HINTS) and (
+            self._asks_silent_plugins or not release.enabled(COMPOSITE_GATE)
+        )
+        self._narrowing: dict[str, PreQueueingHints] = {}
+        self._unregistered = set() if has_extenders else {EXTENDER}
         for name, framework in frameworks.items():
             adds_taints = framework.handle.release.rules.adds_taint_events
             registered = {
@@ -88,6 +109,11 @@ class HintTable:
                 for plugin in framework.plugins
             }
             self._registered[name] = {**registered, EXTENDER: BY_DEFAULT}
+            for plugin in framework.plugins if asks else ():
+                if isinstance(plugin, PreQueueingHints):
+                    self._narrowing[plugin.name] = plugin
+                if not points_of(type(plugin)) & _REJECTING_POINTS:
+                    self._unregistered.add(plugin.name)
         self._matching: dict[tuple[str, ClusterEvent], tuple[RegisteredHint, ...]] = {}
 
     def events_of(self, scheduler_name: str, plugin: str) -> tuple[ClusterEvent, ...]:
@@ -105,6 +131,29 @@ class HintTable:
                 if registered.matches(event)
             )
         return hints
+
+    def concerned(self, happened: ObjectEvent) -> IsConcerned | None:
+        """Return which pods an event concerns, where the plugins that registered for it can tell;
+        else None. Upstream: runPreQueueingHintPlugins."""
+        event, old, new = happened
+        if not self._narrowing or event == EVERYTHING or (old is None and new is None):
+            return None
+        concerned: list[IsConcerned] = []
+        for name in self._registered:
+            for plugin, _ in self._hints(name, event):
+                if plugin in self._unregistered:
+                    continue
+                if plugin not in self._narrowing:
+                    if self._asks_silent_plugins:
+                        return None
+                    continue
+                is_concerned = self._narrowing[plugin].concerned_pods(event, old, new)
+                if is_concerned is None:
+                    return None
+                concerned.append(is_concerned)
+        if not concerned:
+            return None
+        return lambda pod: any(is_concerned(pod) for is_concerned in concerned)
 
     def strategy(self, queued: QueuedPodInfo, happened: ObjectEvent) -> Strategy:
         """Ask the plugins that rejected the pod about an event. A hint that fails counts as yes."""
@@ -186,8 +235,10 @@ class SchedulingQueue:
         *,
         has_groups: bool = False,
         groups: PodGroups | None = None,
+        has_extenders: bool = False,
     ) -> None:
         self.backoff = backoff
+        self._has_extenders = has_extenders
         self._clock = clock
         self.pods: dict[str, QueuedPodInfo] = {}
         self._sequence = 0
@@ -208,7 +259,9 @@ class SchedulingQueue:
         """Ask the plugins of these profiles from now on. groups: as in the constructor"""
         self._frameworks, self._groups = frameworks, groups
         self._first = self._places.framework = next(iter(frameworks.values()))
-        self._hints = HintTable(frameworks)
+        self._hints = HintTable(frameworks, has_extenders=self._has_extenders)
+        rules = self._first.handle.release.rules
+        self._asks_gated_members = rules.asks_gated_members
 
     def renew(
         self,
@@ -581,13 +634,27 @@ class SchedulingQueue:
         if self._places.unschedulable.keys:
             subject = new if new is not None else old
             uid = subject.uid if isinstance(subject, PodInfo) else ""
+            concerned = self._hints.concerned(happened)
             for group in self._places.unschedulable.groups():
+                if concerned is not None:
+                    group = {k: q for k, q in group.items() if self._is_concerned(q, concerned)}
                 own = group.pop(uid, None)
                 if own is not None and not skips_subject:
                     self._move_alike([own], happened, most_important)
                 if group:
                     self._move_alike([*group.values()], happened, most_important)
         self._in_flight.note(happened)
+
+    def _is_concerned(self, queued: QueuedPodInfo, concerned: IsConcerned) -> bool:
+        """Whether an event concerns a pod, or a pod of a group, which may have a node already."""
+        if any(concerned(each.pod) for each in _members(queued)):
+            return True
+        if self._groups is None or not isinstance(queued, QueuedPodGroupInfo):
+            return False
+        on_nodes = chain.from_iterable(self._first.handle.snapshot.pods)
+        return any(
+            concerned(pod) and self._groups.entity_of(pod.pod) == queued.key for pod in on_nodes
+        )
 
     def _move_alike(
         self, alike: list[QueuedPodInfo], happened: ObjectEvent, most_important: int | None
@@ -610,7 +677,11 @@ class SchedulingQueue:
 
     def _strategy(self, queued: QueuedPodInfo, happened: ObjectEvent) -> Strategy:
         """A group has the best strategy of its pods. Upstream: isEntityWorthRequeuing."""
-        return max(self._hints.strategy(each, happened) for each in _members(queued))
+        members = _members(queued)
+        if queued.gated and self._asks_gated_members and any(each.gated for each in members):
+            # PreEnqueue stopped at the pod that is held back: the others have no rejection yet.
+            members = [each for each in members if each.rejectors]
+        return max(self._hints.strategy(each, happened) for each in members)
 
     # -- time -----------------------------------------------------------------------------------
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from msgspec import Struct, field
@@ -27,7 +28,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework import cluster_events as events
-from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
+from ksched_cli.framework.cluster_events import Action, ClusterEvent, IsConcerned, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import PodGroupPostFilterPlugin
@@ -280,6 +281,27 @@ class DynamicResources(
 
     def events_to_register(self) -> Iterable[Registration]:
         return registrations(self._claims, self._hears_of_deletions)
+
+    def concerned_pods(self, event: ClusterEvent, old: Any, new: Any) -> IsConcerned | None:
+        """Return which pods an event of a claim concerns: those that name it, and all where it was
+        deallocated. Upstream: preQueueingHint, podResourceClaimIndexFunc."""
+        if event.resource != events.RESOURCE_CLAIM:
+            return None
+        was_allocated = old is not None and old.status.allocation is not None
+        if was_allocated and (new is None or new.status.allocation is None):
+            return None
+        claim: ResourceClaim = old if new is None else new
+
+        def names_claim(pod: PodInfo) -> bool:
+            if pod.namespace != claim.metadata.namespace:
+                return False
+            for reference in pod.spec.resource_claims:
+                with suppress(ClaimError):  # a reference without a claim
+                    if claim_name(pod, reference)[0] == claim.metadata.name:
+                        return True
+            return False
+
+        return names_claim
 
     def _claims(self, pod: PodInfo) -> list[ResourceClaim]:
         """The pod's claims. Raises ClaimError."""

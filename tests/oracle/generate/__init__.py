@@ -76,12 +76,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
 }
 # Families whose cases call tests/conformance/extender.py.
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
-# Families in which ksched is known to differ, asked for by name only. In seed 1 of 1.37, where a
-# claim is allocated elsewhere while a pod is being bound, the next attempts are in another order.
-# In seeds 199 and 434 of 1.38, ksched tries a group again earlier; without the gate
-# SchedulerPreQueueingHints both do so at one time.
-OPEN = frozenset(("replay_workload_claims",))
-DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS | OPEN)
+DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
 # Those that earlier minors than this one refuse.
 _OF_QUEUED_GROUPS = ("workloads", "composites", "workload_claims")
 SINCE = {
