@@ -3,6 +3,7 @@ that a kubelet has put off, nominations, and the message that the cluster's own 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -29,7 +30,9 @@ def circumstances(
     pod: PodInfo, snapshot: Snapshot, state: ClusterState, rows: Rows
 ) -> Iterator[str]:
     """Yield sentences about what happens on the nodes that a pod might get. rows: these nodes"""
-    there = [(other, row) for row in rows[:_MAX_ROWS].tolist() for other in snapshot.pods[row]]
+    unsettled = snapshot.index(_UnsettledPods).count
+    looked_at = [row for row in rows[:_MAX_ROWS].tolist() if unsettled[row]]
+    there = [(other, row) for row in looked_at for other in snapshot.pods[row]]
     # 1. Pods that are being deleted count until they are gone.
     leaving = [
         f"{other.key} on {snapshot.names[row]}" for other, row in there if other.pod.deleting
@@ -59,6 +62,26 @@ def circumstances(
     if before:
         verbs = ("is", "counts") if len(before) == 1 else ("are", "count")
         yield f"{listed(before)} {verbs[0]} nominated and {verbs[1]} there"
+
+
+class _UnsettledPods:
+    """Counts, by row, the pods that are being deleted or wait for a resize. One per snapshot:
+    `snapshot.index(_UnsettledPods)`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.count = Counter[int]()
+        for row, pods in enumerate(snapshot.pods):
+            for pod in pods:
+                self.pod_added(pod, row)
+        snapshot.subscribe(self)
+
+    def pod_added(self, pod: PodInfo, row: int) -> None:
+        if pod.pod.deleting or _pending_resize(pod):
+            self.count[row] += 1
+
+    def pod_removed(self, pod: PodInfo, row: int) -> None:
+        if pod.pod.deleting or _pending_resize(pod):
+            self.count[row] -= 1
 
 
 def _pending_resize(pod: PodInfo) -> str:

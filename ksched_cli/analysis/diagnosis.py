@@ -159,8 +159,13 @@ _OBSTACLES = {
 _NO_ROWS: Rows = np.arange(0)
 
 
-def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
-    """Diagnoses an evaluation in EXHAUSTIVE or REASONS mode; None where it broke or a node fits."""
+def diagnose(
+    evaluation: Evaluation, state: ClusterState, *, only_cause: bool = False
+) -> Diagnosis | None:
+    """Diagnoses an evaluation in EXHAUSTIVE or REASONS mode; None where it broke or a node fits.
+
+    only_cause: without what else bears on it, and what might help
+    """
     if evaluation.error or len(evaluation.feasible):
         return None
     if evaluation.pre_filter is not None:
@@ -168,10 +173,11 @@ def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
         if unknown:
             return Diagnosis(unknown)
         diagnosis = _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
-        return replace(diagnosis, proposals=_proposals(evaluation, _NO_ROWS))
+        proposals = () if only_cause else _proposals(evaluation, _NO_ROWS)
+        return replace(diagnosis, proposals=proposals)
     if not len(evaluation.statuses.snapshot):
         return Diagnosis("the cluster has no nodes", advice="might help: add nodes to the state")
-    return _Nodes(evaluation, state).diagnosis()
+    return _Nodes(evaluation, state).diagnosis(only_cause)
 
 
 def _proposals(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
@@ -334,7 +340,7 @@ class _Nodes:
         self._snapshot: Snapshot = evaluation.statuses.snapshot
         self._answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self, only_cause: bool) -> Diagnosis:
         # 1. Only nodes where its volumes are, or that its DaemonSet made it for, count.
         places = fixed_places(self._evaluation, self._state)
         allowed = np.logical_and.reduce(
@@ -356,25 +362,27 @@ class _Nodes:
         _, least, nearest = best
         # 3. What other nodes lack is a sentence of its own.
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
-        proposals = _proposals(self._evaluation, nearest)
+        proposals = () if only_cause else _proposals(self._evaluation, nearest)
         advice = "; ".join(dict.fromkeys(self._leaving(nearest)))
         if is_nowhere:
             cause = _nowhere(places)
             return Diagnosis(cause, nodes=nodes, advice=advice, proposals=proposals)
         where = [place.where for place in places]
         cause = "; ".join([*where, self._cause(least, nodes, np.flatnonzero(allowed))])
+        shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
+        shortage = ", ".join(shortages) if len(shortages) == len(least) else ""
+        if only_cause:
+            return Diagnosis(cause, nodes=nodes, shortage=shortage)
         elsewhere = [obstacle.what for obstacle in self._elsewhere(int(nearest[0]))]
         is_close = np.zeros(len(self._snapshot), dtype=np.bool_)
         is_close[nearest] = is_close[self._open_rows()] = True
         rows = np.flatnonzero(is_close)
         happening = circumstances(self._pod, self._snapshot, self._state, rows)
-        shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
-        is_all = len(shortages) == len(least)
         return Diagnosis(
             cause,
             nodes=nodes,
             notes=(*elsewhere, *happening),
-            shortage=", ".join(shortages) if is_all else "",
+            shortage=shortage,
             advice=advice,
             holders=self._holders(least),
             proposals=proposals,
@@ -741,11 +749,16 @@ def pending_report(
 
 
 def pending_groups(
-    simulation: Simulation, run: RunRecord, hints: Hints | None = None
+    simulation: Simulation,
+    run: RunRecord,
+    hints: Hints | None = None,
+    *,
+    only_causes: bool = False,
 ) -> tuple[PendingGroup, ...]:
     """Return the pods that the run has left pending: those of one owner that wait for one cause, or
     with one message if that is unknown. run: of the simulation; groups of the most pods first.
-    hints: verifies what helps; None: the groups have only what might help"""
+    hints: verifies what helps; None: the groups have only what might help, or with only_causes not
+    even that"""
     pods = {pod.key: pod for pod in simulation.pending()}
     by_message: dict[tuple[str, str, str], list[PodInfo]] = {}
     for key in run.pending:
@@ -764,7 +777,7 @@ def pending_groups(
             # How an attempt to place the pod now would end.
             evaluation = simulation.evaluate(first, Mode.REASONS)
             why = () if evaluation.error else reasons(evaluation)
-            by_look[look] = why, diagnose(evaluation, simulation.state)
+            by_look[look] = why, diagnose(evaluation, simulation.state, only_cause=only_causes)
         why, diagnosis = by_look[look]
         left = recorded.differing(first.pod, message)
         if diagnosis is not None:

@@ -191,7 +191,7 @@ class _Drains:
             rest = base.drain(tuple(waiting), explains=False)
             # Cordoned nodes would be named as those nearest to fitting.
             base.leave(nodes)
-            groups = base.drain(tuple(waiting), explains=True).groups if rest.unplaced else ()
+            groups = base.drain(tuple(waiting), diagnoses=True).groups if rest.unplaced else ()
         explained = {pod for group in groups for pod in group.pods}
         others = [
             PendingGroup(owner_of(pod), pod.namespace, (pod.key,), NOWHERE)

@@ -210,15 +210,22 @@ class DrainedCluster:
     # -- drains -----------------------------------------------------------------------------------
 
     def drain(
-        self, nodes: Collection[str], *, explains: bool = False, gives_up: bool = False
+        self,
+        nodes: Collection[str],
+        *,
+        explains: bool = False,
+        diagnoses: bool = False,
+        gives_up: bool = False,
     ) -> DrainOutcome:
         """Drain nodes that take no pods any more, together. What the drain did is taken back where
         a pod cannot leave, or fits nowhere.
 
-        explains: say why pods fit nowhere; gives_up: at the first pod that does not
+        explains: say why pods fit nowhere; diagnoses: and what might help them, too
+        gives_up: at the first pod that does not
         """
         with self.trial() as trial:
-            outcome = self._drained(nodes, explains, self._stays_nowhere if gives_up else None)
+            stops_at = self._stays_nowhere if gives_up else None
+            outcome = self._drained(nodes, explains, diagnoses, stops_at)
             if outcome.finishes:
                 trial.keep()
                 self.departed |= {node: [] for node in nodes}
@@ -228,6 +235,7 @@ class DrainedCluster:
         self,
         nodes: Collection[str],
         explains: bool,
+        diagnoses: bool,
         stops_at: Callable[[Attempt], bool] | None,
     ) -> DrainOutcome:
         moves, rounds = dict[str, str](), 0
@@ -257,8 +265,9 @@ class DrainedCluster:
                 never = [pod for pod in remaining if pod.key in refused and evictions.is_final(pod)]
                 groups: tuple[PendingGroup, ...] = ()
                 nowhere: tuple[Hold, ...] = ()
-                if explains:
-                    groups = pending_groups(self.simulation, self.simulation.record())
+                if explains or diagnoses:
+                    record = self.simulation.record()
+                    groups = pending_groups(self.simulation, record, only_causes=not diagnoses)
                     nowhere = self._why_nowhere(unplaced, attempts, groups)
                 budgets = tuple(refused[pod.key] for pod in never)
                 return DrainOutcome(moves, rounds, budgets, tuple(unplaced), nowhere, groups)

@@ -97,7 +97,11 @@ class PodInfo:
 
     def unplaced(self) -> PodInfo:
         """Return the pod as if it were still to be placed."""
-        pod = replace(self.pod, node_name="")
+        return self.placed("")
+
+    def placed(self, node: str) -> PodInfo:
+        """Return the pod as if it were on the node."""
+        pod = replace(self.pod, node_name=node)
         return PodInfo(pod, self.template, self.signature, self.shape, self.resources)
 
     def __repr__(self) -> str:

@@ -160,7 +160,8 @@ class LiveCluster:
         gone = {pod.key for pod in pods}
         infos = [info for pod in pods if (info := self.pod(pod.key, pod.node_name)) is not None]
         strays = self._others.keys() & gone
-        if self.reaches_beyond(map(self.simulation.catalog.info, pods)):
+        elsewhere = map(self.simulation.catalog.info, map(self._others.__getitem__, strays))
+        if self.reaches_beyond((*infos, *elsewhere)):
             # Budgets are counted by whoever evicts.
             budgets = self._objects.pod_disruption_budgets
             before = self.state()
@@ -179,8 +180,9 @@ class LiveCluster:
             for info in infos:
                 self.snapshot.remove(info, self.snapshot.row[info.pod.node_name])
         if strays:
-            others = self._others.items()
-            self._others = {key: pod for key, pod in others if key not in strays}
+            self._others = dict(self._others)
+            for key in strays:
+                del self._others[key]
 
     def reaches_beyond(self, pods: Iterable[PodInfo]) -> bool:
         """Whether a placement or an eviction changes more than the columns: claims of volumes that
@@ -321,10 +323,10 @@ class LiveCluster:
         simulation.pipeline.placement = None
         scheduler, snapshot = simulation.scheduler, self.snapshot
         for key, node in scheduler.placements.items():
-            placed = structs.replace(self.waiting.pop(key), node_name=node)
+            del self.waiting[key]
             pods = snapshot.pods[snapshot.row[node]]
             index = next(i for i in reversed(range(len(pods))) if pods[i].key == key)
-            pods[index] = simulation.catalog.info(placed)
+            pods[index] = pods[index].placed(node)
         if preempts:
             for key, left in self.waiting.items():
                 node = simulation.nominator.node_by_uid.get(left.uid, "")

@@ -304,7 +304,12 @@ class PodGroup:
         self.deleting = deleting
         self.rows: dict[int, int] = {}
         self.counters: set[DomainCounter] = set()
-        self.terms: dict[TermKind, dict[TermCounter, None]] = {kind: {} for kind in TermKind}
+        # Python 3.11 takes several µs to list the members of an Enum.
+        self.terms: dict[TermKind, dict[TermCounter, None]] = {
+            REQUIRES: {},
+            AVOIDS: {},
+            PREFERS: {},
+        }
 
 
 class _Selected:
