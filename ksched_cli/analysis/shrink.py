@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import combinations
-from math import comb
+from math import comb, floor
 from typing import Annotated, ClassVar, Literal, Self
 
 import msgspec
@@ -34,9 +35,11 @@ from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
 from ksched_cli.analysis.search import Search
 from ksched_cli.analysis.usage import CONTROL_PLANE, NodeUsage, node_usages, quantity
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
+from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import PODS, node_allocatable
+from ksched_cli.cluster.snapshot import Column
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.scheduling_cycle import first_by_name
 from ksched_cli.errors import ExitCode, UsageError
@@ -155,21 +158,31 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class ShrinkLimits:
     """among: the nodes to look at, by their labels. keep: those of them that stay. maximum: how
-    many may go. prices: of nodes, whose sum is to be high; without any, their number is"""
+    many may go. keep_free: the share of each resource that stays free, 0 to 1. prices: of nodes,
+    whose sum is to be high; without any, their number is"""
 
     among: Selector | None = None
     keep: Selector | None = None
     maximum: int | None = None
+    keep_free: float = 0
     prices: Prices = NO_PRICES
 
     @classmethod
-    def of(cls, subject: Subject, selector: str, keep: str, maximum: int | None = None) -> Self:
+    def of(
+        cls,
+        subject: Subject,
+        selector: str,
+        keep: str,
+        maximum: int | None = None,
+        keep_free: float = 0,
+    ) -> Self:
         """selector, keep: as -l and --keep take them; "" for none. The prices are those of the Run.
         Raises UsageError, also where no node has the labels of the selector."""
         limits = cls(
             among=label_selector_of(selector) if selector else None,
             keep=label_selector_of(keep) if keep else None,
             maximum=maximum,
+            keep_free=keep_free,
             prices=subject.opener.prices(subject.run),
         )
         if selector and not any(map(limits.selects, subject.simulation.state.nodes)):
@@ -209,15 +222,55 @@ class Plan:
         return tuple(self.drains)
 
 
+class Room:
+    """The share of each resource that is to stay free, of what pods request at all.
+
+    It is the share of all nodes together that stay and are not cordoned. A node may go where it
+    holds of the resources that the node has.
+    """
+
+    def __init__(self, base: DrainedCluster, share: float) -> None:
+        """base: before any drain; share: 0 to 1"""
+        snapshot = base.live.snapshot
+        self._share = share
+        self._row = snapshot.row
+        # By resource and row: what there is to use, what is used of it, and what of that moves.
+        self._columns: dict[str, tuple[Column, Column, Column]] = {}
+        for resource, allocatable in snapshot.node_columns.allocatable.items() if share else ():
+            requested = snapshot.requested(resource)
+            if resource == PODS or not requested.any():
+                continue
+            moving = requested.copy()
+            for row, pods in enumerate(snapshot.pods):
+                for pod in pods:
+                    if goes_with_node(pod.pod):
+                        moving[row] -= pod.resources.requests.get(resource, 0)
+            is_open = ~snapshot.unschedulable
+            self._columns[resource] = allocatable * is_open, requested * is_open, moving
+
+    def lacking(self, nodes: Sequence[str]) -> str:
+        """Return of which resource too little would be free without these nodes, or ""."""
+        rows = [self._row[name] for name in nodes] if self._columns else []
+        for resource, (usable, used, moving) in self._columns.items():
+            gone = int(usable[rows].sum())
+            total = int(usable.sum()) - gone
+            free = total - int(used.sum()) + int(used[rows].sum()) - int(moving[rows].sum())
+            if gone and free < self._share * total:
+                left = max(0, floor(100 * free / total)) if total else 0
+                return f"{left}% of {resource} would be free, less than --keep-free asks for"
+        return ""
+
+
 @dataclass(slots=True)
 class Shrinking:
     """The search of one cluster.
 
-    cluster:    before any drain
+    cluster:    before any drain; `carried_out` changes it
     candidates: the nodes that nothing about them or their pods keeps, in the order in which they
                 are tried
     maximum:    how many nodes may go
     worth:      of nodes that go; the plan worth most is searched for
+    room:       what must stay free
     progress:   when the search ends with what it has, and who hears of it
     """
 
@@ -225,7 +278,11 @@ class Shrinking:
     candidates: Sequence[str]
     maximum: int
     worth: Callable[[Iterable[str]], float]
+    room: Room
     progress: Search
+    # The plan that the cluster is after, and what takes its drains back.
+    _after: Plan = field(default_factory=lambda: Plan({}))
+    _drains: ExitStack = field(default_factory=ExitStack)
 
     def run(self) -> Plan:
         """Return the plan that is worth the most, of those found. A drain of all its nodes at once
@@ -255,6 +312,10 @@ class Shrinking:
             if self.progress.stops():
                 yield node, (Hold(None, NOT_LOOKED_AT),)
                 continue
+            lacking = self.room.lacking((*plan.nodes, node))
+            if lacking:
+                yield node, (Hold(None, lacking),)
+                continue
             with self.cluster.trial():
                 self.cluster.leave((node,))
                 drain = self.cluster.drain((node,), explains=True)
@@ -268,18 +329,53 @@ class Shrinking:
         return INSTEAD if joins else NOT_AT_ONCE
 
     def _drained_at_once(self, nodes: Sequence[str]) -> DrainOutcome:
+        self.take_back()
         with self.cluster.trial():
             self.cluster.leave(nodes)
             return self.cluster.drain(nodes)
 
-    def carry_out(self, nodes: Sequence[str], least: float = 0) -> Plan:
-        """Drain all these nodes, which are gone from the first drain on. One whose drain does not
-        finish is tried again after the others, as long as that helps.
+    def carry_out(self, plan: Plan) -> None:
+        """Bring the cluster to where it is after the plan, if it is not there."""
+        if plan.nodes != self._after.nodes:
+            self.plan(plan.nodes)
+
+    def take_back(self) -> None:
+        """Bring the cluster to where it is before any drain."""
+        self._drains.close()
+        self._after = Plan({})
+
+    def plan(self, nodes: Sequence[str], least: float = 0, *, starts_at_once: bool = False) -> Plan:
+        """Return the drains of these nodes, which are gone from the first drain on. One whose drain
+        does not finish is tried again after the others, as long as that helps. The cluster stays as
+        it is after them where all finish.
 
         least: give up where the nodes that are drained at first cannot be worth more
+        starts_at_once: the nodes that block a drain of all at once, which comes first, fail
         """
-        drains = dict[str, DrainOutcome]()
+        self.take_back()
+        if not nodes:
+            return Plan({})
+        self._drains.enter_context(self.cluster.trial())
         self.cluster.leave(nodes)
+        plan = self._blocked_at_once(nodes) if starts_at_once else Plan({})
+        if not plan.failed:
+            plan = self._drain_each(nodes, least)
+        if plan.failed:
+            self.take_back()
+        else:
+            self._after = plan
+        return plan
+
+    def _blocked_at_once(self, nodes: Sequence[str]) -> Plan:
+        with self.cluster.trial():
+            drain = self.cluster.drain(nodes)
+        if drain.finishes:
+            return Plan({})
+        stuck = {pod.node_name for pod in drain.unplaced} or {nodes[-1]}
+        return Plan({}, tuple(name for name in nodes if name in stuck))
+
+    def _drain_each(self, nodes: Sequence[str], least: float) -> Plan:
+        drains = dict[str, DrainOutcome]()
         left = list(nodes)
         while left:
             failed = []
@@ -296,24 +392,15 @@ class Shrinking:
             left = failed
         return Plan(drains, tuple(left))
 
-    def plan(self, nodes: Sequence[str], least: float = 0) -> Plan:
-        """Return the drains of these nodes, and take them back. least: see `carry_out`"""
-        with self.cluster.trial():
-            return self.carry_out(nodes, least)
-
-    def _largest_at_once(self, nodes: Sequence[str]) -> Plan:
+    def _largest_at_once(self, nodes: Sequence[str], before: Plan) -> Plan:
         """Return the plan of these nodes without those that block a drain of all at once, or whose
-        own drains fail."""
-        while nodes:
-            drain = self._drained_at_once(nodes)
-            if drain.finishes:
-                plan = self.plan(nodes)
-                if not plan.failed:
-                    return plan
-                nodes = plan.nodes
-            else:
-                stuck = {pod.node_name for pod in drain.unplaced} or {nodes[-1]}
-                nodes = [name for name in nodes if name not in stuck]
+        own drains fail; an empty one where it is worth no more than the one before."""
+        while self.worth(nodes) > self.worth(before.nodes):
+            plan = self.plan(nodes, starts_at_once=True)
+            if not plan.failed:
+                return plan
+            failed = set(plan.failed)
+            nodes = [name for name in nodes if name not in failed]
         return Plan({})
 
     def _largest(self, nodes: Sequence[str], before: Plan | None = None) -> Plan:
@@ -336,29 +423,30 @@ class Shrinking:
     def _extended(self, plan: Plan) -> Plan:
         """Extend the plan by the other candidates that can go too."""
         while len(plan.drains) < self.maximum and not self.progress.stops():
+            self.carry_out(plan)
             with self.cluster.trial():
-                if plan.drains:
-                    self.carry_out(plan.nodes)
                 others = [node for node in self.candidates if node not in plan.drains]
-                more = self._search(others, self.maximum - len(plan.drains))
+                more = self._search(others, self.maximum - len(plan.drains), plan.nodes)
             if not more:
                 break
+            nodes = (*plan.nodes, *more)
             is_small = len(self.candidates) <= MAX_IN_FRONT
-            settle = self._largest if is_small else self._largest_at_once
-            larger = settle((*plan.nodes, *more))
+            larger = self._largest(nodes) if is_small else self._largest_at_once(nodes, plan)
             if self.worth(larger.nodes) <= self.worth(plan.nodes):
                 break
             plan = larger
         return plan
 
-    def _search(self, nodes: Sequence[str], maximum: int) -> list[str]:
+    def _search(self, nodes: Sequence[str], maximum: int, before: Sequence[str]) -> list[str]:
         """Drain batches of nodes, each with the ones before, whose size doubles while they succeed
-        and halves where they do not. Pods may move more than once here."""
+        and halves where they do not. Pods may move more than once here. before: that are gone"""
         chosen, begin, size, finished = list[str](), 0, 1, True
         while begin < len(nodes) and len(chosen) < maximum and not self.progress.stops():
             batch = nodes[begin : begin + min(size, maximum - len(chosen))]
             finishes = False
-            if len(batch) > 1 or finished or self.cluster.seems_to_leave(batch[0]):
+            if self.room.lacking((*before, *chosen, *batch)):
+                pass
+            elif len(batch) > 1 or finished or self.cluster.seems_to_leave(batch[0]):
                 with self.cluster.trial() as trial:
                     self.cluster.leave(batch)
                     finishes = self.cluster.drain(batch, gives_up=True).finishes
@@ -377,7 +465,10 @@ class Shrinking:
         few nodes move first then."""
         for node in self.candidates:
             if node not in plan.drains and not self.progress.stops():
-                other = self._largest((node, *plan.nodes)[: self.maximum], plan)
+                nodes = (node, *plan.nodes)[: self.maximum]
+                if self.room.lacking(nodes):
+                    continue
+                other = self._largest(nodes, plan)
                 if self.worth(other.nodes) > self.worth(plan.nodes):
                     plan = self._extended(other)
         return plan
@@ -419,6 +510,8 @@ class Shrinking:
         for nodes in sorted(sets, key=self.worth, reverse=True):
             if self.worth(nodes) <= worth:
                 break
+            if self.room.lacking(nodes):
+                continue
             larger = self.plan(nodes)
             if not larger.failed and self._drained_at_once(larger.nodes).finishes:
                 return larger
@@ -454,13 +547,14 @@ def shrink(
     repacked = repack(base, _in_order(base, free_to_go, limits)) if repacks else UNSET
     before = node_usages(base.live.snapshot) if draws_map else []
     order = _in_order(base, free, limits)
-    search = Shrinking(base, order, maximum, worth, progress or Search())
+    room = Room(base, limits.keep_free)
+    search = Shrinking(base, order, maximum, worth, room, progress or Search())
     plan = search.run()
     stopped = search.progress.why()
-    with base.trial():
-        search.carry_out(plan.nodes)
-        after = node_usages(base.live.snapshot) if draws_map else []
-        held |= search.holds(plan)
+    search.carry_out(plan)
+    after = node_usages(base.live.snapshot) if draws_map else []
+    held |= search.holds(plan)
+    search.take_back()
     for name, holds in held.items():
         if holds == (Hold(None, INSTEAD),):
             held[name] = (Hold(None, search.why_not_too(plan, name)),)
@@ -773,6 +867,7 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     delete_emptydir_data: move pods with emptyDir and hostPath volumes, too
     repack:  ask how few nodes would do, too
     is_mapped: with the map of a page
+    keep_free: the share of each resource that stays free on the nodes that stay, 0 to 1
     time_limit: seconds after which the search ends with the best plan so far; 0 for none
     """
 
@@ -781,6 +876,7 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     selector: str = ""
     keep: str = ""
     maximum: int | None = None
+    keep_free: float = 0
     force: bool = False
     delete_emptydir_data: bool = False
     repack: bool = False
@@ -788,9 +884,9 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     time_limit: float = 0
 
     def answer(self, opened: Opened) -> ShrinkResult:
-        base, limits = _before_drains(self, opened, self.maximum)
+        base, limits = _before_drains(self, opened, self.maximum, self.keep_free)
         search = Search(self.time_limit)
-        with opened.observer.searching("nodes tried", search):
+        with opened.observer.searching("nodes tried", search), gc_rare():
             return shrink(base, limits, search, draws_map=self.is_mapped, repacks=self.repack)
 
 
@@ -813,12 +909,15 @@ class Upgrade(Question[UpgradePlan], frozen=True, kw_only=True):
 
 
 def _before_drains(
-    question: Shrink | Upgrade, opened: Opened, maximum: int | None = None
+    question: Shrink | Upgrade,
+    opened: Opened,
+    maximum: int | None = None,
+    keep_free: float = 0,
 ) -> tuple[DrainedCluster, ShrinkLimits]:
     """Return the cluster before any drain, and which of its nodes may go."""
     subject = opened.subject()
     state = subject.simulation.state
-    limits = ShrinkLimits.of(subject, question.selector, question.keep, maximum)
+    limits = ShrinkLimits.of(subject, question.selector, question.keep, maximum, keep_free)
     opened.warn(*budget_warnings(state))
     rules = rules_of(state, question.force, question.delete_emptydir_data)
     return DrainedCluster.after_run(subject.simulation, rules), limits

@@ -274,6 +274,23 @@ def whole_number(
     return parse
 
 
+def share(option: str) -> Callable[[str | float], float]:
+    """A parser of an option's value, a share such as 20% or 0.2. It raises UsageError for any other
+    value."""
+
+    def parse(text: str | float) -> float:
+        number, sign, rest = str(text).partition("%")
+        try:
+            value = float(number) / (100 if sign else 1)
+        except ValueError:
+            value = nan
+        if rest or not 0 <= value < 1:
+            raise UsageError(f'{option} takes a share below 100%, such as 20%; not "{text}"')
+        return value
+
+    return parse
+
+
 def time_limit(text: str | float) -> float:
     """Parse the value of --time-limit: seconds, or a duration such as 30s. Raises UsageError."""
     from ksched_cli.kube.formatting import DurationError, parse_duration

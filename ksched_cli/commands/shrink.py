@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ksched_cli.commands.command_line import option, time_limit, whole_number
+from ksched_cli.commands.command_line import option, share, time_limit, whole_number
 from ksched_cli.commands.options import StateOptions
 from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, run_of
@@ -20,6 +20,7 @@ class ShrinkOptions(StateOptions):
     selector SELECTOR: Consider only the nodes with these labels.
     keep SELECTOR: Keep the nodes with these labels.
     maximum N: Stop after N nodes.
+    keep_free SHARE: Keep so much of each resource free, such as 20%.
     force: Also move pods without a controller, as if somebody recreated them.
     delete_emptydir: Also move pods with emptyDir and hostPath volumes.
     repack: Also count the nodes needed if every pod were placed afresh.
@@ -31,6 +32,7 @@ class ShrinkOptions(StateOptions):
     selector: Annotated[str, option(short="-l")] = ""
     keep: str = ""
     maximum: Annotated[int | None, option(name="--max", parser=whole_number("--max", 1))] = None
+    keep_free: Annotated[float, option(parser=share("--keep-free"))] = 0
     force: bool = False
     delete_emptydir: Annotated[bool, option(name="--delete-emptydir-data")] = False
     repack: bool = False
@@ -73,6 +75,7 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         selector=options.selector,
         keep=options.keep,
         maximum=options.maximum,
+        keep_free=options.keep_free,
         force=options.force,
         delete_emptydir_data=options.delete_emptydir,
         repack=options.repack,
@@ -88,6 +91,8 @@ def _check(options: ShrinkOptions) -> None:
         raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
     if options.upgrade and options.maximum is not None:
         raise UsageError("--upgrade replaces all nodes of -l and cannot be combined with --max")
+    if options.upgrade and options.keep_free:
+        raise UsageError("--upgrade replaces nodes and cannot be combined with --keep-free")
     if options.upgrade and options.time_limit:
         raise UsageError("--upgrade cannot be combined with --time-limit")
     if options.upgrade and (options.repack or options.given["price"]):

@@ -72,6 +72,42 @@ def test_what_goes_is_drained_all_at_once_too() -> None:
     assert held(answer, "a") == [(None, NOT_AT_ONCE)]
 
 
+@pytest.mark.parametrize(("share", "number"), [(0.0, 2), (0.5, 1), (0.51, 0)])
+def test_a_share_of_each_resource_can_stay_free(share: float, number: int) -> None:
+    """4 of 12 cpu are requested; 4 of 8 once a node is gone."""
+    answer = shrunk(
+        *(node(name, cpu=4) for name in "abc"),
+        *(owned(f"p{name}", cpu=2, node=name) for name in "ab"),
+        keep_free=share,
+    )
+    assert answer.removable == number
+    if number == 1:
+        lacking = {hold.because for each in answer.nodes for hold in each.held_by}
+        assert lacking == {"0% of cpu would be free, less than --keep-free asks for"}
+
+
+def test_room_is_kept_of_what_a_node_has_itself() -> None:
+    """The gpus are all requested: that keeps the node that has them, and no other."""
+    answer = shrunk(
+        *(node(name, cpu=4, resources={"example.com/gpu": 1}) for name in "ab"),
+        *(node(name, cpu=4) for name in "cd"),
+        *(owned(f"p{name}", cpu=1, requests={"example.com/gpu": 1}, node=name) for name in "ab"),
+        keep_free=0.3,
+    )
+    assert going(answer) == ["c", "d"]
+    assert {name for name in "ab" for _, why in held(answer, name) if "gpu" in why} == {"a", "b"}
+
+
+def test_what_daemon_sets_request_goes_with_their_node() -> None:
+    answer = shrunk(
+        *(node(name, cpu=4) for name in "ab"),
+        *(owned(f"d{name}", kind="DaemonSet", cpu=2, node=name) for name in "ab"),
+        owned("p", cpu=1, node="a"),
+        keep_free=0.25,
+    )
+    assert answer.removable == 1
+
+
 def test_nodes_go_in_order_and_their_pods_move_once() -> None:
     answer = shrunk(
         *(node(name, cpu=4) for name in "abcd"),

@@ -111,6 +111,9 @@ def test_an_upgrade_is_exit_code_0_when_every_node_can_be_replaced(
     [
         (("--upgrade",), "--upgrade requires -l SELECTOR"),
         (("--upgrade", "-l", "pool=x", "--max", "1"), "cannot be combined with --max"),
+        (("--upgrade", "-l", "pool=x", "--keep-free", "20%"), "combined with --keep-free"),
+        (("--keep-free", "120%"), 'a share below 100%, such as 20%; not "120%"'),
+        (("--keep-free", "some"), 'a share below 100%, such as 20%; not "some"'),
         (("--upgrade", "-l", "pool=x", "--repack"), "cannot be combined with --repack"),
         (("--surge", "2"), "--surge requires --upgrade"),
     ],
