@@ -4,7 +4,11 @@ allow, and a run places it on another node.
 As kubectl does, all nodes are cordoned first and then drained one after the other. A node whose
 drain does not finish is tried again after the others. Pods of DaemonSets and static pods stay, and
 pods with emptyDir volumes leave, as if kubectl were given the flags for it, which the answer names.
-A pod without a controller is gone for good, so that it blocks the drain without `force`.
+A pod without a controller is gone for good, so that it blocks the drain without `force`. Pods that
+leave evict others as in any run; those that are evicted have to find a node, too.
+
+Nodes that are lost are gone at once, with their pods: no budget is asked, and their controllers
+create them again.
 
 Upstream: k8s.io/kubectl/pkg/drain (filters.go, drain.go), pkg/cmd/drain (RunDrain).
 """
@@ -15,6 +19,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -24,6 +29,7 @@ from ksched_cli.analysis.diagnosis import PendingGroup, owner_path
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome
 from ksched_cli.analysis.named_objects import Subject, check_nodes, label_selector_of
 from ksched_cli.analysis.question import Opened, Question
+from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
@@ -31,6 +37,7 @@ from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
 from ksched_cli.cluster.snapshot import ZONE_LABELS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
+from ksched_cli.engine.records import Eviction
 from ksched_cli.errors import ExitCode, KschedError, UsageError
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.disruption import synced, with_statuses
@@ -47,7 +54,8 @@ from ksched_cli.scenario.pods import (
 )
 from ksched_cli.scenario.scale import SCALABLE
 
-# Changes are looked for that lift so many blockers; each is a run.
+# Changes are looked for that lift so many blockers, or that let so many domains survive; each is a
+# run, or a few.
 MAX_LIFTED = 3
 
 FORCE = "--force"
@@ -96,12 +104,14 @@ class DrainResult(StateAnswer, frozen=True, kw_only=True):
     """Whether nodes can be drained, all of them.
 
     nodes: that are to be drained, all cordoned first
-    possible: every pod that is evicted gets another node
-    leaving: how many pods are evicted
+    failed: the nodes are lost at once instead, whatever budgets allow
+    possible: every pod that leaves gets another node, and so does every pod that is evicted for it
+    leaving: how many pods leave and are created again
     order: the nodes whose drains finish, in order
     blocked_by: what keeps the others
     moves_to: pod → the node that it moves to
-    pending: evicted pods that find no node, by owner and cause
+    pending: pods that find no node, by owner and cause
+    evicted: other pods, which pods that leave evict; recreated: what becomes of them
     leaves_zones: zone → how many pods move from it to another one
     budgets: those of pods that are evicted
     waits: how often evictions wait until evicted pods are healthy elsewhere
@@ -121,12 +131,15 @@ class DrainResult(StateAnswer, frozen=True, kw_only=True):
 
     kind: Literal["DrainResult"] = "DrainResult"
     nodes: tuple[str, ...]
+    failed: bool = False
     possible: bool
     leaving: Count
     order: tuple[str, ...] = ()
     blocked_by: tuple[DrainBlocker, ...] = ()
     moves_to: Mapping[str, str] = {}
     pending: tuple[PendingGroup, ...] = ()
+    evicted: tuple[Eviction, ...] = ()
+    recreated: tuple[RecreatedPod, ...] = ()
     leaves_zones: Mapping[str, Count] = {}
     budgets: tuple[BudgetUse, ...] = ()
     waits: Count = 0
@@ -146,8 +159,9 @@ class DrainResult(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(self.possible, self.undecided)
 
 
-class _ByKubectl(DrainedCluster):
-    """The cluster while kubectl drains nodes. refused: keys of pods that it does not evict"""
+class LeavingCluster(DrainedCluster):
+    """The cluster while kubectl drains nodes, or nodes are lost. refused: keys of pods that keep
+    their node"""
 
     refused: frozenset[str] = frozenset()
 
@@ -155,23 +169,36 @@ class _ByKubectl(DrainedCluster):
         leaving = DrainedCluster.pods_leaving(self, nodes)
         return [pod for pod in leaving if pod.key not in self.refused]
 
+    @contextmanager
+    def losing(self, pods: _Filtered) -> Iterator[None]:
+        """Meanwhile, the pods that are gone for good are gone, and the refused ones stay."""
+        state, self.refused = self.state, frozenset(pod.key for pod in pods.refused)
+        with self.trial():
+            if pods.gone:
+                self.state = without_pods(state, pods.gone)
+                self.live.remove(pods.gone)
+            yield
+        self.state, self.refused = state, frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class _Drains:
-    """The drains of nodes, one after the other.
+    """The drains of nodes.
 
-    finished: node → its drain, in order
+    order: the nodes whose drains finish, in order; finished: these drains
     rest: the drain of the others together, as far as it goes; None where there are none
     groups: the pods that this leaves without a node, by owner and cause
     """
 
-    finished: Mapping[str, DrainOutcome]
+    order: tuple[str, ...]
+    finished: tuple[DrainOutcome, ...]
     rest: DrainOutcome | None = None
     groups: tuple[PendingGroup, ...] = ()
 
     @classmethod
     def of(cls, base: DrainedCluster, nodes: Sequence[str], blocked: Collection[str]) -> _Drains:
-        """Try the drains, and take them back. blocked: nodes with a pod that does not leave"""
+        """Try the drains, one after the other, and take them back. blocked: nodes with a pod that
+        does not leave"""
         finished: dict[str, DrainOutcome] = {}
         waiting = [*nodes]
         with base.trial():
@@ -186,8 +213,9 @@ class _Drains:
                         waiting.remove(node)
                 if len(waiting) in (0, count):
                     break
+            drains = cls(tuple(finished), tuple(finished.values()))
             if not waiting:
-                return cls(finished)
+                return drains
             rest = base.drain(tuple(waiting), explains=False)
             # Cordoned nodes would be named as those nearest to fitting.
             base.leave(nodes)
@@ -199,11 +227,43 @@ class _Drains:
             if pod.key not in explained
         ]
         unplaced = {pod.key for pod in rest.unplaced}
-        return cls(finished, rest, (*(g for g in groups if unplaced.issuperset(g.pods)), *others))
+        groups = (*(group for group in groups if unplaced.issuperset(group.pods)), *others)
+        return replace(drains, rest=rest, groups=groups)
+
+    @classmethod
+    def of_lost(cls, base: DrainedCluster, nodes: Sequence[str], *, explains: bool) -> _Drains:
+        """Lose the nodes at once, and take that back. explains: say why pods find no node"""
+        with base.trial():
+            base.leave(nodes)
+            loss = base.drain(nodes, explains=explains)
+        return cls(tuple(nodes), (loss,)) if loss.finishes else cls((), (), loss, loss.groups)
 
     @property
     def outcomes(self) -> tuple[DrainOutcome, ...]:
-        return (*self.finished.values(), *([self.rest] if self.rest else ()))
+        return (*self.finished, *([self.rest] if self.rest else ()))
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The pods that find no node."""
+        return tuple(pod.key for pod in self.rest.unplaced) if self.rest is not None else ()
+
+    @property
+    def moves(self) -> dict[str, str]:
+        """The node that each pod that leaves moves to in the end."""
+        moves: dict[str, str] = {}
+        for drain in self.outcomes:
+            moves |= drain.moves
+            # One that moved may be evicted for the pods of a later node.
+            moves |= {each.pod: each.node for each in drain.recreated if each.pod in moves}
+        return {pod: node for pod, node in moves.items() if node}
+
+    @property
+    def evicted(self) -> tuple[Eviction, ...]:
+        return tuple(each for drain in self.outcomes for each in drain.evicted)
+
+    @property
+    def recreated(self) -> tuple[RecreatedPod, ...]:
+        return tuple(each for drain in self.outcomes for each in drain.recreated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +283,11 @@ class _Filtered:
     blockers: tuple[DrainBlocker, ...]
 
     @classmethod
-    def of(cls, base: DrainedCluster, nodes: Collection[str], *, force: bool) -> _Filtered:
+    def of(  # noqa: PLR0915  # kubectl's filters, one after the other
+        cls, base: DrainedCluster, nodes: Collection[str], *, force: bool
+    ) -> _Filtered:
+        """Ask about the pods of these nodes. Where budgets are not asked, the nodes are lost."""
+        force = force or not base.asks_budgets
         state, frameworks = base.state, base.simulation.frameworks
         leaving, stay = list[Pod](), list[Pod]()
         # By why they are refused; those without a controller are gone with --force.
@@ -247,81 +311,107 @@ class _Filtered:
         blockers = [_blocker(why, pods) for why, pods in foreign.items()]
         refused = [pod for pods in foreign.values() for pod in pods]
         gone = [pod for pods in unowned.values() for pod in pods]
+        held = gone
         if force:
             # They ask their budgets, too.
             evictions = Evictions(state)
-            held = [pod for pod in gone if evictions.evict(pod)]
+            held = [pod for pod in gone if base.asks_budgets and evictions.evict(pod)]
             blockers += _of_budgets(state, held)
         else:
-            held = gone
             blockers += [_blocker(why, pods, FORCE) for why, pods in unowned.items()]
         refused += held
         gone = [pod for pod in gone if pod not in held]
         return cls(tuple(leaving), tuple(gone), tuple(refused), tuple(stay), tuple(blockers))
 
 
-def drain_nodes(subject: Subject, nodes: Sequence[str], *, force: bool) -> DrainResult:
-    """Drain nodes of the subject, whose simulation has not run yet."""
-    base = _before_drains(subject)
-    state = base.state
-    pods = _Filtered.of(base, frozenset(nodes), force=force)
-    refused = frozenset(pod.key for pod in pods.refused)
-    base.refused = refused
-    if pods.gone:
-        base.state = without_pods(state, pods.gone)
-        base.live.remove(pods.gone)
-    drains = _Drains.of(base, nodes, {pod.node_name for pod in pods.refused})
-    blocked = [node for node in nodes if node not in drains.finished]
+@dataclass(frozen=True, slots=True)
+class DrainTrial:
+    """What becomes of nodes that are drained, or lost, which is taken back."""
 
-    # What blocks the rest.
-    blockers, pending = [*pods.blockers], tuple[PendingGroup, ...]()
-    if drains.rest is not None:
-        pending = drains.groups
-        blockers += _of_pending(pending, pods.leaving)
-        stuck = {hold.pod for hold in drains.rest.budgets}
-        members = [pod for pod in pods.leaving if pod.key in stuck]
-        blockers += _of_budgets(base.state, members)
-    blockers = [*_with_lifts(subject, blockers, nodes, refused)]
+    pods: _Filtered
+    drains: _Drains
+    blockers: tuple[DrainBlocker, ...]
+
+    @classmethod
+    def of(cls, base: LeavingCluster, nodes: Sequence[str], *, force: bool) -> DrainTrial:
+        pods = _Filtered.of(base, frozenset(nodes), force=force)
+        with base.losing(pods):
+            if base.asks_budgets:
+                drains = _Drains.of(base, nodes, {pod.node_name for pod in pods.refused})
+            else:
+                drains = _Drains.of_lost(base, nodes, explains=True)
+            blockers = [*pods.blockers]
+            if drains.rest is not None:
+                others = [pod for pod in drains.rest.unplaced if pod not in pods.leaving]
+                blockers += _of_pending(drains.groups, (*pods.leaving, *others))
+                stuck = {hold.pod for hold in drains.rest.budgets}
+                members = [pod for pod in pods.leaving if pod.key in stuck]
+                blockers += _of_budgets(base.state, members)
+        return cls(pods, drains, tuple(blockers))
+
+    @property
+    def is_possible(self) -> bool:
+        return self.drains.rest is None and not self.pods.refused
+
+
+def drain_nodes(
+    subject: Subject, nodes: Sequence[str], *, force: bool, failed: bool = False
+) -> DrainResult:
+    """Drain nodes of the subject, whose simulation has not run yet. failed: they are lost"""
+    base = before_drains(subject, failed=failed)
+    state = base.state
+    trial = DrainTrial.of(base, nodes, force=force)
+    pods, drains = trial.pods, trial.drains
+    refused = frozenset(pod.key for pod in pods.refused)
+    blockers = [*with_lifts(subject, trial.blockers, nodes, refused)]
     held = {pod.node_name for pod in pods.refused}
-    candidates = [node for node in blocked if node not in held] if len(nodes) > 1 else []
-    alone = [each for each in candidates if _Drains.of(base, (each,), ()).rest is None]
+    candidates = [node for node in nodes if node not in held and node not in drains.order]
+    alone: list[str] = []
+    if len(nodes) > 1 and not failed:
+        with base.losing(pods):
+            alone = [each for each in candidates if _Drains.of(base, (each,), ()).rest is None]
 
     # Where pods go.
-    moves = {pod: node for drain in drains.outcomes for pod, node in drain.moves.items()}
+    moves = drains.moves
     moved_from = {pod.key: pod.node_name for pod in pods.leaving}
     zones = {node.name: _zone(node.metadata.labels) for node in state.nodes}
     left = _zones_left(moves, moved_from, zones)
-    evicted = (*pods.leaving, *pods.gone)
-    local = tuple(sorted(pod.key for pod in evicted if has_empty_dir(pod)))
+    leaving = (*pods.leaving, *pods.gone)
+    local = tuple(sorted(pod.key for pod in leaving if has_empty_dir(pod)))
+    in_order = [*drains.order, *(node for node in nodes if node not in drains.order)]
     answer = DrainResult(
         nodes=tuple(nodes),
-        possible=not blocked,
+        failed=failed,
+        possible=trial.is_possible,
         leaving=len(pods.leaving),
-        order=tuple(drains.finished),
+        order=drains.order,
         blocked_by=tuple(blockers),
         moves_to=dict(sorted(moves.items())),
-        pending=pending,
+        pending=drains.groups,
+        evicted=drains.evicted,
+        recreated=drains.recreated,
         leaves_zones=left,
-        budgets=tuple(_uses(state, evicted)),
+        budgets=() if failed else tuple(_uses(state, leaving)),
         waits=sum(max(0, drain.rounds - 1) for drain in drains.outcomes),
         without_controller=tuple(sorted(pod.key for pod in pods.gone)),
         local_storage=local,
         staying=len(pods.stay),
         alone=tuple(alone),
-        command=_command([*drains.finished, *blocked], pods, is_losing=bool(local)),
+        command="" if failed else _command(in_order, pods, is_losing=bool(local)),
         already_pending=base.pending,
         moved_from=moved_from,
         owners={pod.key: owner_path(pod) for pod in pods.leaving},
         zones=zones,
         undecided=bool(base.simulation.caller.defects),
     )
-    _close(subject, base)
+    close_other(subject, base)
     return answer
 
 
-def _before_drains(subject: Subject, change: str = "") -> _ByKubectl:
+def before_drains(subject: Subject, change: str = "", *, failed: bool = False) -> LeavingCluster:
     """The cluster after the run that places what waits. change: to make to the state first; then
-    its disruption budgets are counted anew. Raises KschedError where that fails"""
+    its disruption budgets are counted anew; failed: nodes will be lost. Raises KschedError where
+    the change fails"""
     simulation = subject.simulation
     state = simulation.state
     if change:
@@ -330,7 +420,8 @@ def _before_drains(subject: Subject, change: str = "") -> _ByKubectl:
     state = with_statuses(state)
     if state is not simulation.state:
         simulation = subject.simulation_of(state)
-    base = _ByKubectl.after_run(simulation, PodRules(now=0.0))
+    base = LeavingCluster.after_run(simulation, PodRules(now=0.0))
+    base.preempts, base.asks_budgets = subject.run.preemption, not failed
     if change:
         budgets = {
             key: synced(budget, base.state)
@@ -340,7 +431,7 @@ def _before_drains(subject: Subject, change: str = "") -> _ByKubectl:
     return base
 
 
-def _close(subject: Subject, base: DrainedCluster) -> None:
+def close_other(subject: Subject, base: DrainedCluster) -> None:
     """Ends a simulation of another state than the subject's, whose simulation notes the defects."""
     caller = base.simulation.caller
     if caller is not subject.simulation.caller:
@@ -451,7 +542,7 @@ def _of_budgets(state: ClusterState, pods: Iterable[Pod]) -> Iterator[DrainBlock
         yield _blocker(because, members, waits_for=waits_for, budgets=keys)
 
 
-def _with_lifts(
+def with_lifts(
     subject: Subject,
     blockers: Sequence[DrainBlocker],
     nodes: Sequence[str],
@@ -471,7 +562,7 @@ def _lifts(
     """Yield changes after which a run has the budgets of the blocker let its pods go."""
     for change in _changes(subject.simulation.state, blocker):
         try:
-            base = _before_drains(subject, change)
+            base = before_drains(subject, change)
         except KschedError:
             continue
         base.refused = held
@@ -479,7 +570,7 @@ def _lifts(
         still = {hold.pod for hold in rest.budgets} if rest is not None else set()
         if not still.intersection(blocker.pods):
             yield change
-        _close(subject, base)
+        close_other(subject, base)
 
 
 def _changes(state: ClusterState, blocker: DrainBlocker) -> Iterator[str]:
@@ -516,15 +607,17 @@ class DrainNodes(Question[DrainResult], frozen=True, kw_only=True):
 
     nodes: their names; or selector: their labels
     force: evict pods without a controller, which are gone for good
+    failed: the nodes are lost at once, with their pods
     """
 
     nodes: tuple[str, ...] = ()
     selector: str = ""
     force: bool = False
+    failed: bool = False
 
     def answer(self, opened: Opened) -> DrainResult:
         if bool(self.nodes) == bool(self.selector):
-            raise UsageError("drain takes names of nodes, or -l SELECTOR")
+            raise UsageError("drain takes names of nodes, -l SELECTOR, or --each LABEL")
         names = [name.removeprefix("nodes/").removeprefix("node/") for name in self.nodes]
         for name, count in Counter(names).items():
             if count > 1:
@@ -533,9 +626,16 @@ class DrainNodes(Question[DrainResult], frozen=True, kw_only=True):
         state = subject.simulation.state
         check_nodes(subject.simulation, names)
         if self.selector:
-            matches = label_selector_of(self.selector).matches
-            names = [node.name for node in state.nodes if matches(node.metadata.labels)]
-            if not names:
-                raise UsageError(f"no node has the labels of -l {self.selector}")
-        opened.warn(*budget_warnings(state))
-        return drain_nodes(subject, names, force=self.force)
+            names = selected_nodes(state, self.selector)
+        if not self.failed:
+            opened.warn(*budget_warnings(state))
+        return drain_nodes(subject, names, force=self.force, failed=self.failed)
+
+
+def selected_nodes(state: ClusterState, selector: str) -> list[str]:
+    """Return the nodes with the labels of -l. Raises UsageError where none has them."""
+    matches = label_selector_of(selector).matches
+    names = [node.name for node in state.nodes if matches(node.metadata.labels)]
+    if not names:
+        raise UsageError(f"no node has the labels of -l {selector}")
+    return names

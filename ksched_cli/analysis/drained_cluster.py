@@ -18,18 +18,26 @@ from msgspec import structs
 
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.reasons import Reason
+from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus, TopologySpreadConstraint
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.live_cluster import LiveCluster, Trial
 from ksched_cli.engine.queue import why_ignored
-from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.simulation import Simulation
+from ksched_cli.engine.records import Attempt, Eviction
+from ksched_cli.engine.simulation import MAX_PASSES, Simulation
 from ksched_cli.scenario.drain import Evictions, PodRules, goes_with_node
 from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes
 from ksched_cli.scenario.nodes import cordon
-from ksched_cli.scenario.pods import budget_matcher, unbound, with_counts
+from ksched_cli.scenario.pods import (
+    budget_matcher,
+    is_of_daemon_set,
+    is_static,
+    unbound,
+    with_counts,
+)
+from ksched_cli.scenario.workloads import target_node
 
 _HEALTHY = PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),))
 
@@ -63,7 +71,12 @@ class DrainedCluster:
     state:   the objects as they are before any drain
     pending: the pods that the first run left pending, which are left aside
     departed: node → the pods that are to be evicted, of nodes that are gone
+    preempts: pods that find no node may evict others, which then need one, too
+    asks_budgets: evictions wait for disruption budgets
     """
+
+    preempts: bool = False
+    asks_budgets: bool = True
 
     def __init__(
         self,
@@ -231,7 +244,7 @@ class DrainedCluster:
                 self.departed |= {node: [] for node in nodes}
         return outcome
 
-    def _drained(
+    def _drained(  # noqa: PLR0915  # one drain, from top to bottom
         self,
         nodes: Collection[str],
         explains: bool,
@@ -239,13 +252,16 @@ class DrainedCluster:
         stops_at: Callable[[Attempt], bool] | None,
     ) -> DrainOutcome:
         moves, rounds = dict[str, str](), 0
+        evicted, recreated = list[Eviction](), dict[str, RecreatedPod]()
         remaining = self.pods_leaving(nodes)
         while remaining:
             # Those evicted before are healthy elsewhere by now.
             evictions = self._evictions.renewed(self.state)
             granted, refused = [], dict[str, Hold]()
             for pod in remaining:
-                refusal = evictions.evict(self._by_key.get(pod.key, pod))
+                refusal = ""
+                if self.asks_budgets:
+                    refusal = evictions.evict(self._by_key.get(pod.key, pod))
                 if refusal:
                     refused[pod.key] = self.hold(pod, refusal)
                 else:
@@ -253,9 +269,14 @@ class DrainedCluster:
             if not granted:
                 return DrainOutcome(moves, rounds, tuple(refused.values()))
             self.live.evict(granted)
-            attempts = self.live.run(stops_at=stops_at)
+            attempts, preemptions = self._placed(stops_at)
             rounds += 1
             unplaced = [pod for pod in granted if pod.key in self.live.waiting]
+            if preemptions:
+                evicted += preemptions
+                recreated |= {each.pod: each for each in self._afterwards(preemptions, attempts)}
+                waiting = self.live.waiting.keys() - {pod.key for pod in granted}
+                unplaced += [self._by_key[key] for key in recreated if key in waiting]
             moves |= {
                 pod.key: attempts[pod.key].node
                 for pod in granted
@@ -270,9 +291,59 @@ class DrainedCluster:
                     groups = pending_groups(self.simulation, record, only_causes=not diagnoses)
                     nowhere = self._why_nowhere(unplaced, attempts, groups)
                 budgets = tuple(refused[pod.key] for pod in never)
-                return DrainOutcome(moves, rounds, budgets, tuple(unplaced), nowhere, groups)
+                outcome = DrainOutcome(moves, rounds, budgets, tuple(unplaced), nowhere, groups)
+                return replace(outcome, evicted=tuple(evicted), recreated=tuple(recreated.values()))
             remaining = [pod for pod in remaining if pod.key in refused]
-        return DrainOutcome(moves, rounds)
+        return DrainOutcome(
+            moves, rounds, evicted=tuple(evicted), recreated=tuple(recreated.values())
+        )
+
+    def _placed(
+        self, stops_at: Callable[[Attempt], bool] | None
+    ) -> tuple[dict[str, Attempt], list[Eviction]]:
+        """Place the pods that wait. Return their last attempts, and what they evicted, which their
+        controllers create again, so that it is placed, too."""
+        if not self.preempts:
+            return self.live.run(stops_at=stops_at), []
+        # 1. A run in which every pod finds a node evicts nobody.
+        with self.live.trial() as trial:
+            attempts = self.live.run()
+            if not self.live.waiting:
+                trial.keep()
+                return attempts, []
+        # 2. The same with evictions; then for the evicted pods, which may evict others in turn.
+        attempts, evictions = {}, list[Eviction]()
+        for _ in range(MAX_PASSES):
+            attempts |= self.live.run(preempts=True)
+            victims = [
+                structs.replace(self._by_key[each.pod], node_name=each.node)
+                for each in self.simulation.scheduler.evicted
+            ]
+            if not victims:
+                break
+            evictions += self.simulation.scheduler.evicted
+            # What they hold besides room goes with them where they leave, not where they are gone.
+            for pod in victims:
+                self.live.place(pod)
+            self.live.remove([pod for pod in victims if not _is_recreated(pod)])
+            self.live.evict([pod for pod in victims if _is_recreated(pod)])
+        return attempts, evictions
+
+    def _afterwards(
+        self, evictions: Sequence[Eviction], attempts: Mapping[str, Attempt]
+    ) -> Iterator[RecreatedPod]:
+        """Yield what became of evicted pods. attempts: the last of each pod that was tried"""
+        for key in dict.fromkeys(each.pod for each in evictions):
+            pod, attempt = self._by_key[key], attempts.get(key)
+            is_placed = attempt is not None and key not in self.live.waiting
+            yield RecreatedPod(
+                key,
+                _is_recreated(pod),
+                node=attempt.node if attempt is not None and is_placed else "",
+                only_node=target_node(pod) if is_of_daemon_set(pod) else "",
+                evicted=tuple(each.pod for each in evictions if each.preemptor == key),
+                message=attempt.why_not if attempt is not None and not is_placed else "",
+            )
 
     def _why_nowhere(
         self,
@@ -314,6 +385,7 @@ class DrainOutcome:
     budgets:  the pods whose eviction budgets refuse for good
     unplaced: the pods that fit on no other node; nowhere: why, where that was asked for
     groups: the same by owner and cause
+    evicted: pods that those that leave evicted; recreated: what becomes of these
     """
 
     moves: Mapping[str, str]
@@ -322,6 +394,8 @@ class DrainOutcome:
     unplaced: tuple[Pod, ...] = ()
     nowhere: tuple[Hold, ...] = ()
     groups: tuple[PendingGroup, ...] = ()
+    evicted: tuple[Eviction, ...] = ()
+    recreated: tuple[RecreatedPod, ...] = ()
 
     @property
     def finishes(self) -> bool:
@@ -331,6 +405,10 @@ class DrainOutcome:
     def why(self) -> tuple[Hold, ...]:
         """What holds the nodes that were drained."""
         return (*self.nowhere, *self.budgets)
+
+
+def _is_recreated(pod: Pod) -> bool:
+    return pod.metadata.controller is not None and not is_static(pod)
 
 
 def is_soft(constraint: TopologySpreadConstraint) -> bool:

@@ -1,12 +1,17 @@
-"""An answer of `drain`: yes or no, what blocks it and what lifts that, who moves and who waits."""
+"""Answers of `drain`: yes or no, what blocks it and what lifts that, who moves and who waits."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
+from ksched_cli import program_name
 from ksched_cli.analysis.drain import DrainBlocker, DrainResult
+from ksched_cli.analysis.drain_each import DomainDrain, DrainResults
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
+from ksched_cli.report.recreation import evictions_table, waiting_lines
 from ksched_cli.report.view import (
     Column,
     Command,
@@ -24,6 +29,7 @@ from ksched_cli.report.view import (
 from ksched_cli.report.words import counted, enumerated, grouped, listed, verb
 
 SHOWN_NAMES, SHOWN_NODES = 3, 6
+SHOWN_DOMAINS, SHOWN_BLOCKERS = 4, 15
 MAX_POD_ROWS = 12  # have a row each
 GROUPED = Medium.BRIEF | Medium.WHOLE
 
@@ -37,7 +43,10 @@ def view(answer: DrainResult) -> View:
         tone=Tone.GOOD if answer.possible else Tone.BAD,
         lines=[*_lines(answer)],
         tiles=[
-            Tile("can be drained", f"{len(answer.order):,} of {len(answer.nodes):,}"),
+            Tile(
+                "can go" if answer.failed else "can be drained",
+                f"{len(answer.order):,} of {len(answer.nodes):,}",
+            ),
             Tile("pods move", f"{pods:,}"),
             Tile("blockers", f"{len(answer.blocked_by):,}", "bad" if answer.blocked_by else ""),
         ],
@@ -58,12 +67,18 @@ def _title(answer: DrainResult) -> str:
         rest = f"; and {counted(len(others), 'other blocker')}" if others else ""
         return f"no: {first}{rest}"
     title = f"yes, {_all(answer.leaving)}" if answer.leaving else "yes, no pod has to move"
-    if len(answer.nodes) > 1:
+    if answer.failed:
+        lost = verb(len(answer.nodes), "is", "are")
+        title += f" when {listed(answer.nodes, SHOWN_NAMES)} {lost} lost"
+    elif len(answer.nodes) > 1:
         title += f", of {counted(len(answer.nodes), 'node')} together"
     zones = answer.leaves_zones
     if zones:
         out = f"{sum(zones.values()):,} {verb(sum(zones.values()), 'moves', 'move')} out of zone"
         title += f"; {out}{'s' * (len(zones) > 1)} {enumerated([*zones])}"
+    if answer.evicted:
+        evict = verb(len(answer.evicted), "is", "are")
+        title += f"; {counted(len(answer.evicted), 'other pod')} {evict} evicted for that"
     if answer.without_controller:
         title += f"; {counted(len(answer.without_controller), 'pod')} without controller "
         title += f"{verb(len(answer.without_controller), 'is', 'are')} gone for good"
@@ -81,18 +96,22 @@ def _obstacles(answer: DrainResult) -> Iterator[str]:
     yield from (each.because for each in answer.blocked_by if each.budgets)
     waiting = [pod for group in answer.pending for pod in group.pods]
     if waiting:
-        find = verb(len(waiting), "finds", "find")
-        of = f"{len(waiting):,} of {counted(answer.leaving, 'pod')}"
+        leaving = sum(pod in answer.owners for pod in waiting)
+        who = [f"{leaving:,} of {counted(answer.leaving, 'pod')}"] if leaving else []
+        if leaving < len(waiting):
+            who.append(f"{counted(len(waiting) - leaving, 'pod')} evicted for the others")
+        plural = leaving or len(waiting)
+        find = verb(plural if len(who) == 1 else 2, "finds", "find")
         causes = [each.because for each in answer.blocked_by if each.pods in nowhere]
         why = f": {waiting[0]}: {causes[0]}" if len(causes) == 1 else ""
-        yield f"{of} {find} no other node{why}"
+        yield f"{enumerated(who)} {find} no {'other ' if leaving else ''}node{why}"
     for blocker in answer.blocked_by:
         if not blocker.budgets and blocker.pods not in nowhere:
             yield f"{_pods(blocker)}: {blocker.because}"
 
 
 def _lines(answer: DrainResult) -> Iterator[Line]:
-    if len(answer.nodes) > 1 and answer.order:
+    if len(answer.nodes) > 1 and answer.order and not answer.failed:
         share = f"{len(answer.order):,} of {counted(len(answer.nodes), 'node')} can be drained, "
         begin = "" if answer.possible else share
         yield Line(f"{begin}in this order: {listed(answer.order, SHOWN_NODES)}")
@@ -108,6 +127,7 @@ def _lines(answer: DrainResult) -> Iterator[Line]:
     if answer.without_controller:
         pods = listed(answer.without_controller, SHOWN_NAMES)
         yield Line(f"no controller creates these pods again: {pods}", Tone.WARN)
+    yield from waiting_lines(answer.recreated)
     if answer.waits:
         times = counted(answer.waits, "time")
         yield Line(f"budgets let the drain wait {times}, until evicted pods are ready elsewhere")
@@ -117,11 +137,16 @@ def _lines(answer: DrainResult) -> Iterator[Line]:
         stay, them = verb(rest, "stays", "stay"), verb(rest, "it", "them")
         yield Line(f"{counted(rest, 'other pod')} {stay}, as the drain stops before {them}")
     if answer.staying:
-        pods = counted(answer.staying, "pod")
+        pods = f"{counted(answer.staying, 'pod')} of DaemonSets or static"
         stay = verb(answer.staying, "stays", "stay")
-        yield Line(f"{pods} of DaemonSets or static {stay}", Tone.SOFT)
-    if answer.already_pending:
-        count = sum(len(group.pods) for group in answer.already_pending)
+        gone = f"{verb(answer.staying, 'goes', 'go')} with the nodes"
+        yield Line(f"{pods} {gone if answer.failed else stay}", Tone.SOFT)
+    yield from _pending_before(answer)
+
+
+def _pending_before(answer: DrainResult | DrainResults) -> Iterator[Line]:
+    count = sum(len(group.pods) for group in answer.already_pending)
+    if count:
         pods = f"{counted(count, 'pod')} {verb(count, 'is', 'are')} pending before the drain"
         yield Line(f"{pods}; no node is kept for {verb(count, 'it', 'them')}", Tone.SOFT)
 
@@ -150,6 +175,7 @@ def _sections(answer: DrainResult) -> Iterator[Section]:
         ],
     )
     yield pending_groups("Who finds no node", answer.pending, with_reasons=True)
+    yield evictions_table("Who is evicted for them", answer.evicted, answer.recreated)
     yield from _moves(answer)
     yield table(
         "Budgets of these pods",
@@ -162,7 +188,7 @@ def _sections(answer: DrainResult) -> Iterator[Section]:
         brief=8,
         noun="budgets",
     )
-    if answer.possible:
+    if answer.possible and answer.command:
         yield Commands(heading="The command", commands=[Command(answer.command)])
 
 
@@ -231,3 +257,140 @@ def _counts(nodes: Sequence[str]) -> tuple[str, ...]:
 def _zones(answer: DrainResult, pod: str, node: str) -> str:
     first, then = answer.zones[answer.moved_from[pod]], answer.zones[node]
     return then if first == then else f"{first or 'none'} → {then or 'none'}"
+
+
+# -- each domain for itself ------------------------------------------------------------------------
+
+
+def each_view(answer: DrainResults) -> View:
+    """The domains that can go, what keeps the others, and with what these could go, too."""
+    domains, noun = answer.domains, _noun(answer.label)
+    stuck = [each for each in domains if not each.possible]
+    return View(
+        title=_each_title(answer, stuck),
+        tone=Tone.GOOD if answer.possible else Tone.BAD,
+        lines=[*_each_lines(answer, stuck)],
+        tiles=[
+            Tile(f"{noun}s", f"{len(domains):,}"),
+            Tile("can go", f"{len(domains) - len(stuck):,}", "bad" if stuck else "good"),
+            Tile("pods without a node", f"{sum(len(each.waiting) for each in stuck):,}"),
+        ],
+        sections=[*_each_sections(answer, stuck)],
+        names=lambda: [each.value for each in domains if each.possible],
+        nodes=[
+            *(node for each in domains for node in each.nodes),
+            *nodes_of([group for each in domains for group in each.pending]),
+        ],
+    )
+
+
+def _noun(label: str) -> str:
+    """What the values of the label are, as "zone"."""
+    return label.rpartition("/")[2].replace("-", " ")
+
+
+def _each_title(answer: DrainResults, stuck: Sequence[DomainDrain]) -> str:
+    total, noun = len(answer.domains), _noun(answer.label)
+    names = listed([each.value for each in stuck], SHOWN_DOMAINS)
+    nodes = f"any of its {total:,} {noun}s" if total > 1 else f"its only {noun}"
+    if len(stuck) == total:
+        nodes = f"none of its {total:,} {noun}s" if total > 1 else f"not its only {noun}"
+    elif 2 * len(stuck) > total:
+        others = [each.value for each in answer.domains if each.possible]
+        nodes = f"only {listed(others, SHOWN_DOMAINS)}, of {total:,} {noun}s"
+    elif stuck:
+        nodes = f"any {noun} but {names}"
+    if answer.failed:
+        return f"survives the loss of {nodes}"
+    return f"can drain {nodes}"
+
+
+def _each_lines(answer: DrainResults, stuck: Sequence[DomainDrain]) -> Iterator[Line]:
+    noun = _noun(answer.label)
+    for each in stuck[:SHOWN_DOMAINS]:
+        waiting = len(each.waiting)
+        if waiting:
+            share = (
+                f"{waiting:,} of {counted(each.leaving, 'pod')} {verb(waiting, 'finds', 'find')}"
+            )
+            yield Line(f"without {each.value}, {share} no other node", Tone.WARN)
+    for each in stuck:
+        if each.possible_with is not None:
+            enough = each.possible_with
+            nodes = f"{counted(enough.count, 'more node')} like {enough.like}"
+            less = f", {enough.count - 1:,} {verb(enough.count - 1, 'is', 'are')} not"
+            are = verb(enough.count, "is", "are")
+            yield Line(f"{nodes} {are} enough for {each.value}{less * (enough.count > 1)}")
+    lost = {pod for each in answer.domains for pod in each.without_controller}
+    if lost and answer.failed:
+        is_lost = verb(len(lost), "is", "are")
+        yield Line(f"{counted(len(lost), 'pod')} without controller {is_lost} lost with the node")
+    if answer.without_label:
+        nodes = f"{counted(len(answer.without_label), 'node')} "
+        have = f"{verb(len(answer.without_label), 'has', 'have')} no {answer.label}"
+        yield Line(f"{nodes}{have}: {listed(answer.without_label, SHOWN_NAMES)}", Tone.SOFT)
+    yield from _pending_before(answer)
+    if answer.possible and len(answer.domains) > 1:
+        yield Line(f"each {noun} for itself, while all others are there", Tone.SOFT)
+
+
+def _each_sections(answer: DrainResults, stuck: Sequence[DomainDrain]) -> Iterator[Section]:
+    noun = _noun(answer.label)
+    kind = Kind.NODE if noun == "node" else Kind.TEXT
+    yield table(
+        "What keeps them",
+        _keeps(stuck),
+        (Column(noun.capitalize(), kind), lambda each: each[0]),
+        (Column("Pods", Kind.NUMBER), lambda each: len(each[1].pods)),
+        (Column("Of", Kind.OWNER), lambda each: _owners(each[1])),
+        (Column("Because"), lambda each: each[1].because),
+        (Column("What lifts it", drop=1), lambda each: _lift(each[1])),
+        brief=SHOWN_BLOCKERS,
+        noun="causes",
+    )
+    changes = dict.fromkeys(
+        change
+        for each in stuck
+        for blocker in each.blocked_by
+        for change in blocker.lifted_by
+        if not change.startswith("--")
+    )
+    commands = [Command(f"kubectl {change}") for change in changes]
+    yield Commands(heading="What lifts it, each tried in a run", commands=commands)
+    yield table(
+        f"Each {noun}",
+        answer.domains,
+        (Column(noun.capitalize(), kind), lambda each: each.value),
+        (Column("Can go"), lambda each: "yes" if each.possible else "no"),
+        *([(Column("Nodes", Kind.NUMBER), lambda each: len(each.nodes))] if noun != "node" else []),
+        (Column("Pods leave", Kind.NUMBER), lambda each: each.leaving),
+        (Column("Find no node", Kind.NUMBER), lambda each: len(each.waiting)),
+        (Column("Evicted for them", Kind.NUMBER), lambda each: len(each.evicted)),
+        brief=None if len(answer.domains) <= MAX_POD_ROWS else SHOWN_DOMAINS,
+        noun=f"{noun}s",
+    )
+    more = [each.possible_with for each in stuck if each.possible_with is not None]
+    if more:
+        like = max(more, key=lambda each: each.count)
+        change = f"--change 'add-nodes more --like {like.like} --count {like.count}'"
+        failed = " --failed" * answer.failed
+        command = f"{program_name()} drain --each {answer.label}{failed} {change}"
+        yield Commands(heading="What to try next", commands=[Command(command)])
+
+
+def _keeps(stuck: Sequence[DomainDrain]) -> Iterator[tuple[str, DrainBlocker]]:
+    """Yield what keeps each domain; pods of one namespace without a controller are one row for one
+    cause."""
+    for domain in stuck:
+        rows: dict[object, DrainBlocker] = {}
+        for each in domain.blocked_by:
+            key = (_owners(each).partition(":")[0], each.because)
+            before = rows.get(key)
+            pods = (*before.pods, *each.pods) if before is not None else each.pods
+            rows[key] = replace(each, pods=pods)
+        yield from ((domain.value, each) for each in rows.values())
+
+
+def _owners(blocker: DrainBlocker) -> str:
+    names = [*{shared_owner(owner): None for owner in blocker.owners}]
+    return listed(names, SHOWN_NAMES) if names else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ksched_cli.analysis.recreation import RecreatedPod
+from ksched_cli.engine.records import Eviction
 from ksched_cli.report.view import Column, Kind, Line, Table, Tone, table
 from ksched_cli.report.words import counted, listed, verb
 
@@ -48,3 +49,19 @@ def recreation_table(pods: Sequence[RecreatedPod]) -> Table:
         columns.pop()
     heading = "The evicted pods afterwards"
     return table(heading, pods, *columns, brief=SHOWN_PODS, noun="evicted pods")
+
+
+def evictions_table(
+    heading: str, evictions: Sequence[Eviction], recreated: Sequence[RecreatedPod]
+) -> Table:
+    """Who is evicted, for whom, and what becomes of it where that is known."""
+    then = {each.pod: then_text(each) for each in recreated}
+    columns = [
+        (Column("Evicted", Kind.POD), lambda each: each.pod),
+        (Column("From", Kind.NODE), lambda each: each.node),
+        (Column("For", Kind.POD), lambda each: each.preemptor),
+        (Column("Then"), lambda each: then.get(each.pod, "")),
+    ]
+    if not then:
+        columns.pop()
+    return table(heading, evictions, *columns, brief=SHOWN_PODS, grid="evictions")

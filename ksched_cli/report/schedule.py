@@ -10,7 +10,7 @@ from ksched_cli.analysis.schedule import PlacedPod, RunSummary, ScheduleResult
 from ksched_cli.engine.records import ExtenderBinding
 from ksched_cli.report import usage
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
-from ksched_cli.report.recreation import then_text, waiting_lines
+from ksched_cli.report.recreation import evictions_table, waiting_lines
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -114,7 +114,7 @@ def _sections(answer: ScheduleResult) -> Iterator[Section]:
         yield Commands(heading="What to try next", commands=[command])
     yield from _placed(answer)
     yield _devices(answer.placed)
-    yield _evictions(answer)
+    yield evictions_table("Evictions", answer.evictions, answer.recreated or ())
     yield _bindings(answer.extender_bindings or ())
     if answer.lists_nodes:
         yield usage.nodes_table(answer.usages)
@@ -201,19 +201,6 @@ def _devices(placed: Sequence[PlacedPod]) -> Table:
         brief=SHOWN_ROWS,
         on=Medium.TEXT,
     )
-
-
-def _evictions(answer: ScheduleResult) -> Table:
-    recreated = {each.pod: then_text(each) for each in answer.recreated or ()}
-    columns = [
-        (Column("Evicted", Kind.POD), lambda each: each.pod),
-        (Column("From", Kind.NODE), lambda each: each.node),
-        (Column("For", Kind.POD), lambda each: each.preemptor),
-        (Column("Then"), lambda each: recreated.get(each.pod, "")),
-    ]
-    if not recreated:
-        columns.pop()
-    return table("Evictions", answer.evictions, *columns, brief=SHOWN_ROWS, grid="evictions")
 
 
 def _bindings(calls: Sequence[ExtenderBinding]) -> Table:

@@ -38,6 +38,7 @@ VIEWS: Mapping[str, str] = {
     "ConfigurationDiff": "configuration:diff_view",
     "ConfigurationMigration": "configuration:migration_view",
     "DrainResult": "drain:view",
+    "DrainResults": "drain:each_view",
     "DrawnComparison": "replay_comparison:drawn",
     "DriftResult": "drift:view",
     "EffectiveConfiguration": "configuration:view",

@@ -59,6 +59,11 @@ def drain(ksched: Ksched, write_state: WriteState) -> Answer:
     return answering("drain", "drain_result", ksched, write_state)
 
 
+@pytest.fixture
+def drain_each(ksched: Ksched, write_state: WriteState) -> Answer:
+    return answering("drain", "drain_results", ksched, write_state)
+
+
 def title(ksched: Ksched, write_state: WriteState, *objects: dict[str, Any]) -> str:
     _, out, _ = ksched("drain", "a", "--state", write_state(*objects))
     return str(out.splitlines()[0])
@@ -252,8 +257,8 @@ def test_a_selector_chooses_the_nodes(ksched: Ksched, write_state: WriteState) -
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ([], "drain takes names of nodes, or -l SELECTOR"),
-        (["node-1", "-l", "x=y"], "drain takes names of nodes, or -l SELECTOR"),
+        ([], "drain takes names of nodes, -l SELECTOR, or --each LABEL"),
+        (["node-1", "-l", "x=y"], "drain takes names of nodes, -l SELECTOR, or --each LABEL"),
         (["-l", "x=y"], "no node has the labels of -l x=y"),
         (["node-1", "node/node-1"], 'node "node-1" is given 2 times; name it once'),
         (["node"], 'no node "node" in the state (2 nodes); it begins node-1, node-2'),
@@ -289,3 +294,146 @@ def test_an_ephemeral_volume_keeps_no_pod_in_its_zone(drain: Answer) -> None:
         ],
     )
     assert (code, answer["movesTo"]) == (0, {"default/p": "b"})
+
+
+# -- evictions for the pods that leave -------------------------------------------------------------
+
+
+def test_pods_that_leave_evict_others_and_the_answer_says_where_those_go(drain: Answer) -> None:
+    """p fits on b alone, where it evicts q; q goes to c."""
+    only_b: dict[str, Any] = {"spec": {"nodeSelector": {"disk": "ssd"}}}
+    objects = [
+        node("a", cpu=4),
+        node("b", cpu=4, labels={"disk": "ssd"}),
+        node("c", cpu=4),
+        owned("p", "a", cpu=3, priority=10, **only_b),
+        owned("q", "b", "ReplicaSet/low", cpu=3),
+    ]
+    code, answer = drain("a", objects=objects)
+    assert (code, answer["movesTo"]) == (0, {"default/p": "b"})
+    assert answer["evicted"] == [{"pod": "default/q", "node": "b", "preemptor": "default/p"}]
+    assert answer["recreated"][0]["node"] == "c"
+    # Without preemption, p finds no node.
+    assert drain("a", "--no-preemption", objects=objects)[0] == 1
+
+
+def test_an_evicted_pod_that_then_finds_no_node_makes_the_answer_no(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    nodes = [node("a", cpu=4), node("b", cpu=4)]
+    pods = [owned("p", "a", cpu=3, priority=10), owned("q", "b", "ReplicaSet/low", cpu=3)]
+    code, out, _ = ksched("drain", "a", "--state", write_state(*nodes, *pods))
+    assert code == 1
+    assert out.startswith("no: 1 pod evicted for the others finds no node: default/q: ")
+    assert "default/q  b     default/p  waits" in out
+
+
+def test_an_evicted_pod_may_evict_in_turn(drain: Answer) -> None:
+    objects = [
+        node("a", cpu=4),
+        node("b", cpu=4, labels={"disk": "ssd"}),
+        node("c", cpu=4),
+        owned("p", "a", cpu=3, priority=10, spec={"nodeSelector": {"disk": "ssd"}}),
+        owned("q", "b", "ReplicaSet/q", cpu=3, priority=5),
+        owned("r", "c", "ReplicaSet/r", cpu=3, priority=1),
+    ]
+    code, answer = drain("a", objects=objects)
+    evictions = [(each["pod"], each["preemptor"]) for each in answer["evicted"]]
+    q, r = answer["recreated"]
+    assert (code, evictions) == (1, [("default/q", "default/p"), ("default/r", "default/q")])
+    assert (q["node"], q["evicted"], r["node"]) == ("c", ["default/r"], "")
+
+
+# -- nodes that are lost, and each domain for itself -----------------------------------------------
+
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def test_lost_nodes_ask_no_budget_and_take_pods_without_controller_along(drain: Answer) -> None:
+    objects = [
+        *(node(name) for name in "abc"),
+        owned("p", "a"),
+        pod("bare", node="b"),
+        owned("d", "a", "DaemonSet/agent"),
+        budget(minAvailable=1, status=counts(0, 1, 1, 1)),
+    ]
+    code, answer = drain("a", "b", "--failed", objects=objects)
+    assert (code, answer["possible"], answer["movesTo"]) == (0, True, {"default/p": "c"})
+    assert (answer["withoutController"], answer["command"]) == (["default/bare"], "")
+
+
+def test_a_zone_that_is_lost_is_no_domain_of_spread_constraints_any_more(drain: Answer) -> None:
+    """A drained zone counts, as its nodes are there, so that the pod would be one too many."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    zones = [node(name, labels={ZONE: name}) for name in "abc"]
+    spec: dict[str, Any] = {"spec": {"topologySpreadConstraints": [spread]}}
+    pods = [owned(f"p-{name}", name, **spec) for name in "abc"]
+    assert drain("a", "--failed", objects=[*zones, *pods])[0] == 0
+    assert drain("a", objects=[*zones, *pods, owned("more", "b", **spec)])[0] == 1
+
+
+def zones_of(*free: int) -> list[dict[str, Any]]:
+    """A zone for each number, of two nodes with a pod of three cpu; free: cpu free on the second
+    node."""
+    objects = []
+    for name, cpu in zip("abc", free, strict=True):
+        labels = {ZONE: name, "pool": "blue"}
+        objects += [node(f"{name}1", cpu=3, labels=labels)]
+        objects += [node(f"{name}2", cpu=cpu, labels=labels), owned(f"p-{name}", f"{name}1", cpu=3)]
+    return objects
+
+
+def test_the_first_line_names_the_zones_whose_loss_is_not_survived(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    state = write_state(*zones_of(0, 3, 0))
+    code, out, _ = ksched("drain", "--each", "zone", "--failed", "--state", state)
+    lines = out.splitlines()
+    assert (code, lines[0]) == (1, "survives the loss of any zone but b")
+    assert lines[1] == "without b, 1 of 1 pod finds no other node"
+    assert lines[2] == "1 more node like a1 is enough for b"
+    assert "add-nodes more --like a1 --count 1" in out
+    more = ("--change", "add-nodes more --like a1 --count 1")
+    code, out, _ = ksched("drain", "--each", ZONE, "--failed", *more, "--state", state)
+    assert (code, out.splitlines()[0]) == (0, "survives the loss of any of its 3 zones")
+
+
+def test_each_domain_is_tried_while_the_others_are_there(drain_each: Answer) -> None:
+    strict = budget(minAvailable=3, status=counts(0, 3, 3, 3))
+    objects = [*zones_of(3, 3, 3), replica_set("web", 3), strict]
+    code, answer = drain_each("--each", "zone", objects=objects)
+    values = [(each["value"], each["possible"]) for each in answer["domains"]]
+    assert (code, values) == (1, [("a", False), ("b", False), ("c", False)])
+    # A budget that blocks many domains is tried to be lifted once.
+    lifts = [each["blockedBy"][0].get("liftedBy") for each in answer["domains"]]
+    assert lifts[0]
+    assert lifts[1:] == [None, None]
+    code, answer = drain_each(
+        "--each", "node", "-l", "topology.kubernetes.io/zone=a", objects=objects
+    )
+    assert [each["value"] for each in answer["domains"]] == ["a1", "a2"]
+    code, answer = drain_each("--each", "pool", "--failed", objects=[*objects, node("x")])
+    assert (code, answer["withoutLabel"], len(answer["domains"])) == (1, ["x"], 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (["node-1", "--each", "zone"], "--each cannot be combined with names of nodes"),
+        (["--each", "topolgy.io/zone"], "did you mean topology.io/zone?"),
+        (["--each", "rack"], 'no node has the label "rack"; or give "node"'),
+    ],
+)
+def test_a_domain_that_no_node_has_is_an_error(
+    ksched: Ksched, write_state: WriteState, line: list[str], problem: str
+) -> None:
+    state = write_state(node("node-1", labels={"topology.io/zone": "a"}))
+    code, out, err = ksched("drain", *line, "--state", state)
+    assert (code, out) == (2, "")
+    assert problem in err
