@@ -317,6 +317,10 @@ def chosen_pods(
         return None
     matches = label_selector_of(selector).matches
     state, keys = simulation.state, None
+    spaces = {pod.namespace for pod in state.pods} | state.namespaces.keys()
+    if namespace and namespace not in spaces:
+        hint = near_hint(namespace, sorted(spaces))
+        raise UsageError(f'no namespace "{namespace}" in the state{hint}')
     if workload:
         kind, name = _workload_kind(workload), workload.rpartition("/")[2]
         owned = OwnedPods.of(state.pods).all_of(lambda k: k[2] == name and kind in ("", k[1]))

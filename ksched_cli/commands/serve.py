@@ -209,10 +209,10 @@ class McpOptions(ListeningOptions):
 def mcp(options: McpOptions) -> ExitCode:
     """The questions as read-only tools for agents, over MCP.
 
-    Tools are schedule, status, explain, explain_pending, fix, preempt, capacity, fits, shrink,
-    compare, drain, drift, validate and config_show; prompts ask why a pod is pending and whether a
-    drain is safe. The state is read anew for each question. Tools change nothing, call no extenders
-    and read no files but those that are named here.
+    Tools are diagnose, read, schedule, status, explain, fix, preempt, capacity, fits, shrink,
+    compare, drain, drain_each, drift, validate and config_show; prompts ask why a pod is pending
+    and whether a drain is safe. The state is read anew for each question. Tools change nothing,
+    call no extenders and read no files but those that are named here.
 
     Examples:
         ksched serve mcp --state cluster.json

@@ -88,7 +88,7 @@ def view(report: PendingReport) -> View:
         ],
         sections=[
             *opened_groups("Why they wait", groups),
-            *_others(report),
+            *not_in_queue(report),
             what_helps(groups),
             Later(make=lambda: [_pods(groups)]),
         ],
@@ -97,7 +97,7 @@ def view(report: PendingReport) -> View:
     )
 
 
-def _others(report: PendingReport) -> Iterator[Section]:
+def not_in_queue(report: PendingReport) -> Iterator[Section]:
     """The pods that no attempt was made for, those that get a node, and those that are not made."""
     held = [
         Block(

@@ -173,10 +173,11 @@ class Inputs:
     """The contents of the files that some Runs name.
 
     keeps_states: keep the bytes of states, so that they can be digested and sent; they are large
+    most_added: how many nodes and pods the changes of a Run may add; None for no limit
     """
 
-    def __init__(self, *, keeps_states: bool = False) -> None:
-        self.keeps_states = keeps_states
+    def __init__(self, *, keeps_states: bool = False, most_added: int | None = None) -> None:
+        self.keeps_states, self.most_added = keeps_states, most_added
         self._states: dict[tuple[str, ...], tuple[Source, ...]] = {}
         self._changes: dict[bytes, tuple[Change, ...]] = {}
         self._configurations: dict[str, ConfigurationText] = {}

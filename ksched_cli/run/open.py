@@ -300,7 +300,13 @@ class Opener:
             self._changed_states,
             key,
             CHANGED_STATES,
-            lambda: apply_changes(state, changes, workloads=run.workloads, roll=roll)[0],
+            lambda: apply_changes(
+                state,
+                changes,
+                workloads=run.workloads,
+                roll=roll,
+                most_added=self.inputs.most_added,
+            )[0],
         )
 
     # -- what answers -----------------------------------------------------------------------------

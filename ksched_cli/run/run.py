@@ -172,7 +172,7 @@ class ReleaseSettings(Struct, frozen=True, kw_only=True, rename="camel"):
             "Kubernetes of the kubelets",
         ),
         InTools(
-            f"Whose rules apply: one of {', '.join(MINORS)}, or a patch release as 1.34.4",
+            "Whose rules apply, such as 1.36 or 1.34.4",
             rf"^v?({'|'.join(map(escape, MINORS))})(\.\d+)?$",
         ),
     ] = ""
@@ -233,7 +233,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
         CHANGES_AXIS,
         TIMELINE_AXIS,
         InFiles(),
-        InTools("The namespace of the pod and of names in changes"),
+        InTools("Of the pod, and of names in changes"),
     ] = ""
     allow_empty_state: Annotated[
         bool,
@@ -358,7 +358,7 @@ class Run(
             variable="KSCHED_CONFIG",
         ),
         CONFIGURATION_AXIS,
-        InTools("A KubeSchedulerConfiguration as YAML, in place of the server's"),
+        InTools("KubeSchedulerConfiguration as YAML, in place of the server's"),
     ] = ""
     plugins: Annotated[
         tuple[str, ...],
@@ -424,10 +424,7 @@ class Run(
             write=_no_manifests,
         ),
         CHANGES_AXIS,
-        InTools(
-            "Changes to a copy of the state, in kubectl's words: 'drain node-3', 'scale "
-            "deployment/web --replicas=12', 'label nodes node-1 disk=ssd', 'apply -f {JSON}'"
-        ),
+        InTools("Made to a copy of the state, in kubectl's words; the instructions list them"),
     ] = ()
     timeline: Annotated[
         str,

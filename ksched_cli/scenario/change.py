@@ -77,11 +77,13 @@ def apply_changes(
     *,
     workloads: bool = True,
     roll: Roll | None = None,
+    most_added: int | None = None,
 ) -> tuple[ClusterState, tuple[ChangeRecord, ...]]:
     """The state after all changes, one after the other, and what each did.
 
     workloads: after each, the pods that workloads lack are made (workloads.py)
     roll: replaces the pods of workloads step by step; None: all at once
+    most_added: more nodes and pods than so many may not be added by all changes together
     The records are in the state's `changes` too, after those it has; its warnings are renewed.
     Raises ChangeError.
     """
@@ -98,6 +100,10 @@ def apply_changes(
         if workloads:
             state, pod_effects = make_pods(state)
             effects += pod_effects
+        added = len(state.nodes) + len(state.pods) - len(before.nodes) - len(before.pods)
+        if most_added is not None and added > most_added:
+            problem = f"{added:,} nodes and pods are added; at most {most_added:,} can be"
+            raise change.error(problem)
         if roll is not None:
             state, effects = roll(change, earlier, (state, effects))
         records.append(ChangeRecord(change.text, tuple(effects)))

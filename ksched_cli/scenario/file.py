@@ -88,6 +88,14 @@ def file_named(text: str) -> str:
     return manifest or flags.get("--patch-file", "") or (patch if patch.startswith("@") else "")
 
 
+def count_added(text: str) -> int:
+    """Return how many nodes or pods the change of a line may add, as far as its flags say. Raises
+    ChangeError."""
+    _, arguments = _read(text, "", Path())
+    counts = [flag for flag in ("--count", "--replicas") if flag in arguments.flags]
+    return sum(map(arguments.count, counts))
+
+
 def _read(text: str, namespace: str, folder: Path) -> tuple[Verb, Arguments]:
     tokens = split_line(text)
     if not tokens:

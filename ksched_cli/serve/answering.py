@@ -7,31 +7,63 @@ prints the Reply's JSON, or an error.
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
 
-from ksched_cli.analysis.question import Observer, ask
+from ksched_cli.analysis.question import Observer, OnProgress, ask
+from ksched_cli.analysis.search import Search
 from ksched_cli.answers import document_of
 from ksched_cli.errors import KschedError, UsageError, is_of_decisions
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.limit import TERMINAL, Limit
 from ksched_cli.run.inputs import Inputs
-from ksched_cli.serve.tools import BY_NAME, GIVEN_CONFIGURATION, Call, Reply, question_of
+from ksched_cli.serve.tools import (
+    BY_NAME,
+    GIVEN_CONFIGURATION,
+    MAX_ADDED,
+    PROGRESS,
+    Call,
+    Progress,
+    Reply,
+    question_of,
+)
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.run.run import KubeconfigCluster, Run
 
 FAILED = 1
+# Seconds between two lines of progress.
+PROGRESS_SECONDS = 1.0
 # What a client reads of an answer is what the command prints, so wide.
 TEXT = Limit(120, TERMINAL.rows)
 
 
 class Server(Observer):
-    """Reads live clusters."""
+    """Reads live clusters, and prints how far a question is on standard error."""
+
+    _printed = 0.0
+
+    @contextmanager
+    def progress(self, noun: str) -> Iterator[OnProgress | None]:
+        yield lambda done, total: self._print(done, total, noun)
+
+    @contextmanager
+    def searching(self, noun: str, search: Search) -> Iterator[None]:
+        search.on_step = lambda done, total, best: self._print(done, total, best or noun)
+        yield
+
+    def _print(self, done: int, total: int, noun: str) -> None:
+        now = monotonic()
+        if now - self._printed >= PROGRESS_SECONDS:
+            self._printed = now
+            line = msgspec.json.encode(Progress(done, total, noun)).decode()
+            print(f"{PROGRESS}{line}", file=sys.stderr, flush=True)
 
     def read_live(self, cluster: KubeconfigCluster, kinds: frozenset[str]) -> ClusterState:
         from ksched_cli.live.client import connect
@@ -47,7 +79,7 @@ class Server(Observer):
 def answered(call: Call) -> Reply:
     """Raises KschedError, also where the answer is not of the tool's kind."""
     tool = BY_NAME[call.tool]
-    inputs = Inputs(keeps_states=len(call.runs) > 1)
+    inputs = Inputs(keeps_states=len(call.runs) > 1, most_added=MAX_ADDED)
     if call.configuration:
         inputs.give_configuration(GIVEN_CONFIGURATION, call.configuration.encode())
     runs = [_with_state(run) if tool.reads_state else run for run in call.runs]
@@ -56,7 +88,8 @@ def answered(call: Call) -> Reply:
         raise UsageError(f"{tool.name} does not support this; name a pod or a workload")
     warnings = (f"warning: {line}" for line in answer.warnings)
     text = "\n".join((render(answer, Form.TABLE, TEXT), *warnings))
-    return Reply(text, document_of(answer))
+    fields = dict(zip(answer.__struct_fields__, answer.__struct_encode_fields__, strict=True))
+    return Reply(text, document_of(answer), fields.get(answer.ROWS, ""))
 
 
 def _with_state(run: Run) -> Run:

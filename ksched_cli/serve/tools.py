@@ -16,13 +16,13 @@ from msgspec import structs
 
 import ksched_cli
 from ksched_cli.analysis.question import Question
-from ksched_cli.answers import Answer
+from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.config.checks.known_names import read_table
 from ksched_cli.errors import UsageError
 from ksched_cli.run.axes import Field, InTools
 from ksched_cli.run.run import FIELDS, ChangeSource, Run
 from ksched_cli.scenario.change import ChangeError
-from ksched_cli.scenario.file import file_named
+from ksched_cli.scenario.file import count_added, file_named
 
 # -- documents cut to a size that an agent can read ------------------------------------------------
 
@@ -50,11 +50,14 @@ class Page:
 class Cut:
     """A document with its long lists and maps cut. Their type is the same.
 
+    count: entries that are shown of the list that matters most; of others the next smaller number
+    main: the pointer of that list; "" for none
     notes: a line for each that was cut
     """
 
     page: Page
     count: int
+    main: str = ""
     notes: list[str] = field(default_factory=list)
     has_page: bool = False
 
@@ -82,7 +85,10 @@ class Cut:
         begin = 0
         if pointer == self.page.pointer != "":
             self.has_page, begin = True, self.page.offset
-        shown = list(islice(items, begin, begin + self.count))
+        count = self.count
+        if pointer not in (self.main, self.page.pointer):
+            count = next((each for each in COUNTS if each < count), count)
+        shown = list(islice(items, begin, begin + count))
         end = begin + len(shown)
         if begin or end < len(items):
             rest = f'; for more: part="{pointer}", offset={end}' if end < len(items) else ""
@@ -90,11 +96,12 @@ class Cut:
         return shown
 
 
-def cut_document(document: Any, size: int, page: Page) -> tuple[Any, list[str]]:
+def cut_document(document: Any, size: int, page: Page, main: str = "") -> tuple[Any, list[str]]:
     """Return the document in about `size` characters of JSON, and a line for each part that was
-    cut. Raises ValueError where the page is of no list of it."""
+    cut. main: the name of its list that matters most. Raises ValueError where the page is of no
+    list of it."""
     for count in COUNTS:
-        cut = Cut(page, count)
+        cut = Cut(page, count, f"/{main}" if main else "")
         shown = cut.of(document)
         if page.pointer and not cut.has_page:
             raise ValueError(f'part "{page.pointer}" names no list or map of the answer')
@@ -109,6 +116,9 @@ def cut_document(document: Any, size: int, page: Page) -> tuple[Any, list[str]]:
 Schema: TypeAlias = Mapping[str, Any]
 
 _SCHEMAS = Path(ksched_cli.__file__).parent / "schemas"
+# So many changes a question may have, and so many nodes and pods they may add: a run of as
+# many nodes took 0.22 GB (2026-11-28).
+MAX_CHANGES, MAX_ADDED = 200, 50_000
 # What a configuration of the client is called in messages.
 GIVEN_CONFIGURATION = "configuration"
 
@@ -122,6 +132,7 @@ class QuestionTool(msgspec.Struct, frozen=True):
     fields:   of the question, which have these values
     compares: the Run with what the client gives is compared with the server's
     chooses:  the namespace also chooses the pods to show
+    long:     it makes many runs, and waits in a lane of its own
     """
 
     name: str
@@ -134,6 +145,7 @@ class QuestionTool(msgspec.Struct, frozen=True):
     fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
     compares: bool = False
     chooses: bool = False
+    long: bool = False
 
     @property
     def reads_state(self) -> bool:
@@ -145,16 +157,17 @@ class QuestionTool(msgspec.Struct, frozen=True):
         return {
             "type": "object",
             "properties": {**self.asks, **axes, **_TABLES.paging},
-            "required": list(self.required),
+            **({"required": list(self.required)} if self.required else {}),
             "additionalProperties": False,
         }
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        """The names of the answer's fields. What they mean stands in the published schema: all of
-        them would be longer than what most clients may hold."""
+        """The names of the answer's own fields. What they mean stands in the published schema: all
+        of them would be longer than what most clients may hold."""
         fields = _schema(self.schema)["properties"]
-        properties = {name: about if name == "kind" else {} for name, about in fields.items()}
+        own: dict[str, Any] = {name: {} for name in fields if name not in _OF_ALL}
+        properties = {"kind": fields["kind"], **own}
         return {"type": "object", "properties": properties}
 
     @property
@@ -162,6 +175,9 @@ class QuestionTool(msgspec.Struct, frozen=True):
         """The answer's."""
         kind: str = self.output_schema["properties"]["kind"]["const"]
         return kind
+
+
+_OF_ALL = frozenset(StateAnswer.__struct_encode_fields__)
 
 
 @cache
@@ -210,10 +226,24 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """An answer as its process sends it: the command's text, and the document."""
+    """An answer as its process sends it: the command's text, and the document. main: the name of
+    its list that matters most"""
 
     text: str
     document: Any
+    main: str = ""
+
+
+# A line of the process's standard error that begins so says how far it is.
+PROGRESS = "\x1eprogress "
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a question is. total: 0 where nobody knows; noun: of what"""
+
+    done: int
+    total: int
+    noun: str
 
 
 def call_of(tool: QuestionTool, arguments: Mapping[str, Any], base: Run) -> tuple[Call, Page]:
@@ -223,7 +253,15 @@ def call_of(tool: QuestionTool, arguments: Mapping[str, Any], base: Run) -> tupl
     axes = {name: value for name, value in arguments.items() if name in tool.axes}
     text = axes.get("configuration", "")
     if "changes" in axes:
+        if len(axes["changes"]) > MAX_CHANGES:
+            count = len(axes["changes"])
+            raise ArgumentsError(f"{count:,} changes; at most {MAX_CHANGES} can be made")
         given = tuple(ChangeSource(line=inline(line)) for line in axes["changes"])
+        added = sum(map(count_added, axes["changes"]))
+        if added > MAX_ADDED:
+            raise ArgumentsError(
+                f"{added:,} nodes and pods are added; at most {MAX_ADDED:,} can be"
+            )
         axes["changes"] = (*base.changes, *given)
     if text:
         axes |= {"configuration": GIVEN_CONFIGURATION, "patches": ()}
