@@ -7,7 +7,7 @@ states lack, and completes the answer. Who asks is told of it through an Observe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -17,6 +17,7 @@ from ksched_cli.analysis.named_objects import Subject, chosen_pods
 from ksched_cli.analysis.search import Search
 from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.cluster.change_record import ChangeRecord
+from ksched_cli.cluster.loading.state_warnings import skipped_warnings, without_touching
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.simulation import Simulation
@@ -53,6 +54,9 @@ class Observer:
 
     def warn(self, line: str) -> None:
         """Take a warning, each once; the answer has it, too."""
+
+    def set_aside(self, lines: Collection[str]) -> None:
+        """Take warnings that do not touch the question: people see how many there are."""
 
     def note(self, line: str) -> None:
         """Take a line that is no warning."""
@@ -137,6 +141,12 @@ class Opened:
                 self.warnings[line] = None
                 self.observer.warn(line)
 
+    def set_aside(self, lines: Collection[str]) -> None:
+        """Say that these warnings, which the answer has, do not touch the question."""
+        self.observer.set_aside(
+            [line for line in map(shortened_lines, lines) if line in self.warnings]
+        )
+
     def introduce(self, *opened: Simulation | Replay, are_run: bool = True) -> None:
         """Say what the states of these lack before any of them runs; the answer follows the
         release of the first that is introduced. are_run: False where others like them run"""
@@ -145,6 +155,8 @@ class Opened:
             self._changes |= dict.fromkeys(engine.state.changes)
         self.follow(engines[0].configuration.release)
         self.warn(*lines_before(*opened))
+        for engine in engines:
+            self.set_aside(skipped_warnings(engine.state.skipped))
         self.observer.opened(
             engines[0].configuration.release,
             [
@@ -196,6 +208,7 @@ class Opened:
         """Find the pod that is asked about, or the next or newest of a workload, and say which.
         Raises UsageError."""
         pod, name = subject.pod, subject.name
+        self.set_aside(without_touching(subject.simulation.state, pod.pod))
         if pod.name != name.rpartition("/")[2]:
             which = "the newest" if pod.pod.node_name else "the next in the queue"
             self.observer.note(f"{name}: {pod.key}, {which} of its pods")

@@ -25,6 +25,8 @@ class ClusterState:
     server_version: of the cluster's API server, as "v1.36.2"; "" where a file does not tell
     taken:        when it was read of a cluster, in RFC 3339; "" where a file does not tell
     warnings:     one line each, about what the state lacks
+    unknown_fields: of these, those about a field that Kubernetes does not know → its kind, and the
+                  pattern of its path
     changes:      what was done to it since it was loaded (scenario/)
     noticed_nodes: names of nodes in the order in which a scheduler noticed them; empty where that
                   is not known: then by name, as one that starts before 1.36 does
@@ -68,6 +70,7 @@ class ClusterState:
     server_version: str = ""
     taken: str = ""
     warnings: tuple[str, ...] = ()
+    unknown_fields: Mapping[str, tuple[str, tuple[str | int, ...]]] = field(default_factory=dict)
     changes: tuple[ChangeRecord, ...] = ()
     pod_makers: Mapping[str, PodMaker] = field(default_factory=dict)
     noticed_nodes: tuple[str, ...] = ()

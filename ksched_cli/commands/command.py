@@ -78,6 +78,7 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
 def _configure_output(options: object) -> None:
     SETTINGS.debug = getattr(options, "debug", False)
     SETTINGS.quiet = getattr(options, "quiet", False)
+    SETTINGS.verbose = getattr(options, "verbose", False)
     LIMIT.size = getattr(options, "max_state_size", MAX_SIZE)
     if isinstance(options, CommonOptions):
         SETTINGS.everything = getattr(options, "everything", True)

@@ -38,7 +38,7 @@ EXAMPLES = "\n\nExamples:\n"
 # Parts a command line into sides.
 SIDES = "--vs"
 # Parameters that are of the whole answer, wherever they are given.
-OF_ANSWER = ("output", "quiet", "no_pager", "open_page", "everything", "debug")
+OF_ANSWER = ("output", "quiet", "verbose", "no_pager", "open_page", "everything", "debug")
 
 
 class CommandGroup(TyperGroup):

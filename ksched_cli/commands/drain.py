@@ -44,7 +44,7 @@ def drain(
         ),
     ] = None,
 ) -> ExitCode:
-    """Yes or no: can these nodes be drained or lost, and what blocks that.
+    """Yes or no: can these nodes be drained or fail; what blocks that.
 
     Evicts the pods that `kubectl drain` evicts, as the disruption budgets allow, and places each on
     a node that stays, as `schedule` would. Several nodes are all cordoned first, and drained one

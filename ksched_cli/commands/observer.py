@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ksched_cli.analysis.question import Observer
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT
-from ksched_cli.commands.output import SETTINGS, note, print_after, set_release, warn_after
+from ksched_cli.commands.output import (
+    SETTINGS,
+    note,
+    print_after,
+    set_aside,
+    set_release,
+    warn_after,
+)
 from ksched_cli.commands.signals import (
     EndedBySignal,
     Interruption,
@@ -43,6 +50,9 @@ class Terminal(Observer):
 
     def warn(self, line: str) -> None:
         warn_after(line)
+
+    def set_aside(self, lines: Collection[str]) -> None:
+        set_aside(lines)
 
     def note(self, line: str) -> None:
         note(line)

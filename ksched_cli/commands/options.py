@@ -85,6 +85,7 @@ class CommonOptions:
     no_plugins: Refuse plugins named only by a file; allow installed ones.
     output FORM: table, json, yaml, html or markdown; some commands have wide, name and others.
     quiet: Print results and errors only, no warnings and no progress.
+    verbose: Print all warnings, also those about other pods and kinds.
     no_pager: Do not send long tables through $PAGER.
     open_page: Open the result as a page in the browser.
     max_state_size SIZE: Refuse a file that is larger, unpacked; default 16Gi.
@@ -113,6 +114,7 @@ class CommonOptions:
         ),
     ] = Form.TABLE
     quiet: Quiet = False
+    verbose: Annotated[bool, option(short="-v", panel=OUTPUT)] = False
     no_pager: Annotated[bool, option(panel=OUTPUT)] = False
     open_page: Annotated[bool, option(name="--open", panel=OUTPUT)] = False
     max_state_size: Annotated[

@@ -32,11 +32,13 @@ LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 class Settings:
     """The settings of this run of ksched.
 
-    quiet: no warnings; pager: whether long tables go through one; browser: whether pages are shown
-    in one; debug: whether the calls of plugins are noted; everything: whether lists are whole;
+    quiet: no warnings; verbose: those that do not touch the question, too; pager: whether long
+    tables go through one; browser: whether pages are shown in one; debug: whether the calls of
+    plugins are noted; everything: whether lists are whole
     """
 
     quiet: bool = False
+    verbose: bool = False
     pager: bool = True
     browser: bool = False
     debug: bool = False
@@ -49,6 +51,7 @@ _results: ContextVar[TextIO | None] = ContextVar("results", default=None)
 _release: ContextVar[Release | None] = ContextVar("release", default=None)
 _warnings: ContextVar[list[str] | None] = ContextVar("warnings", default=None)
 _later: ContextVar[list[str]] = ContextVar("later")
+_aside: ContextVar[set[str]] = ContextVar("aside")
 
 
 def limit() -> Limit:
@@ -168,6 +171,13 @@ def warn_after(*lines: str) -> None:
     _later.get().extend(() if SETTINGS.quiet else texts)
 
 
+def set_aside(lines: Iterable[str]) -> None:
+    """Print no more than how many of these warnings there are, but for --verbose: they do not touch
+    the question."""
+    if not SETTINGS.verbose:
+        _aside.get().update(map(_warning, lines))
+
+
 def print_after(line: str) -> None:
     """Prints a line to standard error after the result, even with --quiet."""
     _later.get().append(line)
@@ -205,15 +215,22 @@ def command_output() -> Iterator[None]:
     collected for its result, and printed after it where they are not printed at once."""
     results_token, warnings_token = _results.set(sys.stdout), _warnings.set([])
     release_token, later_token = _release.set(None), _later.set([])
+    aside_token = _aside.set(set())
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        if lines := _later.get():
+        aside = _aside.get()
+        lines = [line for line in _later.get() if line not in aside]
+        if hidden := len(_later.get()) - len(lines):
+            are, them = ("warnings are", "them") if hidden > 1 else ("warning is", "it")
+            lines.append(f"{hidden:,} {are} about other pods or kinds; -v shows {them}")
+        if lines:
             if sys.stdout.isatty() and sys.stderr.isatty():
                 print(file=sys.stderr)  # below the answer
             print(*lines, sep="\n", file=sys.stderr)
         _later.reset(later_token)
+        _aside.reset(aside_token)
         _results.reset(results_token)
         _warnings.reset(warnings_token)
         _release.reset(release_token)

@@ -7,7 +7,7 @@ prints the Reply's JSON, or an error.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, redirect_stdout
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -47,7 +47,12 @@ TEXT = Limit(120, TERMINAL.rows)
 class Server(Observer):
     """Reads live clusters, and prints how far a question is on standard error."""
 
-    _printed = 0.0
+    def __init__(self) -> None:
+        self._printed = 0.0
+        self.aside: set[str] = set()
+
+    def set_aside(self, lines: Collection[str]) -> None:
+        self.aside.update(lines)
 
     @contextmanager
     def progress(self, noun: str) -> Iterator[OnProgress | None]:
@@ -83,10 +88,11 @@ def answered(call: Call) -> Reply:
     if call.configuration:
         inputs.give_configuration(GIVEN_CONFIGURATION, call.configuration.encode())
     runs = [_with_state(run) if tool.reads_state else run for run in call.runs]
-    answer = ask(question_of(tool, call.arguments), *runs, observer=Server(), inputs=inputs)
+    server = Server()
+    answer = ask(question_of(tool, call.arguments), *runs, observer=server, inputs=inputs)
     if answer.kind != tool.kind:
         raise UsageError(f"{tool.name} does not support this; name a pod or a workload")
-    warnings = (f"warning: {line}" for line in answer.warnings)
+    warnings = (f"warning: {line}" for line in answer.warnings if line not in server.aside)
     text = "\n".join((render(answer, Form.TABLE, TEXT), *warnings))
     fields = dict(zip(answer.__struct_fields__, answer.__struct_encode_fields__, strict=True))
     return Reply(text, document_of(answer), fields.get(answer.ROWS, ""))

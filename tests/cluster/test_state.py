@@ -13,6 +13,7 @@ OTHER_FIELDS = {
     "whole_kinds",
     "taken",
     "warnings",
+    "unknown_fields",
     "changes",
     "noticed_nodes",
     "server_version",

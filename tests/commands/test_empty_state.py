@@ -161,7 +161,7 @@ def test_a_kind_of_another_group_may_have_any_case(
 ) -> None:
     other = {"kind": "pod", "apiVersion": "acme.example/v1", "metadata": {"name": "p"}}
     write(state={**EMPTY, "items": [node("m"), other]})
-    code, _, err = ksched(*COMMANDS["schedule"])
+    code, _, err = ksched(*COMMANDS["schedule"], "-v")
     assert (code, "skipped kinds that no plugin reads: 1 pod" in err) == (0, True)
 
 

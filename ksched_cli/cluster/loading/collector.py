@@ -167,7 +167,7 @@ class Collector:
             *state_warnings(state),
             *part_warnings(state),
         )
-        return ClusterState(**fields, warnings=warnings)
+        return ClusterState(**fields, warnings=warnings, unknown_fields=self._fields.places())
 
     def field_warnings(self) -> Iterator[str]:
         """A line for every field that Kubernetes does not know, and every key written twice."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from operator import attrgetter
+from typing import Any
 
 from ksched_cli.cluster.loading.kinds import DUMP_COMMAND, KINDS, SYSTEM_PRIORITIES, resource_of
 from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, PodSpec
@@ -71,10 +73,36 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     yield from _node_warnings(state, pods)
     yield from _storage_warnings(state, specs)
     yield from _device_warnings(state, specs)
-    yield from _selector_warnings(state, pods, specs)
+    yield from _namespace_warnings(state)
+    yield from _policy_warnings(state, specs)
     yield from _owner_warnings(state, pods)
     yield from _priority_class_warnings(state)
     yield from unmet_warnings(state)
+
+
+def without_touching(state: ClusterState, pod: Pod) -> frozenset[str]:
+    """Return the warnings of a state that do not touch a question about one pod: those about
+    other pods, other kinds, and their fields."""
+    from ksched_cli.cluster.loading.unknown_fields import unknown_in_pod
+
+    # 1. What would be said in the same words without the pod, and is said because of other pods.
+    others = replace(state, pods=tuple(each for each in state.pods if each.key != pod.key))
+    of_others = set(state_warnings(others)) - set(state_warnings(replace(state, pods=())))
+    # Running pods keep it away, too, by the namespaces that they select.
+    of_others -= set(_namespace_warnings(state))
+    # 2. Unknown fields of other pods, and of kinds that no decision about the pod reads.
+    fields, own = state.unknown_fields, frozenset[tuple[str, Any]]()
+    if any(kind == "Pod" for kind, _ in fields.values()):
+        own = frozenset(unknown_in_pod(pod))
+    touching = {"Node", "PriorityClass", "Service", "PodDisruptionBudget"}
+    if has_volume_claims(pod.spec):
+        touching |= {"PersistentVolumeClaim", "PersistentVolume", "StorageClass"}
+    if pod.owner[0]:
+        # It may be made of such an object.
+        touching |= {pod.owner[0], "Deployment"}
+    return frozenset(
+        of_others | {line for line, at in fields.items() if at not in own and at[0] not in touching}
+    )
 
 
 def nothing_to_schedule(state: ClusterState) -> Iterator[str]:
@@ -208,9 +236,9 @@ def _device_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[s
             yield f"no {kind} in the state, but {_pods(users)} with resource claims: {consequence}"
 
 
-def _selector_warnings(
-    state: ClusterState, pods: list[Pod], specs: Counter[PodSpec]
-) -> Iterator[str]:
+def _namespace_warnings(state: ClusterState) -> Iterator[str]:
+    pods = [pod for pod in state.pods if pod.status.phase not in FINISHED_PHASES]
+    specs = Counter(map(attrgetter("spec"), pods))
     users = sum(count for spec, count in specs.items() if _selects_namespaces(spec))
     if users and not state.namespaces:
         yield (
@@ -226,6 +254,9 @@ def _selector_warnings(
                 f"({first_names(absent)}), but {_pods(users)} selecting some by label: "
                 "InterPodAffinity does not match them"
             )
+
+
+def _policy_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
     classes = sum(count for spec, count in specs.items() if _needs_class_for_policy(spec))
     if classes and not state.priority_classes:
         yield (

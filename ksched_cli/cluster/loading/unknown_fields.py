@@ -10,7 +10,7 @@ import pathlib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -23,10 +23,11 @@ from ksched_cli.cluster.loading.object_errors import (
     path_text,
 )
 from ksched_cli.cluster.loading.sources import Document, looks_like_json
-from ksched_cli.cluster.objects import PodSpec
+from ksched_cli.cluster.objects import Pod, PodSpec
 from ksched_cli.kube import json_tree
 from ksched_cli.kube.documents import Lines, Path
 from ksched_cli.kube.near_names import nearest
+from ksched_cli.kube.plain_json import plain_json
 
 FILE = pathlib.Path(__file__).with_name("object_fields.json")
 
@@ -70,6 +71,22 @@ def unknown_fields(value: Any, type_name: str, path: Path = ()) -> Iterator[tupl
                 yield (*path, key), nearest(key, fields, cutoff=0.6)
 
 
+FieldPlace: TypeAlias = tuple[str, Path]
+"""A kind, and the pattern of a path in its objects."""
+
+
+def pattern_of(path: Path) -> Path:
+    """Return the path with * for the places in lists."""
+    return tuple("*" if isinstance(step, int) else step for step in path)
+
+
+def unknown_in_pod(pod: Pod) -> Iterator[FieldPlace]:
+    """Yield the unknown fields of a pod."""
+    type_name = field_tables().kinds["v1/Pod"]
+    for path, _ in unknown_fields(plain_json(pod.raw) if bytes(pod.raw) else {}, type_name):
+        yield "Pod", pattern_of(path)
+
+
 # So many objects of each kind are checked, and beyond them every pod template: larger states come
 # from an API server, which drops unknown fields, and checking takes longer than decoding.
 _MAX_CHECKED = 250
@@ -97,7 +114,8 @@ class FieldChecker:
     def __init__(self) -> None:
         self._checked: Counter[str] = Counter()
         self._pods = 0
-        self._by_place: dict[tuple[str, Path], _UnknownField] = {}
+        self._by_place: dict[FieldPlace, _UnknownField] = {}
+        self._lines: dict[str, FieldPlace] = {}
         # By the identity of the specs, which pods of one template share.
         self._by_spec: dict[int, list[_UnknownField]] = {}
         # The first of the repeated keys, in words, and how many there are.
@@ -145,11 +163,17 @@ class FieldChecker:
             self._repeated_count += len(paths)
             self._repeated += _json_repeated(document, paths[:free])
 
+    def places(self) -> dict[str, FieldPlace]:
+        """The unknown fields, by the line about each; after all objects were checked."""
+        if len(self._lines) < min(len(self._by_place), _MAX_WARNINGS):
+            shown = list(self._by_place.items())[:_MAX_WARNINGS]
+            self._lines = {_warning(unknown): place for place, unknown in shown}
+        return self._lines
+
     def warnings(self) -> Iterator[str]:
         """A line for every unknown field, however many objects have it, and for every repeated
         key."""
-        lines = [*map(_warning, list(self._by_place.values())[:_MAX_WARNINGS]), *self._repeated]
-        yield from lines[:_MAX_WARNINGS]
+        yield from [*self.places(), *self._repeated][:_MAX_WARNINGS]
         total = len(self._by_place) + self._repeated_count
         if total > _MAX_WARNINGS:
             yield f"{total - _MAX_WARNINGS} more unknown fields and repeated keys"
@@ -167,9 +191,8 @@ class FieldChecker:
             return []  # a number that nothing can hold
         unknown = []
         for path, similar in unknown_fields(plain, type_name):
-            pattern = tuple("*" if isinstance(step, int) else step for step in path)
             field = _UnknownField(kind.name, path, similar, data, location)
-            unknown.append(self._by_place.setdefault((kind.name, pattern), field))
+            unknown.append(self._by_place.setdefault((kind.name, pattern_of(path)), field))
         return unknown
 
 
