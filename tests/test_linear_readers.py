@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_log
 from ksched_cli.analysis.audit.decisions import logged_attempts, read_log
-from ksched_cli.analysis.audit.replayed_cluster import Refinement, refined
 from ksched_cli.analysis.expectations import files_of_expectations, read_expectations
 from ksched_cli.analysis.reviewer import review_text
 from ksched_cli.cluster.loading.load import load_state
@@ -38,6 +37,7 @@ from ksched_cli.sweep.outcome import RowsFile
 from ksched_cli.sweep.sweep_file import read_sweep
 from ksched_cli.sweep.tune_file import read_tune
 from ksched_cli.testing import cluster, node, pod
+from tests.analysis.audit.aftermath import log_of
 from tests.config.registries import HEAD, REGISTRY
 from tests.work import lines_of, seconds_of
 
@@ -146,9 +146,7 @@ def log(path: Path) -> None:
 def events(path: Path) -> None:
     after = load_state([str(path)], reads=EVENT_KINDS)
     before = cluster(node("a"), *(pod(each.name) for each in after.pods))
-    decision_log = read_decision_log(before, after, {"default-scheduler"})
-    for refinement in Refinement:
-        refined(decision_log.decisions, refinement)
+    read_decision_log(before, after, {"default-scheduler"}, log_of(after))
 
 
 def expectations(path: Path) -> None:

@@ -19,7 +19,7 @@ from ksched_cli.kube.file_paths import check_standard_input
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions(CommonOptions):
-    """Options of `audit`, which asks about two states.
+    """Options of `audit`, which asks about a recording, or two states.
 
     before PATH: The state before the decisions, as --state elsewhere; repeatable.
     after PATH: The state after them, best with the scheduler's events; repeatable.
@@ -43,16 +43,14 @@ class AuditOptions(CommonOptions):
 def audit(options: AuditOptions) -> ExitCode:
     """Did a real scheduler decide as this configuration says?
 
-    Repeats every decision between two states of a cluster, in its order, on the cluster as the real
-    scheduler saw it. A decision agrees when the real node is among the best. The order is that of
-    the bindings, or of the scheduler's events where --after has them (kubectl get events -A -o
-    json); --scheduler-log has the exact order. --timeline audits a recording instead. -o name lists
-    the pods that differ. Exit code 0 when no decision differs, 1 when some do, 3 when a plugin
-    failed.
+    Repeats every decision of a recording, in its order, on the cluster as the real scheduler saw
+    it. A decision agrees when the real node is among the best. Two states need the scheduler's log,
+    which has the order; a recording may have it, too. -o name lists the pods that differ. Exit code
+    0 when no decision differs, 1 when some do, 3 when a plugin failed.
 
     Examples:
-        ksched audit --before before.json.gz --after after.json.gz
         ksched audit --timeline week.jsonl
+        ksched audit --timeline week.jsonl --scheduler-log log.txt
         ksched audit --before a.json --after b.json --scheduler-log log.txt
     """
     from ksched_cli.analysis.audit.question import Audit
@@ -62,8 +60,14 @@ def audit(options: AuditOptions) -> ExitCode:
         raise UsageError("--timeline cannot be combined with --after")
     if not options.timeline and not (options.before and options.after):
         raise UsageError(
-            "audit requires two states, --before PATH and --after PATH, or a recording, "
-            "--timeline FILE"
+            "audit requires a recording, --timeline FILE, or two states and the scheduler's log, "
+            "--before PATH --after PATH --scheduler-log FILE"
+        )
+    if options.after and not options.scheduler_log:
+        raise UsageError(
+            "two states do not show the order of the decisions between them: add --scheduler-log "
+            "FILE, kube-scheduler's log of that time at -v=3 or more; or record the cluster with "
+            "ksched record, and audit the recording with --timeline FILE"
         )
     before = options.before or [state_path(options.timeline)]
     logs = options.scheduler_log or []

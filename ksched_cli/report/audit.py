@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from ksched_cli.analysis.audit.audit import AuditResult, Difference
 from ksched_cli.analysis.audit.decisions import Grade, OrderSource
-from ksched_cli.analysis.audit.replayed_cluster import Refinement
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -34,7 +33,7 @@ _GRADES = {
     Grade.TIED: "on one of several equally good nodes",
     Grade.SAMPLED: "on the best of the nodes that kube-scheduler may have evaluated",
     Grade.BATCHED: "on the next node in the ranking of an identical pod before it",
-    Grade.REORDERED: "with nearby decisions in another order",
+    Grade.REORDERED: "a moment before their place in the recording",
     Grade.NOMINATED: "on the nominated node",
     Grade.PREEMPTS: "evict the same pods",
     Grade.REFUSED: "fit on no node, and got none",
@@ -42,15 +41,6 @@ _GRADES = {
 _ORDERS = {
     OrderSource.LOG: "in the order of the scheduler's log",
     OrderSource.RECORDING: "in the order of the recording",
-    OrderSource.EVENTS: "in the order of the scheduler's events",
-    OrderSource.RESOURCE_VERSIONS: "in the order of the bindings' resource versions",
-    OrderSource.QUEUE: "second by second, and within a second in the order of the scheduling queue",
-}
-_REFINEMENTS = {
-    Refinement.NONE: "",
-    Refinement.PRIORITY: ", and of those near each other by priority",
-    Refinement.CREATION: ", and of those near each other by priority and creation",
-    Refinement.NAME: ", and of those near each other by priority and name",
 }
 
 
@@ -89,10 +79,7 @@ def _verdict(answer: AuditResult) -> Iterator[Line]:
     if unexplained:
         yield Line(f"{counted(unexplained, 'pod')} cannot be judged", Tone.WARN)
     if answer.decisions:
-        order = f"followed {_ORDERS[answer.order]}{_REFINEMENTS[answer.refinement]}"
-        if answer.shifted:
-            order += f"; {answer.shifted:,} come a little before or after their place in it"
-        yield Line(order, Tone.SOFT)
+        yield Line(f"followed {_ORDERS[answer.order]}", Tone.SOFT)
 
 
 def _sections(answer: AuditResult) -> Iterator[Section]:

@@ -16,7 +16,7 @@ import yaml
 
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
-from tests.commands.test_audit import bound
+from tests.commands.test_audit import attempt, bound
 from tests.commands.test_sweep import here  # noqa: F401  # a fixture
 from tests.config.registries import HEAD
 from tests.sweep.sweeps import write_state, write_sweep
@@ -90,6 +90,8 @@ def run(ksched: Ksched, tmp_path: Path) -> Run:
         for name, objects in (("state", OBJECTS), ("after", DECIDED))
     )
     (tmp_path / "batch.yaml").write_text(BATCH)
+    log = tmp_path / "scheduler.log"
+    log.write_text(attempt("p"))
 
     def run(command: str, reference: str) -> tuple[int, str, str]:
         if command == "tune" and find_spec("optuna") is None:
@@ -108,7 +110,10 @@ def run(ksched: Ksched, tmp_path: Path) -> Run:
             "test": (tmp_path / "expectations.yaml",),
             "sweep": (tmp_path / "sweep.yaml",),
             "tune": (tmp_path / "tune.yaml",),
-            "audit": ("--before", state, "--after", after, "--config", reference),
+            "audit": (
+                *("--before", state, "--after", after, "--config", reference),
+                *("--scheduler-log", log),
+            ),
         }
         given = map(str, arguments.get(command, (reference,)))
         return ksched(*command.split(), *given, "-o", "json", "-q")
@@ -175,7 +180,10 @@ def test_standard_input_is_one_thing(command: str, ksched: Ksched) -> None:
         "schedule": (("--config", "-#a", "--state", "-"), "--config and --state"),
         "compare": (("-", "-"), "CONFIG 1 and CONFIG 2"),
         "config diff": (("-", "-"), "A and B"),
-        "audit": (("--before", "-", "--after", "a", "--config", "-"), "--before and --config"),
+        "audit": (
+            ("--before", "-", "--after", "a", "--config", "-", "--scheduler-log", "l"),
+            "--before and --config",
+        ),
     }[command]
     code, out, err = ksched(*command.split(), *arguments)
     message = f"error: only one of {names} can be standard input\n"

@@ -56,7 +56,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "sweep": ("sweep", "sweep.json"),
     "snapshot": ("snapshot", "copy.json", "--state", "state.json"),
     "redaction": ("snapshot", "copy.json", "--redact", "--state", "state.json"),
-    "audit": ("audit", "--before", "state.json", "--after", "state.json"),
+    "audit": ("audit", "--before", "state.json", "--after", "state.json", "--scheduler-log", "l"),
 }
 
 

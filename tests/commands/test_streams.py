@@ -40,7 +40,7 @@ LINES = (
     "shrink --state state.json",
     "fix p --state state.json",
     "drift --state state.json",
-    "audit --before state.json --after state.json",
+    "audit --before state.json --after state.json --scheduler-log config.yaml",
     "replay timeline.json --state state.json",
     "snapshot - --state state.json",
     "record day.jsonl --kubeconfig nothing-such",

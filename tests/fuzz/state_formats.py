@@ -52,7 +52,7 @@ def _state_commands(file: str, folder: Path) -> Sequence[Arguments]:
     state = ("--state", file)
     applied = ("schedule", "--state", str(folder / "own.json"), "--change", f"apply -f {file}")
     extended = ("--config", str(folder / "extended.json"))
-    out = str(folder / "out.json")
+    out, own, log = (str(folder / name) for name in ("out.json", "own.json", "scheduler.log"))
     return (
         ("schedule", "--trace", *JSON, *state),
         ("schedule", *JSON, *state, "--no-workloads", "--kubernetes-version", NEWEST),
@@ -65,8 +65,8 @@ def _state_commands(file: str, folder: Path) -> Sequence[Arguments]:
         ("schedule", "--trace", *JSON, *state, *extended), ("schedule", *JSON, *state, *extended),
         ("snapshot", out, *state), ("snapshot", out, *JSON, *state, "--full"),
         ("snapshot", out, *state, "--redact", "--redact-key", str(folder / "key.json")),
-        ("audit", "--before", file, "--after", file, *JSON),
-        ("audit", "--before", str(folder / "own.json"), "--after", file, *JSON),
+        ("audit", "--before", file, "--after", file, "--scheduler-log", log, *JSON),
+        ("audit", "--before", own, "--after", file, "--scheduler-log", log, *JSON),
         ("replay", str(folder / "t.jsonl"), *state, *JSON, "--save-state", out),
         ("timeline", "from-dump", file), ("timeline", "generate", file, "--pods", "5"),
         (*applied, *JSON), (*applied, "--kubernetes-version", "1.36", *JSON),
@@ -76,6 +76,7 @@ def _state_commands(file: str, folder: Path) -> Sequence[Arguments]:
 
 def beside_states(folder: Path) -> None:
     (folder / "own.json").write_text("\n".join(map(json.dumps, own_state())))
+    (folder / "scheduler.log").touch()
     events = [
         {"apiVersion": "ksched/v1", "kind": "Timeline"},
         {"at": 1, "change": "drain n0"},

@@ -183,7 +183,9 @@ def test_a_resource_version_of_thousands_of_digits_is_no_defect(tmp_path: Path) 
     before, bound = tmp_path / "before.json", spec_of(nodeName="a")
     bound["metadata"]["resourceVersion"] = DIGITS
     before.write_text("\n".join(map(json.dumps, (node("a"), spec_of()))))
-    arguments = ("audit", "--before", str(before), "--after", "{}")
+    log = tmp_path / "scheduler.log"
+    log.write_text('I0101 00:00:00.0 1 x.go:1] "Attempting to schedule pod" pod="default/p"')
+    arguments = ("audit", "--before", str(before), "--after", "{}", "--scheduler-log", str(log))
     assert judge_file(tmp_path, "after.json", [node("a"), bound], *arguments).code == 0
 
 

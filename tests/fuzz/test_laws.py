@@ -368,6 +368,27 @@ def bound(pod: Object, placements: dict[str, str]) -> Object:
     return {**pod, "spec": {**pod["spec"], "nodeName": node}} if node else pod
 
 
+def log_of(result: Any) -> Iterator[str]:
+    """What kube-scheduler's log would have of the attempts."""
+    for attempt in result["attempts"]:
+        pod, outcome = attempt["pod"], attempt.get("postFilter") or {}
+        yield LINE.format("Attempting to schedule pod", "pod", pod, "")
+        victims = outcome.get("victims") or ()
+        if victims:
+            about = f' node="{outcome["node"]}"'
+            event = "the target node for the preemption is determined"
+            yield LINE.format(event, "pod", pod, about)
+            event = "Start the preemption asynchronously"
+            yield LINE.format(event, "preemptor", pod, f"{about} numVictims={len(victims)}")
+        for victim in victims:
+            event = "Preemptor Pod preempted victim Pod"
+            yield LINE.format(event, "victim", victim, f'{about} preemptor="{pod}"')
+            yield LINE.format("Delete event for scheduled pod", "pod", victim, "")
+
+
+LINE = 'I0101 00:00:00.0 1 x.go:1] "{}" {}="{}"{}'
+
+
 # What a run writes to volumes and claims is not in its result; and nodes are looked at in turn.
 WRITING = ("volumes", "claims", "devices", "device_pools", "extended_resources", "everything")
 
@@ -405,5 +426,7 @@ def test_an_audit_of_what_schedule_decided_agrees(family: str, seed: int, tmp_pa
     items = settled(case.objects, result)
     after.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     _, before, *config = written(case, tmp_path, [case.objects])
-    arguments = ["--before", before, "--after", str(after), "-o", "json", *config]
-    assert call("audit", *arguments, "--allow-empty-state")["differ"] == []
+    log = tmp_path / "scheduler.log"
+    log.write_text("\n".join(log_of(result)))
+    files = ["--before", before, "--after", str(after), "--scheduler-log", str(log)]
+    assert call("audit", *files, "-o", "json", *config, "--allow-empty-state")["differ"] == []

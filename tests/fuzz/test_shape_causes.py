@@ -152,7 +152,9 @@ def test_events_of_another_shape_are_passed_over(event: dict[str, object], tmp_p
     content = [node("a"), pod("p", node="a"), {**own, **event}]
     before = tmp_path / "before.json"
     before.write_text("\n".join(map(json.dumps, (node("a"), pod("p")))))
-    arguments = ("audit", "--before", str(before), "--after", "{}")
+    log = tmp_path / "scheduler.log"
+    log.write_text(LINE.format("Attempting to schedule pod", "p"))
+    arguments = ("audit", "--before", str(before), "--after", "{}", "--scheduler-log", str(log))
     assert judge_file(tmp_path, path.name, content, *arguments).code in (0, 1)
 
 

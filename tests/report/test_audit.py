@@ -5,7 +5,6 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.audit.audit import AuditResult, AuditSummary, Difference, DifferenceGroup
 from ksched_cli.analysis.audit.decisions import OrderSource, Unexplained
-from ksched_cli.analysis.audit.replayed_cluster import Refinement
 from ksched_cli.report.forms import Form
 from ksched_cli.report.limit import EVERYTHING, Limit
 from tests.report.schemas import conforms, shown
@@ -13,10 +12,8 @@ from tests.report.schemas import conforms, shown
 ANSWER = AuditResult(
     decisions=1207,
     agree=1205,
-    order=OrderSource.EVENTS,
-    refinement=Refinement.PRIORITY,
+    order=OrderSource.RECORDING,
     summary=AuditSummary(best=4, tied=1200, preempts=1),
-    shifted=2,
     differ=(
         Difference(
             "shop/web-1",
@@ -35,10 +32,8 @@ ANSWER = AuditResult(
 AGREE = AuditResult(
     decisions=1,
     agree=1,
-    order=OrderSource.QUEUE,
-    refinement=Refinement.NONE,
+    order=OrderSource.LOG,
     summary=AuditSummary(best=1),
-    shifted=0,
     differ=(),
     unexplained=(),
 )
@@ -56,8 +51,7 @@ def test_the_text_shows_what_differs_what_is_not_judged_and_what_agrees() -> Non
     assert shown(ANSWER, EVERYTHING) == [
         "2 of 1,207 decisions differ",
         "2 pods cannot be judged",
-        "followed in the order of the scheduler's events, and of those near each other by "
-        "priority; 2 come a little before or after their place in it",
+        "followed in the order of the recording",
         "",
         "All that differ",
         "POD REALLY ON EXPECTED ON BECAUSE",

@@ -38,7 +38,7 @@ from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
 from ksched_cli.testing import cluster, find, pod
 from ksched_cli.testing import simulation as detailed_simulation
-from tests.analysis.audit.aftermath import after_run
+from tests.analysis.audit.aftermath import after_run, log_of
 from tests.report.uneven import write
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -137,9 +137,8 @@ def audited(state: ClusterState) -> TextAt:
     bound = [pod for pod in after.pods if pod.metadata.resource_version]
     wrong = {pod.key: state.nodes[i].name for i, pod in enumerate(bound) if i % 7 == 0}
     pods = [replace(pod, node_name=wrong.get(pod.key, pod.node_name)) for pod in after.pods]
-    decision_log = read_decision_log(
-        state, dataclasses.replace(after, pods=tuple(pods)), run.frameworks
-    )
+    after = dataclasses.replace(after, pods=tuple(pods))
+    decision_log = read_decision_log(state, after, run.frameworks, log_of(after))
     answer = audit(lambda: simulation(decision_log.state), decision_log)
     return partial(render, answer, Form.TABLE)
 

@@ -9,10 +9,8 @@ of which there is no record (`Doubts`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from math import inf
-from typing import Annotated, ClassVar, Literal, TypeVar
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -33,20 +31,11 @@ from ksched_cli.analysis.audit.decisions import (
     Unexplained,
 )
 from ksched_cli.analysis.audit.replayed_cluster import (
-    MAX_DELAY,
-    MAX_SHIFT,
-    MAX_SHIFT_SECONDS,
-    Judge,
-    Order,
-    OtherOrders,
-    Refinement,
+    Moments,
     ReplayedCluster,
     Trial,
     are_near,
     best_nodes,
-    earlier,
-    later,
-    refined_orders,
 )
 from ksched_cli.analysis.causes import PodViews, node_views
 from ksched_cli.answers import HIDDEN, Answer, Count, Part
@@ -72,36 +61,18 @@ VOLUMES_COME = (
     "{} has reached its volume limit, but the volumes of {} may still have been in the "
     "process of being bound"
 )
-# How long volumes may be in the process of being bound or made, after a decision.
-VOLUMES_SECONDS = 60.0
-VOLUMES_WAIT = (
-    "pods are bound after their volumes, so the order of decisions is unknown for {}; "
-    "the scheduler's log or a recording shows it"
-)
 # The devices of a claim that is being allocated, and the capacity of shared ones, count at once
 # and, until it has been written, once more.
 CLAIMS_COME = (
     "{} is the expected node, but the devices of {} may still have been in the process "
     "of being allocated there"
 )
-CLAIMS_NEAR = (
-    "devices were allocated to {} at about the same time, in an order that only the "
-    "scheduler's log shows"
-)
 BUDGETS_CHANGED = (
     "the number of evictions that {} allows changed between the two states; a recording shows when"
-)
-NODES_CAME = (
-    f"nodes came, changed or left less than {MAX_SHIFT_SECONDS:.0f} seconds before it was bound, "
-    "and it may have been decided before that: {}"
 )
 EQUAL_VICTIMS = (
     "among equally important pods on {}, the scheduler evicts the one that it noticed "
     "last; only its log shows which"
-)
-NEAR_PREEMPTIONS = (
-    "pods were evicted there for {} at about the same time, in an order that only the "
-    "scheduler's log shows"
 )
 IMAGE_SIZES = (
     "nodes report different sizes of {}; the first report that the scheduler noticed "
@@ -122,9 +93,6 @@ DEPARTED = "ksched decides the same once these pods have left: {}"
 
 # How many names a reason lists.
 MAX_LISTED = 3
-
-
-_Kind = TypeVar("_Kind", Placement, PreemptionDecision)
 
 
 class Doubts:
@@ -163,35 +131,24 @@ class Doubts:
             yield self._unknown(decision, verdict)
             yield _naming(BUDGETS_CHANGED, self.decision_log.changed_budgets)
             yield self._equal_victims(decision, verdict)
-            yield self._near_preemptions(decision, verdict)
             return
         yield self._races.get(decision.pod.key, "")
         yield self._unknown(decision, verdict)
         yield self._volumes_come(decision)
         yield self._claims_come(decision, verdict)
-        yield self._claims_near(decision, verdict)
-        # Nodes that a recording tells of that came, changed or went just before.
-        changes = cluster.changed_at.items()
-        recent = [name for name, time in changes if decision.time - time <= MAX_SHIFT_SECONDS]
-        yield _naming(NODES_CAME, recent)
         yield self._changed_nodes(decision, verdict)
         yield self._departures(decision)
-        yield self._volumes_wait(decision)
-        yield self._near_preemptions(decision, verdict)
         yield self.about_images(decision, verdict)
-        if self.decision_log.order is OrderSource.QUEUE:
-            yield "the order in which the pods of one second were bound is unknown"
 
     # -- pods -------------------------------------------------------------------------------------
 
     def _unknown(self, decision: NodeChoice, verdict: DecisionVerdict) -> str:
         """Pods that neither state has, on one of the nodes in question."""
         nodes = {decision.node, *verdict.expected}
-        latest = inf if self._is_log else decision.time + MAX_SHIFT_SECONDS
         homes = {
             pod.key: pod.node
             for pod in self.decision_log.unseen
-            if pod.node in nodes and pod.key in self.present and pod.since <= latest
+            if pod.node in nodes and pod.key in self.present
         }
         on = _listed(sorted(set(homes.values())))
         return UNSEEN.format(_listed(sorted(homes)), on) if homes else ""
@@ -207,16 +164,6 @@ class Doubts:
         evicted = sorted(pod.priority for pod in on_node if pod.key in decision.victims)
         expected = sorted(pod.priority for pod in candidates[decision.node].pods)
         return EQUAL_VICTIMS.format(decision.node) if evicted == expected else ""
-
-    def _near_preemptions(self, decision: NodeChoice, verdict: DecisionVerdict) -> str:
-        """Room that was made for other pods on a node in question, at about the same time."""
-        near = self._near(PreemptionDecision, decision, (decision.node, *verdict.expected))
-        return "" if self._is_log else _naming(NEAR_PREEMPTIONS, _others(near, decision))
-
-    def _near(self, kind: type[_Kind], decision: NodeChoice, nodes: Iterable[str]) -> list[_Kind]:
-        """The decisions of this kind just before or after on these nodes."""
-        near = [each for each in self.decisions if isinstance(each, kind)]
-        return [each for each in near if each.node in nodes and are_near(decision, each)]
 
     def _departures(self, placement: Placement) -> str:
         """Return the doubt that pods had left that did so nobody knows when, or ""."""
@@ -272,36 +219,18 @@ class Doubts:
 
     def _bound_near(self, placement: Placement, nodes: Iterable[str]) -> list[Placement]:
         """The placements made just before on these nodes."""
-        near = self._near(Placement, placement, nodes)
-        return [each for each in near if each.pod.uid in self.cluster.bound]
-
-    def _claims_near(self, placement: Placement, verdict: DecisionVerdict) -> str:
-        """Return a doubt where pods that were given devices of the node, or of the better ones, may
-        have come before or after."""
-        if self._is_log or not self._has_devices(placement):
-            return ""
-        near = self._near(Placement, placement, (placement.node, *verdict.expected))
-        users = [each for each in near if self._has_devices(each)]
-        return _naming(CLAIMS_NEAR, _others(users, placement))
+        return [
+            each
+            for each in self.decisions
+            if isinstance(each, Placement)
+            and each.node in nodes
+            and each.pod.uid in self.cluster.bound
+            and are_near(placement, each)
+        ]
 
     def _has_devices(self, placement: Placement) -> bool:
         handle = self.cluster.simulation.handle
         return may_allocate_devices(self.cluster.info(placement.pod), handle)
-
-    def _volumes_wait(self, placement: Placement) -> str:
-        """Return a doubt where pods were bound later than decided because their volumes were bound
-        or created first, and nothing else shows when they were decided."""
-        is_timed = self._is_log or self.decision_log.order is OrderSource.RECORDING
-        if is_timed or not self.decision_log.chosen_volumes:
-            return ""
-        placements = [each for each in self.decisions if isinstance(each, Placement)]
-        near = [each for each in placements if abs(each.time - placement.time) <= VOLUMES_SECONDS]
-        bound = self.cluster.bound
-        keys = [each.pod.key for each in near if each.pod.uid not in bound and self._waits(each)]
-        # What waited itself may have been decided before those that are bound.
-        has_overtaken = self._waits(placement) and any(each.pod.uid in bound for each in near)
-        keys = [key for key in keys if has_overtaken or key != placement.pod.key]
-        return _naming(VOLUMES_WAIT, keys)
 
     def _waits(self, placement: Placement) -> bool:
         """Whether its binding waited for a volume."""
@@ -316,7 +245,7 @@ class Doubts:
         if not verdict.expected or ImageLocality.name not in weights:
             return ""
         simulation, pod = self.cluster.simulation, self.cluster.info(placement.pod)
-        churned = bool(self.cluster.changed_at)
+        churned = self.cluster.has_churned
         is_unsure = not self.decision_log.state.noticed_nodes
         images = {normalized_image_name(each.image) for each in pod.spec.containers}
         sizes = _image_sizes(simulation.state, images)
@@ -386,11 +315,6 @@ def double_allocations(claims: Mapping[Key, ResourceClaim]) -> Mapping[str, str]
     return reasons
 
 
-def _others(decisions: Iterable[Decision], own: NodeChoice) -> list[str]:
-    """The keys of other pods than the decision's."""
-    return [each.pod.key for each in decisions if each.pod.uid != own.pod.uid]
-
-
 def _naming(reason: str, names: Sequence[str]) -> str:
     """The reason about these; "" if there are none."""
     return reason.format(_listed(names)) if names else ""
@@ -454,8 +378,7 @@ class AuditSummary(Part, frozen=True):
     sampled: placed on the best of the nodes that may have been looked at; of all there is a better
              one
     batched: placed on the next best node of the ranking for the pod before, which looks the same
-    reordered: placed, or room made, as ksched would, had some decisions near it come earlier or
-               later; where no log tells the order
+    reordered: placed, or room made, as ksched would at another moment that the recording allows
     nominated: placed on the node that the pod was nominated to
     preempts: room made on a node that is as good as any, by evicting the same pods
     refused: pods without a node in the end, which fit on none
@@ -478,15 +401,9 @@ class AuditResult(Answer, frozen=True, kw_only=True):
                without a node
     agree: of them, those that ksched would have made too
     summary: how those agree
-    order: what the order of the decisions is taken from: the scheduler's log, a recording, the
-           resource versions of the bound pods, the scheduler's events, or the second of each
-           binding and the order of the queue
-    refinement: by what the queue is taken to order decisions that are near each other: in the order
-                in which most decisions agree
-    shifted: decisions that agree a little before or after their place in that order, as pods are
-             bound side by side
+    order: what the order of the decisions is taken from: the scheduler's log, or a recording
     differ: decisions that ksched would not have made
-    unexplained: what the two states do not suffice to judge
+    unexplained: what the states, the log or the recording do not suffice to judge
     groups: of the decisions that differ, those that all expect one node
     undecided: a plugin failed
     """
@@ -498,8 +415,6 @@ class AuditResult(Answer, frozen=True, kw_only=True):
     agree: Count
     summary: AuditSummary
     order: OrderSource
-    refinement: Refinement
-    shifted: Count
     differ: tuple[Difference, ...]
     unexplained: tuple[Unexplained, ...]
     groups: tuple[DifferenceGroup, ...] = ()
@@ -515,196 +430,112 @@ def audit(
     decision_log: DecisionLog,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
-    """Audit the decisions in the possible order in which most of them agree.
+    """Audit the decisions in their order.
 
     open_simulation: makes one of the log's state and newcomers that has not run. on_progress:
-    called after each decision with how many are judged, and of how many, in one of the orders
+    called after each decision with how many are judged, and of how many
     """
-
-    def follow(order: Order, limit: float, **options: bool) -> _Auditor:
-        auditor = _Auditor(open_simulation(), decision_log, order, limit, **options)
-        auditor.run(on_progress)
-        return auditor
-
-    is_log = decision_log.order is OrderSource.LOG
     with gc_rare():
-        # 1. The order observed, and while some decisions differ, those that the queue makes likely.
-        orders = refined_orders(decision_log.decisions)
-        best = follow(next(orders), inf)
-        for order in orders if not is_log else ():
-            if not best.failures:
-                break
-            best = min(best, follow(order, best.failures), key=lambda each: each.failures)
-        if is_log or not best.failures:
-            return best.audit()
-        # 2. The best of these, with each placement that differs a little earlier or later, unless
-        # that makes others differ.
-        order, least = best.order, best.failures
-        best = follow(order, least + 1, shifts=True, reorders=True)
-        if best.failures > least:
-            best = follow(order, inf, reorders=True)
-    return best.audit()
+        auditor = _Auditor(open_simulation(), decision_log)
+        auditor.run(on_progress)
+        # A recording has no decision's own moment: what does not agree is judged at each moment
+        # that it may have been made at, while the decisions are followed once more.
+        if auditor.open and decision_log.order is OrderSource.RECORDING:
+            again = _Auditor(open_simulation(), decision_log, auditor.open)
+            again.run(on_progress)
+            auditor.explain(again.explained)
+    return auditor.audit()
 
 
 class _Auditor:
-    """An audit in one of the orders.
+    """An audit of the decisions in their order.
 
-    limit: ends once so many decisions do not agree; place: of the decision that is followed;
-    shifts: whether placements that do not agree are tried before and after their places; reorders:
-    whether decisions that still do not agree are excused where some other order of the decisions
-    near them explains each
+    place: of the decision that is followed
+    open:  what does not agree, by place
     """
 
     def __init__(
-        self,
-        simulation: Simulation,
-        decision_log: DecisionLog,
-        order: Order,
-        limit: float,
-        *,
-        shifts: bool = False,
-        reorders: bool = False,
+        self, simulation: Simulation, decision_log: DecisionLog, unclear: Iterable[int] = ()
     ) -> None:
-        self.decision_log, self.order = decision_log, order
-        self.decisions = decisions = order.decisions
-        self.limit, self.shifts, self.reorders = limit, shifts, reorders
+        """unclear: places of decisions that are judged at the moments before theirs, too"""
+        self.decision_log = decision_log
+        self.decisions = decisions = decision_log.decisions
         self.place = 0
         changes = [each for each in decisions if isinstance(each, PodEvent)]
         has_notices = any(each.event is LogEvent.NOTICE for each in changes)
         self.cluster = ReplayedCluster(simulation, has_notices, decision_log.chosen_volumes)
+        self.moments = Moments(self.cluster, decisions, unclear)
         self.doubts = Doubts(decision_log, self.cluster, decisions)
         self.unseen = {pod.key for pod in decision_log.unseen}
         self.grades: Counter[str] = Counter()
-        self.shifted = 0
-        self.differences: list[Difference] = []
-        self.unexplained: list[Unexplained] = []
+        self.open: dict[int, Difference | Unexplained] = {}
 
     @property
-    def failures(self) -> int:
-        """The number of decisions that do not agree, or only in another order."""
-        reordered = self.grades[Grade.REORDERED.value]
-        return len(self.differences) + len(self.unexplained) + reordered
+    def explained(self) -> Collection[int]:
+        """The places of the unclear decisions that agree at some moment."""
+        return self.moments.explained
+
+    def explain(self, places: Collection[int]) -> None:
+        """Count decisions that did not agree as those that do."""
+        self.grades[Grade.REORDERED.value] += len(places)
+        for place in places:
+            del self.open[place]
 
     def run(self, on_progress: Callable[[int, int], None] | None) -> None:
         self.cluster.simulation.queue()
         decisions, refused = self.decisions, self.decision_log.refused
         total = len(decisions) + len(refused)
-        while self.place < total and self.failures < self.limit:
+        for self.place in range(total):
             if self.place < len(decisions):
-                self.place += self._follow(decisions[self.place])
+                self.moments.at(self.place)
+                self._follow(decisions[self.place])
             else:
-                for refusal in refused:
-                    self._check_refusal(refusal)
-                self.place = total
+                self._check_refusal(refused[self.place - len(decisions)])
             if on_progress is not None:
-                on_progress(self.place, total)
+                on_progress(self.place + 1, total)
         self.cluster.simulation.close()
 
-    def _follow(self, decision: Decision) -> int:
-        """Returns how many decisions are made: this one, and maybe some of those that come next."""
+    def _follow(self, decision: Decision) -> None:
+        cluster = self.cluster
         if isinstance(decision, PodEvent):
             is_unseen = decision.pod.key in self.unseen and decision.event is not LogEvent.REFUSAL
-            (self.doubts if is_unseen else self.cluster).follow(decision)
+            (self.doubts if is_unseen else cluster).follow(decision)
         elif isinstance(decision, ObjectChange):
-            self.cluster.change(decision)
-        elif isinstance(decision, PreemptionDecision) or decision.judged:
-            return self._follow_choice(decision)
-        else:
-            self.cluster.place(decision, None)
-        return 1
-
-    def _follow_choice(self, decision: NodeChoice) -> int:
-        """Returns how many decisions are made."""
-        cluster, verdict = self.cluster, self.cluster.judge(decision)
-        if isinstance(decision, Placement) and self._follow_silent_preemption(decision, verdict):
+            cluster.change(decision)
+        elif isinstance(decision, PreemptionDecision):
+            self._count(decision, cluster.judge(decision))
+            cluster.end_batch()
+            cluster.nominate(decision)
+        elif decision.judged:
             verdict = cluster.judge(decision)
-        if verdict.grade is None and self.shifts and isinstance(decision, Placement):
-            coming = self.decisions[self.place + 1 : self.place + 1 + MAX_SHIFT]
-            before = earlier(cluster, decision)
-            verdicts = [before] if before else later(cluster, decision, coming)
-            if verdicts:
-                self.shifted += 1
-                self.grades.update(each.grade.value for each in verdicts if each.grade)
-                return len(verdicts)
-        self._count(decision, verdict)
-        if isinstance(decision, Placement):
+            self._count(decision, verdict)
             cluster.place(decision, verdict)
         else:
-            cluster.end_batch()
-            is_timed = self.decision_log.order in (OrderSource.LOG, OrderSource.RECORDING)
-            (cluster.nominate if is_timed else cluster.make_room)(decision)
-        return 1
-
-    def _follow_silent_preemption(self, placement: Placement, verdict: DecisionVerdict) -> bool:
-        """Follow a preemption that no event reports: where the pod fits nowhere, and ksched would
-        make room by evicting pods of its node that left in between, they leave now."""
-        departed, node = self.doubts.departed, placement.node
-        if verdict.grade or verdict.expected or verdict.evaluation.error:
-            return False
-        if node not in departed.values():
-            return False
-        decision = PreemptionDecision(placement.pod, node, (), placement.time)
-        verdict = self.cluster.judge(decision)
-        if verdict.grade is None or verdict.preemption is None:
-            return False
-        victims = [pod.key for pod in verdict.preemption.candidates[node].pods]
-        if any(departed.get(key) != node for key in victims):
-            return False
-        for key in victims:
-            del departed[key]
-        self.grades[verdict.grade.value] += 1
-        self.cluster.make_room(replace(decision, victims=tuple(victims)))
-        return True
+            cluster.place(decision, None)
 
     # -- the outcome ------------------------------------------------------------------------------
 
     def _count(self, decision: NodeChoice, verdict: DecisionVerdict) -> None:
-        """Count a decision that agrees, maybe in another order, that cannot be judged, or that
-        differs."""
-        grade = verdict.grade
-        if grade is None and self._is_explained_by_order(decision, self.cluster.judge):
-            grade = Grade.REORDERED
-        if grade is not None:
-            self.grades[grade.value] += 1
+        """Count a decision that agrees, that cannot be judged, or that differs."""
+        if verdict.grade is not None:
+            self.grades[verdict.grade.value] += 1
             return
         reason = self.doubts.about(decision, verdict)
-        if not reason and isinstance(decision, Placement):
-            reason = self._images_in_another_order(decision)
         if reason:
-            self.unexplained.append(Unexplained(decision.pod.key, reason))
+            self.open[self.place] = Unexplained(decision.pod.key, reason)
         else:
             self._differ(decision, verdict)
-
-    def _is_explained_by_order(self, decision: NodeChoice, judge: Judge) -> bool:
-        """Whether another order explains it of those that may overtake each other."""
-        if not self.reorders:
-            return False
-        window = self.decisions[max(0, self.place - MAX_DELAY) : self.place + MAX_DELAY + 1]
-        near = [each for each in window if are_near(decision, each)]
-        return OtherOrders(self.cluster, decision, near, judge).explain()
-
-    def _images_in_another_order(self, placement: Placement) -> str:
-        """Sizes of images that may explain it together with another order, or ""."""
-        reason = ""
-
-        def judge(_: NodeChoice) -> DecisionVerdict:
-            nonlocal reason
-            verdict = self.cluster.judge(placement)
-            reason = "" if verdict.grade else self.doubts.about_images(placement, verdict)
-            return replace(verdict, grade=Grade.REORDERED) if reason else verdict
-
-        return reason if self._is_explained_by_order(placement, judge) else ""
 
     def _differ(self, decision: NodeChoice, verdict: DecisionVerdict) -> None:
         key, node, expected = decision.pod.key, decision.node, verdict.expected
         if verdict.reason:
-            self.differences.append(Difference(key, node, expected, verdict.reason))
+            self.open[self.place] = Difference(key, node, expected, verdict.reason)
             return
         pod = self.cluster.info(decision.pod)
         views = node_views(self.cluster.simulation, pod, (node, *expected[:1])) or {}
         scores = {name: dict(view.scores) for name, view in views.items() if view.scores}
         because = _because(node, expected, views)
-        self.differences.append(Difference(key, node, expected, because, scores))
+        self.open[self.place] = Difference(key, node, expected, because, scores)
 
     def _check_refusal(self, refusal: LastRefusal) -> None:
         """Checks whether ksched too refuses a pod that has no node in the end."""
@@ -719,7 +550,7 @@ class _Auditor:
                 f"it has no node, although it fits on {expected[0]} by now: its next attempt may "
                 "not have come yet"
             )
-            self.unexplained.append(Unexplained(pod.key, reason))
+            self.open[self.place] = Unexplained(pod.key, reason)
             return
         because = ""
         if expected:
@@ -731,28 +562,29 @@ class _Auditor:
             if refusal.current and refusal.message and message != refusal.message:
                 because = f'the message is "{refusal.message}", not "{message}"'
         if because:
-            self.differences.append(Difference(pod.key, None, expected, because))
+            self.open[self.place] = Difference(pod.key, None, expected, because)
         else:
             self.grades[Grade.REFUSED.value] += 1
 
     def audit(self) -> AuditResult:
         agree = sum(self.grades.values())
+        answers = [answer for _, answer in sorted(self.open.items())]
+        differ = tuple(each for each in answers if isinstance(each, Difference))
+        unexplained = [each for each in answers if isinstance(each, Unexplained)]
         return AuditResult(
-            decisions=agree + len(self.differences),
+            decisions=agree + len(differ),
             agree=agree,
             summary=AuditSummary(**self.grades),
             order=self.decision_log.order,
-            refinement=self.order.refinement,
-            shifted=self.shifted,
-            differ=tuple(self.differences),
-            groups=tuple(self._groups()),
-            unexplained=(*self.decision_log.unexplained, *self.unexplained),
+            differ=differ,
+            groups=tuple(self._groups(differ)),
+            unexplained=(*self.decision_log.unexplained, *unexplained),
         )
 
-    def _groups(self) -> Iterator[DifferenceGroup]:
+    def _groups(self, differ: Sequence[Difference]) -> Iterator[DifferenceGroup]:
         """The largest first."""
         pods: dict[str, list[str]] = {}
-        for difference in self.differences:
+        for difference in differ:
             if len(difference.expected) == 1:
                 pods.setdefault(difference.expected[0], []).append(difference.pod)
         placements = (each for each in self.decisions if isinstance(each, Placement))

@@ -1,16 +1,13 @@
-"""The decisions of a real scheduler between two states of a cluster, and their order.
+"""The decisions of a real scheduler between two states of a cluster, in the order of its log.
 
-No object records the order of the decisions. The nearest is the order of the bindings in etcd,
-which a pod's resourceVersion shows as long as nothing else has written to the pod. Next is the
-order of the scheduler's events, to the microsecond, where the second state has them. Else only the
-second of each binding is known, and within one the order of the scheduling queue is likely.
+No object records the order of the decisions; the scheduler's log does. Its events, where the second
+state has them, tell of pods that are gone, of evictions and of refusals.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -75,9 +72,10 @@ def read_decision_log(
     before: ClusterState,
     after: ClusterState,
     scheduler_names: Container[str],
-    log: Sequence[LogLine] = (),
+    log: Sequence[LogLine],
 ) -> DecisionLog:
-    """scheduler_names: of the profiles that are judged. log: the scheduler's"""
+    """scheduler_names: of the profiles that are judged. log: the scheduler's. Raises UsageError
+    where it lacks the attempt of a pod that was placed"""
     return _Reader(before, after, scheduler_names).read(log)
 
 
@@ -131,17 +129,12 @@ class _Reader:
         placements = [*self._placements(), *self._placements_of_gone()]
         preemptions = list(self._preemptions())
         self._find_departed()
-        order = self._order(placements)
-        decisions = _with_preemptions(self._in_order(placements, order), preemptions)
-        if log and (logged := self._in_order_of_log(decisions, log)):
-            order, decisions = OrderSource.LOG, logged
+        decisions = self._in_order_of_log([*preemptions, *placements], log)
         state, newcomers, chosen_volumes = self._state()
-        if order is OrderSource.LOG:
-            state = in_order_of_notices(state, log)
         return DecisionLog(
-            state=state,
+            state=in_order_of_notices(state, log),
             decisions=tuple(decisions),
-            order=order,
+            order=OrderSource.LOG,
             refused=tuple(self._refused(decisions)),
             unexplained=tuple(self.unexplained),
             allocated=self.after.resource_claims,
@@ -164,11 +157,11 @@ class _Reader:
                 reason = f"{pod.node_name} is not among the nodes of the first state"
                 self.unexplained.append(Unexplained(pod.key, reason))
                 continue
-            event = self.events.bindings.get(uid)
-            time = event.time if event is not None else _bound_at(pod)
             judged = not self._is_given_node(pod) and not why_ignored(
                 structs.replace(given, node_name=pod.node_name), self.scheduler_names
             )
+            event = self.events.bindings.get(uid)
+            time = event.time if event is not None else _bound_at(pod)
             yield Placement(given, pod.node_name, time, judged)
 
     def _is_given_node(self, pod: Pod) -> bool:
@@ -252,33 +245,10 @@ class _Reader:
             reason = f"it was created, bound to {pod.node} and deleted between the two states"
             self.unexplained.append(Unexplained(pod.key, reason))
 
-    # -- their order ------------------------------------------------------------------------------
-
-    def _order(self, placements: list[Placement]) -> OrderSource:
-        uids = [placement.pod.uid for placement in placements if placement.judged]
-        remaining = [self.pods_after[uid] for uid in uids if uid in self.pods_after]
-        if len(remaining) == len(uids) and all(map(_is_untouched, remaining)):
-            return OrderSource.RESOURCE_VERSIONS
-        if all(uid in self.events.bindings for uid in uids):
-            return OrderSource.EVENTS
-        return OrderSource.QUEUE
-
-    def _in_order(self, placements: Iterable[Placement], order: OrderSource) -> list[Placement]:
-        def rank(placement: Placement) -> tuple[float, int, int, str, str]:
-            pod, revision = placement.pod, 0
-            now = self.pods_after.get(pod.uid)
-            if order is OrderSource.RESOURCE_VERSIONS and now is not None:
-                revision = parse_int64(now.metadata.resource_version) or 0
-            created = pod.metadata.creation_timestamp
-            return placement.time, revision, -(pod.spec.priority or 0), created, pod.key
-
-        return sorted(placements, key=rank)
-
     def _in_order_of_log(
         self, decisions: Sequence[Decision], log: Sequence[LogLine]
     ) -> list[Decision]:
-        """Return decisions in the log's order, with the departures; none where the log lacks an
-        attempt."""
+        """Return decisions in the log's order, with the departures. Raises UsageError."""
         waiting = {pod.key: pod for pod in self.unplaced.values()}
         pods = {pod.key: pod for pod in self.before.pods} | waiting
         unseen = {key: pod.node for key, pod in self.unseen.items()}
@@ -333,22 +303,6 @@ class _Reader:
         return state, newcomers, chosen
 
 
-def _with_preemptions(
-    placements: Sequence[Placement], preemptions: Sequence[PreemptionDecision]
-) -> list[Decision]:
-    """Each preemption before its pod's placement, and before what was decided then or later.
-    placements: in order of time"""
-    times = [placement.time for placement in placements]
-    own = {placement.pod.uid: index for index, placement in enumerate(placements)}
-    ranked: list[tuple[int, bool, float, Decision]] = [
-        (index, True, 0.0, placement) for index, placement in enumerate(placements)
-    ]
-    for each in reversed(preemptions):
-        index = min(bisect_left(times, each.time), own.get(each.pod.uid, len(own)))
-        ranked.append((index, False, each.time, each))
-    return [decision for *_, decision in sorted(ranked, key=lambda item: item[:3])]
-
-
 def _as_given(pod: Pod, earlier: Pod | None) -> Pod:
     """Return the pod as the scheduler received it: what has no gates is as it was in the first
     state."""
@@ -372,19 +326,6 @@ def _bound_at(pod: Pod) -> float:
 
 def _is_scheduled(pod: Pod) -> bool:
     return any(c.type == "PodScheduled" and c.status == "True" for c in pod.status.conditions)
-
-
-def _is_untouched(pod: Pod) -> bool:
-    """Whether the binding looks like the last write to the pod."""
-    status = pod.status
-    others = [c for c in status.conditions if c.type != "PodScheduled"]
-    return bool(pod.metadata.resource_version) and not (
-        status.phase != "Pending"
-        or status.start_time
-        or status.container_statuses
-        or others
-        or pod.deleting
-    )
 
 
 def _changed_budgets(before: ClusterState, after: ClusterState) -> tuple[str, ...]:

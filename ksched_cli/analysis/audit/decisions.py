@@ -21,6 +21,7 @@ from ksched_cli.answers import Part
 from ksched_cli.cluster.objects import ObjectMeta, Pod, ResourceClaim
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.errors import UsageError
 from ksched_cli.framework.preemption import Preemption
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.stored_bytes import unpacked
@@ -216,15 +217,13 @@ class OrderSource(Enum):
 
     LOG = "log"
     RECORDING = "recording"
-    EVENTS = "events"
-    RESOURCE_VERSIONS = "resourceVersions"
-    QUEUE = "queue"
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
     """A pod that was bound. pod: as it was before; time: of the binding; judged: whether a profile
-    of the configuration placed it; since: when the pod came, as a recording tells"""
+    of the configuration placed it; since: when the pod came, or failed for the last time, as a
+    recording tells"""
 
     pod: Pod
     node: str
@@ -237,7 +236,7 @@ class Placement:
 class PreemptionDecision:
     """Room that was made. pod: that it was made for; victims: keys, by name; message:
     of the refusal, where a log tells; noticed_meanwhile: pods of which the scheduler noticed an
-    update while it decided, in order"""
+    update while it decided, in order; since: as of a Placement"""
 
     pod: Pod
     node: str
@@ -245,6 +244,7 @@ class PreemptionDecision:
     time: float
     message: str = ""
     noticed_meanwhile: tuple[Pod, ...] = ()
+    since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +345,7 @@ class Grade(Enum):
     NOMINATED: the node that the pod was nominated to
     SAMPLED: worse than the best of all, but the best of nodes that may have been looked at
     BATCHED: the next best node of the ranking for the pod before, which looks the same
-    REORDERED: as ksched's, had some of the decisions near it come before or after it
+    REORDERED: as ksched's at another moment that the recording allows
     PREEMPTS: room is made where ksched would make it, by evicting the same pods
     REFUSED: the pod has no node, and fits on none
     """
@@ -447,7 +447,7 @@ def _evict(
     on_node[0].victims.add(line.pod)
 
 
-def in_order_of_log(
+def in_order_of_log(  # noqa: PLR0915  # one pass, from top to bottom
     log: Sequence[LogLine],
     decisions: Sequence[Decision],
     waiting: Mapping[str, Pod],
@@ -455,8 +455,8 @@ def in_order_of_log(
     departed: Mapping[str, str],
     unseen: Mapping[str, str],
 ) -> list[Decision]:
-    """Return the placements with the failed attempts, the preemptions and the changes of pods; none
-    where the log lacks the attempt of a placement that is judged.
+    """Return the placements with the failed attempts, the preemptions and the changes of pods.
+    Raises UsageError where the log lacks the attempt of a placement that is judged.
 
     decisions: placements, and preemptions that other records tell of; waiting: the pods that have
     no node at first, by key; pods: that the states have, by key; departed: key of a pod → the node
@@ -479,7 +479,10 @@ def in_order_of_log(
         if isinstance(each, PreemptionDecision):
             left.update(dict.fromkeys(each.victims, each.node))
         elif isinstance(each, Placement) and each.judged and key not in last:
-            return []
+            raise UsageError(
+                f"the scheduler's log has no attempt to schedule {key}, which was placed: give "
+                "every file of a rotated log of that time, at -v=3 or more"
+            )
         else:
             ranked.append((last.get(key, noticed_at.get(key, -1)), each))
     for attempt in attempts:

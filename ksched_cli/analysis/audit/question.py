@@ -9,7 +9,7 @@ from msgspec import structs
 
 from ksched_cli.analysis.audit.audit import AuditResult, audit
 from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_log, why_swapped
-from ksched_cli.analysis.audit.decisions import DecisionLog, LogLine, OrderSource, read_logs
+from ksched_cli.analysis.audit.decisions import DecisionLog, LogLine, read_logs
 from ksched_cli.analysis.audit.recorded_decisions import read_recording
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.cluster.loading.load import load_state
@@ -22,7 +22,8 @@ from ksched_cli.scenario.timeline import read_timeline
 class Audit(Question[AuditResult], frozen=True, kw_only=True):
     """Repeat every decision of a real scheduler. The Run has the state before them.
 
-    after:     the state after them; recording: what ksched record wrote instead. One of the two
+    after:     the state after them, which requires logs; recording: what ksched record wrote
+               instead. One of the two
     scheduler_logs: kube-scheduler's logs of that time
     """
 
@@ -54,11 +55,7 @@ class Audit(Question[AuditResult], frozen=True, kw_only=True):
         if reason := why_swapped(state, later):
             raise UsageError(f"--before is later than --after ({reason}): swap them")
         opened.warn(*(line for line in later.warnings if line not in state.warnings))
-        log = self._log(opened)
-        decisions = read_decision_log(state, later, _schedulers(opened), log)
-        if log and decisions.order is not OrderSource.LOG:
-            listed = ", ".join(self.scheduler_logs)
-            opened.warn(f"ignored {listed}: it lacks attempts of pods that were placed")
+        decisions = read_decision_log(state, later, _schedulers(opened), self._log(opened))
 
         def opens() -> Simulation:
             simulation = opener.simulation(run, state=decisions.state)

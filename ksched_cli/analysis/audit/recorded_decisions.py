@@ -256,8 +256,8 @@ class _Reader:
         self._flush()
         self.pods[pod.key] = structs.replace(pod, node_name=decision.node)
         self._making_room.pop(pod.uid, None)
-        judged, since = not why_ignored(pod, self.names), self.arrived.get(pod.uid, 0.0)
-        self._place(Placement(pod, decision.node, time, judged, since))
+        judged = not why_ignored(pod, self.names)
+        self._place(Placement(pod, decision.node, time, judged, self._since(pod.uid)))
 
     def _decide(self, decision: RecordedDecision, time: float) -> None:
         """An attempt without a node. Where nothing is evicted, a nomination tells of a binding that
@@ -265,7 +265,6 @@ class _Reader:
         pod = self.pods.get(decision.pod)
         if decision.evicted_for or decision.node or pod is None or pod.node_name:
             return
-        self._refusals[pod.uid] = time, decision.message
         if decision.nominated_node:
             if self._has_victims(pod.uid, decision.nominated_node):
                 self._make_room(pod.uid, decision.nominated_node, time)
@@ -273,6 +272,7 @@ class _Reader:
             self._making_room.pop(pod.uid, None)
             refusal = PodEvent(pod, "", time, LogEvent.REFUSAL, decision.message)
             self.decisions.append(refusal)
+        self._refusals[pod.uid] = time, decision.message
 
     def _place(self, placement: Placement) -> None:
         if placement.node in self.nodes:
@@ -280,6 +280,11 @@ class _Reader:
         elif placement.judged:
             reason = f"{placement.node} is not among the nodes by then"
             self.unexplained.append(Unexplained(placement.pod.key, reason))
+
+    def _since(self, uid: str) -> float:
+        """Return since when the pod may have been decided on."""
+        refused_at, _ = self._refusals.get(uid, (0.0, ""))
+        return max(self.arrived.get(uid, 0.0), refused_at)
 
     def _has_victims(self, uid: str, node: str) -> bool:
         on_node = (pod.key for pod in self.pods.values() if pod.node_name == node)
@@ -305,7 +310,8 @@ class _Reader:
             and self.pods[key].node_name == node
         )
         self._flush()
-        self.decisions.append(PreemptionDecision(pod, node, tuple(sorted(victims)), time))
+        keys, since = tuple(sorted(victims)), self._since(uid)
+        self.decisions.append(PreemptionDecision(pod, node, keys, time, since=since))
 
     # -- objects ----------------------------------------------------------------------------------
 

@@ -9,25 +9,14 @@ written to the pod's status while the next pods are tried. A later notice of the
 is in memory, even if that is newer by now. A nomination that a more important preemptor clears
 lapses only when that is noticed. Upstream: pkg/scheduler/backend/queue/nominator.go
 (AddNominatedPod, UpdateNominatedPod) and pkg/scheduler/framework/api_calls/pod_status_patch.go.
-
-The order observed, of bindings or their events, is a little off: pods are bound in parallel with
-the cycles of the next ones. The scheduling queue hands out pods of higher priority first, then
-those that it was given first; a scheduler that starts is given its pods by name. So the order
-observed is refined by each of these rules, within what side by side allows (refined_orders). A
-placement that still differs is made before or after its neighbours, as long as these agree
-(earlier, later). A decision that differs nevertheless is explained by any other order of those near
-it (OtherOrders).
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from itertools import groupby, takewhile
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -45,7 +34,7 @@ from ksched_cli.analysis.audit.decisions import (
     has_left,
 )
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask, Rows
 from ksched_cli.cluster.state import Key
 from ksched_cli.engine.evaluation import Evaluation, Mode
@@ -54,9 +43,7 @@ from ksched_cli.engine.queue import Entry
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.mutable_cluster import noticed_nodes
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.cache.cached_runners import ALL_NODES_MIN
 from ksched_cli.framework.handle import Nominator
-from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.plugins.node_volume_limits import VolumeNames
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
@@ -216,19 +203,17 @@ class ReplayedCluster:
     simulation: has not run, and does not run
     follows_statuses: whether a log tells when statuses are written and noticed
     chosen_volumes: claim → the volume that it got when its pod was placed
-    movable:    placements in order, since the last decision that cannot be moved
     bound:      UIDs of the pods placed
     departed:   UIDs of the pods that left, as a log or a recording tells
-    changed_at: when nodes came, changed or went for the last time, as a recording tells
+    has_churned: nodes came, changed or went, as a recording tells
     """
 
     simulation: Simulation
     follows_statuses: bool = False
     chosen_volumes: Mapping[Key, str] = field(default_factory=dict)
-    movable: list[Placement] = field(default_factory=list)
     bound: set[str] = field(default_factory=set)
     departed: set[str] = field(default_factory=set)
-    changed_at: dict[str, float] = field(default_factory=dict)
+    has_churned: bool = False
     nominations: Nominations = field(init=False)
     _infos: dict[str, PodInfo] = field(default_factory=dict)
 
@@ -340,11 +325,6 @@ class ReplayedCluster:
             if outcome.waits:
                 simulation.scheduler.waiting[pod.uid] = Entry.alone(pod)
         self._take_chosen_volumes(placement.pod)
-        is_nominated = verdict is not None and verdict.grade is Grade.NOMINATED
-        if self.is_movable(placement.pod) and not is_nominated:
-            self.movable.append(placement)
-        else:
-            self.movable.clear()
 
     def _take_chosen_volumes(self, pod: Pod) -> None:
         """Give the pod's claims the volumes that they really got: among equally small ones upstream
@@ -361,23 +341,6 @@ class ReplayedCluster:
             if isinstance(plugin, VolumeBinding):
                 plugin.binder.assumed.assume_alone(pairs)
 
-    def is_movable(self, pod: Pod) -> bool:
-        """Whether it takes only free capacity on its node, so that it can be undone."""
-        has_devices = may_allocate_devices(self.info(pod), self.simulation.handle)
-        return not (has_volume_claims(pod.spec) or has_devices)
-
-    def make_room(self, decision: PreemptionDecision) -> None:
-        """Let the victims that are there leave, and nominate the pod to the node; do nothing where
-        an event names a node that the state lacks."""
-        simulation, pod = self.simulation, self.info(decision.pod)
-        if decision.node not in simulation.snapshot.row:
-            return
-        victims = [each for each in self.on_node(decision.node) if each.key in decision.victims]
-        simulation.scheduler.make_room(pod, decision.node, victims)
-        simulation.scheduler.settle()
-        simulation.nominator.nominate(pod, decision.node)
-        self.movable.clear()
-
     def nominate(self, decision: PreemptionDecision) -> None:
         """The pod is nominated to the node. The victims leave later, each in a departure of its
         own; nominations of lesser pods are cleared."""
@@ -385,7 +348,6 @@ class ReplayedCluster:
         self.nominations.refuse(pod, decision.node, decision.message)
         if not self.follows_statuses:
             self._take_back(pod, decision.node)
-        self.movable.clear()
 
     def _take_back(self, pod: PodInfo, node: str) -> None:
         """Nominations of less important pods to the node."""
@@ -405,7 +367,6 @@ class ReplayedCluster:
         if is_cleared or self.follows_statuses:
             pod, node = self.info(attempt.pod), "" if is_cleared else None
             self.nominations.refuse(pod, node, attempt.message)
-        self.movable.clear()
 
     def follow(self, change: PodEvent) -> None:
         """Follow what happened to a pod."""
@@ -433,7 +394,6 @@ class ReplayedCluster:
         for pod in self.on_node(change.node):
             if pod.key == change.pod.key:
                 self.simulation.snapshot.remove(pod, self.simulation.snapshot.row[change.node])
-        self.movable.clear()
 
     def _renew(self, change: PodEvent) -> None:
         """A pod that changes, or is noticed where it was placed, becomes the last of its node."""
@@ -461,15 +421,13 @@ class ReplayedCluster:
         nodes = noticed_nodes(before.state, state)
         self.simulation = before.renewed(replace(state, pods=pods, noticed_nodes=nodes))
         old, new = ({node.name: node for node in each.nodes} for each in (before.state, state))
-        changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-        self.changed_at.update(dict.fromkeys(changed, change.time))
+        self.has_churned |= old != new
         self._infos.clear()
         for node in tuple(before.nominator.nodes()):
             for pod in before.nominator.on_node(node):
                 self.simulation.nominator.nominate(self.info(pod.pod), node)
         self.nominations.nominator = self.simulation.nominator
         self._take_volumes()
-        self.movable.clear()
 
 
 def best_nodes(evaluation: Evaluation) -> tuple[str, ...]:
@@ -536,250 +494,114 @@ def _is_best_from(simulation: Simulation, evaluation: Evaluation, row: int, star
     return False
 
 
-# -- the orders -----------------------------------------------------------------------------------
+# -- the moments ----------------------------------------------------------------------------------
 
-# How far a decision may be from its place in the order observed: 500 requests a second from a
-# scheduler on two cores came up to 22 places off.
-MAX_SHIFT = 48
-MAX_SHIFT_SECONDS = 5.0
-# How many decisions may have been bound earlier than one made before them: where an API server took
-# half a second for a binding, up to 68 were; on an overloaded machine, one was bound before 213.
-MAX_DELAY = 288
-# How many of the decisions next to one may have been made on the other side of it.
-_NEAREST = (0, 2, 8, 32, 72)
-
-
-class Refinement(Enum):
-    """By what the queue orders decisions that are near each other."""
-
-    NONE = "none"
-    PRIORITY = "priority"
-    CREATION = "creation"
-    NAME = "name"
-
-
-# -- all decisions --------------------------------------------------------------------------------
-
-
-class Order(NamedTuple):
-    """Decisions as they may have been made."""
-
-    refinement: Refinement
-    decisions: tuple[Decision, ...]
-
-
-def refined_orders(decisions: Sequence[Decision]) -> Iterator[Order]:
-    """The order observed, then those that differ from all before. Where it is known when pods left
-    and objects changed, placements alone are moved, between these."""
-    seen = {tuple(map(id, decisions))}
-    yield Order(Refinement.NONE, tuple(decisions))
-    runs: list[Sequence[Decision]] = [decisions]
-    if any(has_left(each) or isinstance(each, ObjectChange) for each in decisions):
-        groups = groupby(decisions, lambda each: 0 if isinstance(each, Placement) else id(each))
-        runs = [list(run) for _, run in groups]
-    for refinement in (Refinement.NAME, Refinement.CREATION, Refinement.PRIORITY):
-        order = tuple(each for run in runs for each in refined(run, refinement))
-        key = tuple(map(id, order))
-        if key not in seen:
-            seen.add(key)
-            yield Order(refinement, order)
-
-
-def refined(decisions: Sequence[Decision], by: Refinement) -> tuple[Decision, ...]:
-    """Orders decisions by repeatedly taking, among those that may be next, the one that the queue
-    hands out first; equal ones keep the order observed."""
-    order: list[Decision] = []
-    window: list[tuple[int, Decision]] = []
-    coming = deque(enumerate(decisions))
-    while window or coming:
-        while coming and (not window or coming[0][0] < window[0][0] + MAX_SHIFT):
-            window.append(coming.popleft())
-        latest = window[0][1].time + MAX_SHIFT_SECONDS
-        near = takewhile(latest.__ge__, (decision.time for _, decision in window))
-        _, place = min((_rank(window[place][1], by), place) for place, _ in enumerate(near))
-        order.append(window.pop(place)[1])
-    return tuple(order)
-
-
-def _rank(decision: Decision, by: Refinement) -> tuple[int, str, str, bool]:
-    pod = decision.pod
-    name = pod.key if by in (Refinement.NAME, Refinement.CREATION) else ""
-    created = pod.metadata.creation_timestamp if by is Refinement.CREATION else ""
-    is_placement = isinstance(decision, Placement)
-    return -(pod.spec.priority or 0), created, name, bool(name) and is_placement
-
-
-# -- one decision, a few places earlier or later ------------------------------------------------
-
-
-def earlier(cluster: ReplayedCluster, placement: Placement) -> DecisionVerdict | None:
-    """Place the pod before some of those that came last, if it is ksched's choice there and theirs
-    remain so."""
-    _expect_trials(cluster, placement)
-    last: list[Placement] = []
-    with Trial(cluster) as trial:
-        for other in reversed(cluster.movable[-MAX_SHIFT:]):
-            if not _may_swap(cluster, placement, other):
-                return None
-            trial.take(other.pod, other.node)
-            last.insert(0, other)
-            verdict = cluster.judge(placement)
-            if verdict.grade is not None and _agree_after(cluster, placement, last):
-                break
-        else:
-            return None
-    snapshot = cluster.simulation.snapshot
-    del cluster.movable[-len(last) :]
-    for other in last:
-        snapshot.remove(cluster.info(other.pod), snapshot.row[other.node])
-    cluster.place(placement, cluster.judge(placement))
-    for other in last:
-        snapshot.add(cluster.info(other.pod), snapshot.row[other.node])
-    cluster.movable += last
-    return verdict
-
-
-def _agree_after(cluster: ReplayedCluster, first: Placement, last: Sequence[Placement]) -> bool:
-    """Whether these are ksched's choices one after the other once the first is made."""
-    with Trial(cluster) as trial:
-        trial.put(first.pod, first.node)
-        for placement in last:
-            if cluster.judge(placement).grade is None:
-                return False
-            trial.put(placement.pod, placement.node)
-    return True
-
-
-def later(
-    cluster: ReplayedCluster, placement: Placement, coming: Sequence[Decision]
-) -> list[DecisionVerdict]:
-    """Place the pod after some of those that come next, if it is ksched's choice there.
-
-    Returns the verdicts of these, which are placed too, and of the pod; none where that does not
-    help.
-    """
-    _expect_trials(cluster, placement)
-    order: list[Placement] = []
-    with Trial(cluster) as trial:
-        for other in coming[:MAX_SHIFT]:
-            if not (isinstance(other, Placement) and _may_swap(cluster, placement, other)):
-                return []
-            if cluster.judge(other).grade is None:
-                return []
-            trial.put(other.pod, other.node)
-            order.append(other)
-            if cluster.judge(placement).grade is not None:
-                break
-        else:
-            return []
-    verdicts = []
-    for each in (*order, placement):
-        verdicts.append(cluster.judge(each))
-        cluster.place(each, verdicts[-1])
-    return verdicts
-
-
-def _may_swap(cluster: ReplayedCluster, placement: Placement, other: Placement) -> bool:
-    return (
-        other.judged
-        and cluster.is_movable(other.pod)
-        and not cluster.simulation.nominator.node_of(cluster.info(other.pod))
-        and are_near(placement, other)
-        and _were_both_there(placement, other)
-    )
+# How much later than it was recorded the scheduler may have noticed something.
+NOTICED_WITHIN = 5.0
 
 
 def are_near(decision: Decision, other: Decision) -> bool:
-    """Whether either may have been decided on first, as far as the times tell."""
-    return abs(other.time - decision.time) <= MAX_SHIFT_SECONDS
+    """Whether the scheduler may have decided on either before it noticed the other."""
+    return abs(other.time - decision.time) <= NOTICED_WITHIN
 
 
-def _were_both_there(decision: NodeChoice, other: Placement) -> bool:
-    """Whether either may have been decided on first: each pod had come before the other was
-    bound."""
-    since = decision.since if isinstance(decision, Placement) else 0.0
-    return since <= other.time and other.since <= decision.time
+class Moments:
+    """The moments at which a recorded decision may have been made.
 
+    It is older than its binding, and the scheduler may not have noticed yet what was recorded just
+    before. So it is judged before each change that is near, with the pods placed that the scheduler
+    knew of then: its own decisions at once, and of these all that came before the pod did, or
+    before its last attempt without a node. Others that were bound at about the same time may have
+    been decided on before or after.
 
-def _expect_trials(cluster: ReplayedCluster, decision: NodeChoice) -> None:
-    """The pod is about to be judged again and again, with a few nodes changed each time."""
-    cache = cluster.framework(decision.pod).answer_cache
-    cache.expect([cluster.info(decision.pod)] * ALL_NODES_MIN)
+    cluster: follows the decisions; explained: places of the decisions that agree at some moment
+    """
 
+    def __init__(
+        self, cluster: ReplayedCluster, decisions: Sequence[Decision], places: Iterable[int]
+    ) -> None:
+        """places: of what does not agree where it was recorded; only choices are judged again"""
+        self.cluster, self.decisions = cluster, decisions
+        self.explained: set[int] = set()
+        self._open: dict[int, NodeChoice] = {}
+        for place in places:
+            if place >= len(decisions):
+                continue
+            decision = decisions[place]
+            if not isinstance(decision, PodEvent | ObjectChange):
+                self._open[place] = decision
 
-# -- any order of the decisions near one ----------------------------------------------------------
+    def at(self, place: int) -> None:
+        """The cluster is as it is before the decision at this place."""
+        for own, decision in list(self._open.items()):
+            if own < place:
+                del self._open[own]
+            elif are_near(decision, self.decisions[place]) and self._agrees(decision, place, own):
+                self.explained.add(own)
+                del self._open[own]
 
-Judge = Callable[[NodeChoice], DecisionVerdict]
+    def _agrees(self, decision: NodeChoice, place: int, own: int) -> bool:
+        """Whether it is ksched's choice here. own: its place"""
+        cluster = self.cluster
+        if decision.node not in cluster.simulation.snapshot.row:
+            return False
+        coming, sure, left = list[NodeChoice](), list[Placement](), list[PodEvent]()
+        for index in range(place, len(self.decisions)):
+            other = self.decisions[index]
+            if index > own and not are_near(decision, other):
+                break
+            if isinstance(other, PodEvent):
+                if index < own and has_left(other):
+                    left.append(other)
+            elif not isinstance(other, ObjectChange) and other.pod.uid != decision.pod.uid:
+                if _were_both_there(decision, other):
+                    coming.append(other)
+                elif index < own and isinstance(other, Placement) and other.judged:
+                    sure.append(other)
+        departures = [(), tuple(left)] if left else [()]
+        return any(self._agrees_after(decision, sure, gone, coming) for gone in departures)
 
-
-@dataclass(frozen=True, slots=True)
-class OtherOrders:
-    """The orders of the decisions near one. Only free capacity changes: volumes, devices and
-    nominations stay taken. judge: how the decision is judged in each of them"""
-
-    cluster: ReplayedCluster
-    decision: NodeChoice
-    near: Sequence[Decision]
-    judge: Judge
-
-    def explain(self) -> bool:
-        """Whether the decision is ksched's if some of those near it, on its node or on others, come
-        later or earlier than they are followed. Changes nothing."""
-        cluster, own = self.cluster, self.decision.node
-        _expect_trials(cluster, self.decision)
-        both = [each for each in self.near if isinstance(each, Placement)]
-        both = [each for each in both if _were_both_there(self.decision, each)]
-        placed = [each for each in both if each.pod.uid in cluster.bound]
-        coming = [each for each in both if each.pod.uid not in cluster.bound]
-        left = [each for each in self.near if has_left(each) and each.pod.uid in cluster.departed]
-        here = [each for each in placed if each.node == own]
-        elsewhere = [each for each in placed if each.node != own]
-        next_here = [each for each in coming if each.node == own]
-        next_elsewhere = [each for each in coming if each.node != own]
-        if any(self._agrees_before(here[n:], coming) for n in range(len(here), -1, -1)):
-            return True
-        # What is taken back, and what is made first.
-        trials: list[tuple[Sequence[Decision], Sequence[Decision]]] = [
-            ([], next_elsewhere),
-            (here, next_elsewhere),
-            ([], next_here),
-            (elsewhere, []),
-            (elsewhere, next_here),
-            (placed, []),
-            ([], coming),
-            ([], left),
-            ([], [*next_elsewhere, *left]),
-            (here, [*next_elsewhere, *left]),
-        ]
-        for count in _NEAREST:
-            trials += [(placed[len(placed) - last :], coming[:count]) for last in _NEAREST]
-        return any(self._agrees_with(back, first) for back, first in trials)
-
-    def _agrees_before(self, back: Sequence[Decision], coming: Sequence[Placement]) -> bool:
-        """Whether the decision is ksched's without what was placed on its node just before, once
-        the next pods have taken each better node."""
-        on_node: dict[str, list[Placement]] = {}
+    def _agrees_after(
+        self,
+        decision: NodeChoice,
+        sure: Sequence[Placement],
+        left: Sequence[PodEvent],
+        coming: Sequence[NodeChoice],
+    ) -> bool:
+        """Whether it is ksched's choice once some are placed and others have left, and as many of
+        the coming ones are decided on as it takes to fill each better node."""
+        on_node: dict[str, list[NodeChoice]] = {}
         for each in reversed(coming):
             on_node.setdefault(each.node, []).append(each)
-        with Trial(self.cluster) as trial:
-            for placed in back:
-                trial.take(placed.pod, placed.node)
-            verdict = self.judge(self.decision)
+        cluster, simulation = self.cluster, self.cluster.simulation
+        search, nominator = simulation.pipeline.search, simulation.nominator
+        start = search.next_start
+        nominations: list[tuple[PodInfo, str]] = []
+        with Trial(cluster) as trial:
+            for placed in sure:
+                trial.put(placed.pod, placed.node)
+            for gone in left:
+                trial.take(gone.pod, gone.node)
+            verdict = cluster.judge(decision)
             while verdict.grade is None and verdict.expected and on_node.get(verdict.expected[0]):
-                best = verdict.expected[0]
-                trial.put(on_node[best].pop().pod, best)
-                verdict = self.judge(self.decision)
+                other = on_node[verdict.expected[0]].pop()
+                if isinstance(other, Placement):
+                    trial.put(other.pod, other.node)
+                else:
+                    preemptor = cluster.info(other.pod)
+                    nominations.append((preemptor, nominator.node_of(preemptor)))
+                    nominator.renew(preemptor, other.node)
+                verdict = cluster.judge(decision)
+        for preemptor, node in reversed(nominations):
+            nominator.renew(preemptor, node)
+        search.next_start = start
         return verdict.grade is not None
 
-    def _agrees_with(self, back: Sequence[Decision], first: Sequence[Decision]) -> bool:
-        """Whether the decision is ksched's with some taken back, and others made first."""
-        with Trial(self.cluster) as trial:
-            for each in back:
-                trial.take(each.pod, each.node)
-            for each in first:
-                if each.pod.uid != self.decision.pod.uid:
-                    trial.put(each.pod, each.node)
-            return trial.has_changed and self.judge(self.decision).grade is not None
+
+def _were_both_there(decision: NodeChoice, other: NodeChoice) -> bool:
+    """Whether either may have been decided on first: each pod had come before the other was
+    bound."""
+    return decision.since <= other.time and other.since <= decision.time
 
 
 class Trial:
@@ -790,11 +612,6 @@ class Trial:
         self._cluster = cluster
         self._moved: list[tuple[bool, PodInfo, int]] = []
         self._before: dict[int, list[PodInfo]] = {}
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether anything is otherwise than before."""
-        return bool(self._moved)
 
     def put(self, pod: Pod, node: str) -> None:
         """Put the pod on the node, if that is there."""
@@ -809,8 +626,8 @@ class Trial:
         row = snapshot.row.get(node)
         if row is None:
             return
-        on_row = self._before.setdefault(row, list(snapshot.pods[row]))
-        if is_put or any(other.uid == pod.uid for other in on_row):
+        self._before.setdefault(row, list(snapshot.pods[row]))
+        if is_put or any(other.uid == pod.uid for other in snapshot.pods[row]):
             (snapshot.add if is_put else snapshot.remove)(pod, row)
             self._moved.append((is_put, pod, row))
 

@@ -8,10 +8,13 @@ from typing import Any
 
 from msgspec import structs
 
+from ksched_cli.analysis.audit.decision_log import SchedulerEvent, scheduler_events, seconds
+from ksched_cli.analysis.audit.decisions import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import Attempt, RunRecord
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.testing import simulation
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,15 +57,13 @@ def bound(pod: Pod, node: str, version: int) -> Pod:
     )
 
 
-def aftermath(
-    before: ClusterState, config: dict[str, Any] | None = None, *, events: bool = True
-) -> ClusterState:
-    """The state after a run of it. events: with those that the scheduler writes."""
+def aftermath(before: ClusterState, config: dict[str, Any] | None = None) -> ClusterState:
+    """The state after a run of it, with the events that the scheduler writes."""
     run = simulation(before, config)
-    return after_run(before, run.run(), events=events)
+    return after_run(before, run.run())
 
 
-def after_run(before: ClusterState, record: RunRecord, *, events: bool = True) -> ClusterState:
+def after_run(before: ClusterState, record: RunRecord) -> ClusterState:
     pods = {pod.key: pod for pod in before.pods}
     written: list[dict[str, Any]] = []
     remaining = dict(pods)
@@ -80,8 +81,45 @@ def after_run(before: ClusterState, record: RunRecord, *, events: bool = True) -
         condition = PodCondition("PodScheduled", "False", "Unschedulable", attempt.why_not)
         status = structs.replace(pod.status, conditions=(condition,))
         remaining[pod.key] = structs.replace(pod, status=status)
-    others: dict[str, tuple[Any, ...]] = {"Event": tuple(written)} if events else {}
-    return replace(before, pods=tuple(remaining.values()), others=others)
+    return replace(before, pods=tuple(remaining.values()), others={"Event": tuple(written)})
+
+
+def log_of(after: ClusterState) -> list[LogLine]:
+    """The scheduler's log of what led to this state: by its events, and by the resource versions
+    of pods that none of them tells of."""
+    events = scheduler_events(after)
+    names = {pod.uid: pod.key for pod in after.pods}
+    turns: list[tuple[float, int, list[LogLine]]] = []
+    for uid, each in events.bindings.items():
+        names[uid] = each.pod
+        attempt = [
+            LogLine(LogEvent.ATTEMPT, each.pod),
+            LogLine(LogEvent.BINDING, each.pod, each.node),
+        ]
+        turns.append((each.time, 2, attempt))
+    for uid, each in events.refusals.items():
+        names[uid] = each.pod
+    rooms: dict[tuple[str, str], list[SchedulerEvent]] = {}
+    for each in events.evictions.values():
+        rooms.setdefault((each.preemptor, each.node), []).append(each)
+    for (uid, node), evictions in rooms.items():
+        time, victims = min(each.time for each in evictions), [each.pod for each in evictions]
+        key = names.get(uid, uid)
+        turn = [
+            LogLine(LogEvent.ATTEMPT, key),
+            LogLine(LogEvent.PREEMPTION, key, node),
+            LogLine(LogEvent.EVICTION, key, node, victim_count=len(victims)),
+            *(LogLine(LogEvent.VICTIM, victim, node, key) for victim in victims),
+            *(LogLine(LogEvent.DEPARTURE, victim) for victim in victims),
+        ]
+        turns.append((time, 1, turn))
+    for pod in after.pods:
+        if pod.node_name and pod.uid not in events.bindings:
+            version = parse_int64(pod.metadata.resource_version) or 0
+            turns.append(
+                (seconds(moment(0)) + version / 1000, 2, [LogLine(LogEvent.ATTEMPT, pod.key)])
+            )
+    return [line for *_, turn in sorted(turns, key=lambda each: each[:2]) for line in turn]
 
 
 def _evictions(attempt: Attempt) -> tuple[str, ...]:

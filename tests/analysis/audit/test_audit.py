@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import asdict
 
 from ksched_cli.analysis.audit.audit import (
     BUDGETS_CHANGED,
-    CLAIMS_NEAR,
     HELD_ROOM,
-    IMAGE_SIZES,
     LACKS_NOTICES,
     NOT_TAKEN,
     AuditResult,
@@ -26,13 +23,18 @@ from ksched_cli.analysis.audit.decisions import LogEvent, LogLine, OrderSource
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
-from tests.analysis.audit.aftermath import aftermath, bound, event, preempted, scheduled
+from tests.analysis.audit.aftermath import (
+    aftermath,
+    bound,
+    event,
+    log_of,
+    preempted,
+    scheduled,
+)
 from tests.clusters import crowded_states, crowds, states
 from tests.devices import thing
 from tests.plugins.dynamic_resources.test_extended import requesting
 from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import claim, resource_slice
-from tests.volumes import claim as volume_claim
-from tests.volumes import volume
 
 Config = dict[str, Any] | None
 
@@ -43,8 +45,13 @@ def agreeing(answer: AuditResult) -> dict[str, int]:
 
 
 def audited(
-    before: ClusterState, after: ClusterState, config: Config = None, log: Sequence[LogLine] = ()
+    before: ClusterState,
+    after: ClusterState,
+    config: Config = None,
+    log: Sequence[LogLine] | None = None,
 ) -> AuditResult:
+    """log: the scheduler's; by default that of the second state's events"""
+    log = log_of(after) if log is None else log
     decision_log = read_decision_log(before, after, simulation(before, config).frameworks, log)
     return audit(lambda: simulation(decision_log.state, config), decision_log)
 
@@ -153,25 +160,25 @@ SERIAL = {
 }
 
 
-def agrees_with_itself(before: ClusterState, *, events: bool, config: Config = None) -> None:
-    answer = audited(before, aftermath(before, config, events=events), config)
+def agrees_with_itself(before: ClusterState, *, config: Config = None) -> None:
+    answer = audited(before, aftermath(before, config), config)
     assert (answer.differ, answer.unexplained) == ((), ())
 
 
-@given(states(), st.booleans())
-def test_what_schedule_decides_agrees(before: ClusterState, events: bool) -> None:
-    agrees_with_itself(before, events=events)
+@given(states())
+def test_what_schedule_decides_agrees(before: ClusterState) -> None:
+    agrees_with_itself(before)
 
 
-@given(crowded_states(), st.booleans())
-def test_what_schedule_evicts_agrees(before: ClusterState, events: bool) -> None:
-    agrees_with_itself(before, events=events)
+@given(crowded_states())
+def test_what_schedule_evicts_agrees(before: ClusterState) -> None:
+    agrees_with_itself(before)
 
 
 @settings(max_examples=2)
 @given(crowds(pods_each=6))
 def test_what_schedule_decides_on_some_of_many_nodes_agrees(before: ClusterState) -> None:
-    agrees_with_itself(before, events=True, config=SERIAL)
+    agrees_with_itself(before, config=SERIAL)
 
 
 def test_every_decision_is_counted_once() -> None:
@@ -185,13 +192,7 @@ def test_every_decision_is_counted_once() -> None:
     )
     answer = audited(before, aftermath(before))
     assert agreeing(answer) == {"best": 1, "preempts": 1, "nominated": 1, "refused": 1}
-    assert (answer.decisions, answer.agree, answer.order) == (4, 4, OrderSource.RESOURCE_VERSIONS)
-
-
-def test_evictions_that_no_event_tells_of_are_recognised() -> None:
-    before = cluster(node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=5))
-    answer = audited(before, aftermath(before, events=False))
-    assert agreeing(answer) == {"preempts": 1, "nominated": 1}
+    assert (answer.decisions, answer.agree, answer.order) == (4, 4, OrderSource.LOG)
 
 
 def test_a_worse_node_differs_score_by_score() -> None:
@@ -361,10 +362,9 @@ def test_evictions_on_a_node_whose_pods_came_and_went_are_not_judged() -> None:
         LogLine(LogEvent.DEPARTURE, "default/v"),
         LogLine(LogEvent.ATTEMPT, "default/p"),
     ]
-    for lines in ([], log):
-        answer = audited(before, after, log=lines)
-        assert answer.differ == ()
-        assert {item.pod for item in answer.unexplained} >= {"default/u", "default/v"}
+    answer = audited(before, after, log=log)
+    assert answer.differ == ()
+    assert {item.pod for item in answer.unexplained} >= {"default/u", "default/v"}
 
 
 def test_a_refusal_is_not_compared_where_pods_came_and_went() -> None:
@@ -388,9 +388,8 @@ def test_pods_that_were_created_with_their_node_are_no_decisions(static: bool) -
     came = cluster(mirror).pods[0]
     p = bound(before.pods[0], "b", 9)
     log = [LogLine(LogEvent.ADDITION, "default/m"), LogLine(LogEvent.ATTEMPT, "default/p")]
-    for lines, source in (([], OrderSource.RESOURCE_VERSIONS), (log, OrderSource.LOG)):
-        answer = audited(before, replace(before, pods=(came, p)), log=lines)
-        assert (answer.decisions, answer.differ, answer.order) == (1, (), source)
+    answer = audited(before, replace(before, pods=(came, p)), log=log)
+    assert (answer.decisions, answer.differ) == (1, ())
 
 
 def test_a_claim_that_the_scheduler_made_is_its_decision() -> None:
@@ -413,63 +412,6 @@ def test_a_claim_that_the_scheduler_made_is_its_decision() -> None:
     after = replace(before, pods=(bound(before.pods[0], "b", 9),), resource_claims=claims)
     answer = audited(before, after)
     assert (answer.differ, answer.unexplained, agreeing(answer)) == ((), (), {"best": 1})
-
-
-def with_volume(name: str, **fields: Any) -> list[dict[str, Any]]:
-    """A pod whose claim has a volume: what it takes cannot be taken back."""
-    manifest = pod(name, **fields)
-    source = {"persistentVolumeClaim": {"claimName": name}}
-    manifest["spec"]["volumes"] = [{"name": "v", **source}]
-    disk = volume(f"v-{name}", claim=name, phase="Bound")
-    return [manifest, disk, volume_claim(name, volume=f"v-{name}")]
-
-
-@pytest.mark.parametrize(("seconds", "is_near"), [(1, True), (30, False)])
-def test_what_another_order_of_near_decisions_explains_is_no_difference(
-    seconds: int, is_near: bool
-) -> None:
-    """`p` had to go to a only if `big` came first, of which the event is later."""
-    before = cluster(
-        node("a", cpu=4),
-        node("b", cpu=8),
-        *with_volume("p", cpu=3, priority=5),
-        *with_volume("big", cpu=7),
-    )
-    p, big = before.pods
-    events = scheduled(p, "a", 1), scheduled(big, "b", seconds * 1000)
-    pods = tuple(
-        structs.replace(bound(each, on, 1), status=structs.replace(each.status, phase="Running"))
-        for each, on in ((p, "a"), (big, "b"))
-    )
-    after = replace(before, pods=pods, others={"Event": events})
-    answer = audited(before, after)
-    assert answer.order is OrderSource.EVENTS
-    assert agreeing(answer).get("reordered", 0) == is_near
-    assert [(d.pod, d.expected) for d in answer.differ] == [("default/p", ("b",))][is_near:]
-    log = [LogLine(LogEvent.ATTEMPT, f"default/{name}") for name in ("p", "big")]
-    assert [d.pod for d in audited(before, after, log=log).differ] == ["default/p"]
-
-
-def test_a_size_that_is_not_sure_may_explain_a_decision_together_with_another_order() -> None:
-    """b is better for `p` by its image, however large that is, until `big` is there."""
-    web = with_volume("p", cpu=1, priority=5)
-    web[0]["spec"]["containers"][0]["image"] = "web:1"
-    machines = [node("a", cpu=9), node("b", cpu=10), node("c", cpu=1)]
-    for machine, size in zip(machines[1:], (900, 30), strict=True):
-        machine["status"]["images"] = [{"names": ["web:1"], "sizeBytes": size * 2**20}]
-    before = cluster(*machines, *web, *with_volume("big", cpu=6))
-    p, big = before.pods
-    answers = []
-    for later in (1, 30_000):
-        events = scheduled(p, "a", 0), scheduled(big, "b", later)
-        pods = (bound(p, "a", 1), bound(big, "b", 2))
-        running = tuple(
-            structs.replace(each, status=structs.replace(each.status, phase="Running"))
-            for each in pods
-        )
-        answers.append(audited(before, replace(before, pods=running, others={"Event": events})))
-    assert [each.reason for each in answers[0].unexplained] == [IMAGE_SIZES.format("web:1")]
-    assert [len(answer.differ) for answer in answers] == [0, 1]
 
 
 @pytest.mark.parametrize("allowed", [0, 1])
@@ -503,29 +445,6 @@ def budget(allowed: int) -> dict[str, Any]:
         "status": {"disruptionsAllowed": allowed},
     }
 
-
-@pytest.mark.parametrize(("seconds", "is_near"), [(1, True), (30, False)])
-def test_devices_that_were_given_away_at_about_the_same_time_may_have_been_taken(
-    seconds: int, is_near: bool
-) -> None:
-    """Had `q` got the device of b first, `p` had to go to a. The claims are in neither order."""
-    devices = [resource_slice(n, {"nodeName": on, "devices": [{"name": on}]}) for n, on in BOTH]
-    pods = [requesting(name, {"example.com/gpu": "1"}) for name in ("p", "q")]
-    gpu = thing("DeviceClass", "any", {"extendedResourceName": "example.com/gpu"})
-    before = cluster(node("a", cpu=2), node("b", cpu=8), gpu, *devices, *pods)
-    p, q = before.pods
-    events = scheduled(p, "a", 1), scheduled(q, "b", seconds * 1000)
-    bindings = tuple(
-        structs.replace(each, status=structs.replace(each.status, phase="Running"))
-        for each in (bound(p, "a", 1), bound(q, "b", 2))
-    )
-    answer = audited(before, replace(before, pods=bindings, others={"Event": events}))
-    reasons = [CLAIMS_NEAR.format("default/q")] * is_near
-    assert [each.reason for each in answer.unexplained] == reasons
-    assert len(answer.differ) == (not is_near)
-
-
-BOTH = list(enumerate("ab"))
 
 BATCHING = {
     "profiles": [
@@ -561,10 +480,9 @@ def preferring(name: str) -> dict[str, Any]:
     return manifest
 
 
-@pytest.mark.parametrize("has_log", [False, True])
 @pytest.mark.parametrize(("minor", "agrees"), [("1.34", False), ("1.35", True), ("1.37", True)])
 def test_the_next_node_of_the_ranking_for_the_pod_before_is_no_difference(
-    minor: str, agrees: bool, has_log: bool
+    minor: str, agrees: bool
 ) -> None:
     """Ranked anew, n2 is the best for `q`: n1 is full and no longer the measure."""
     sizes = {"n1": 4, "n2": 4, "n3": 32}
@@ -579,8 +497,7 @@ def test_the_next_node_of_the_ranking_for_the_pod_before_is_no_difference(
     p, q = before.pods
     after = replace(before, pods=(bound(p, "n1", 1), bound(q, "n3", 2)))
     opened = partial(simulation, config=BATCHING, kubernetes_version=minor)
-    log = [LogLine(LogEvent.ATTEMPT, f"default/{name}") for name in "pq"] if has_log else []
-    decision_log = read_decision_log(before, after, opened(before).frameworks, log)
+    decision_log = read_decision_log(before, after, opened(before).frameworks, log_of(after))
     answer = audit(lambda: opened(decision_log.state), decision_log)
     assert bool(answer.differ) is not agrees
     assert agreeing(answer).get("batched", 0) == agrees

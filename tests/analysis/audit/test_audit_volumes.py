@@ -1,6 +1,5 @@
 """Volumes that claims get between two states are the scheduler's choice."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,7 +31,6 @@ def audited(
     placed: dict[str, str],
     *storage: dict[str, Any],
     events: tuple[dict[str, Any], ...] = (),
-    log: Sequence[LogLine] = (),
 ) -> AuditResult:
     """placed: pod → its node, in order; storage: of the state afterwards, with new pods"""
     after = cluster(*NODES, *storage)
@@ -42,7 +40,7 @@ def audited(
         before,
         replace(after, pods=tuple(bindings), others={"Event": events}),
         simulation(before).frameworks,
-        log,
+        [LogLine(LogEvent.ATTEMPT, pods[name].key) for name in placed],
     )
     return audit(partial(simulation, decision_log.state), decision_log)
 
@@ -137,8 +135,7 @@ def test_volumes_count_against_limits_once_they_are_bound(
     events = scheduled(p, "b", 1), scheduled(q, on, seconds * 1000)
     taken = [with_driver("v1", ["a", "b"], "c"), claim("c", volume="v1")]
     placed = {"p": "b", "q": on}
-    log = [LogLine(LogEvent.ATTEMPT, f"default/{name}") for name in "pq"]
-    answer = audited(before, placed, local, *limits, *taken, *others, events=events, log=log)
+    answer = audited(before, placed, local, *limits, *taken, *others, events=events)
     assert [d.pod for d in answer.differ] == ["default/q"] * differs
     reasons = [VOLUMES_COME.format("b", "default/p")] * is_unexplained
     assert [each.reason for each in answer.unexplained] == reasons

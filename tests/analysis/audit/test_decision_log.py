@@ -23,15 +23,17 @@ from ksched_cli.analysis.audit.decisions import (
 )
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import UsageError
 from ksched_cli.testing import cluster, node, pod
-from tests.analysis.audit.aftermath import bound, event, moment, preempted, scheduled
+from tests.analysis.audit.aftermath import bound, event, log_of, moment, preempted, scheduled
 
 PROFILES = frozenset(("default-scheduler",))
 
 
 def decision_log(before: ClusterState, *pods: Pod, events: tuple[Any, ...] = ()) -> DecisionLog:
     """pods: of the second state"""
-    return read_decision_log(before, replace(before, pods=pods, others={"Event": events}), PROFILES)
+    after = replace(before, pods=pods, others={"Event": events})
+    return read_decision_log(before, after, PROFILES, log_of(after))
 
 
 def placed(answer: DecisionLog) -> list[tuple[str, str]]:
@@ -46,38 +48,6 @@ def test_pods_that_got_a_node_were_placed() -> None:
     (placement,) = answer.decisions
     assert placement.pod.node_name == ""
     assert [refusal.pod.name for refusal in answer.refused] == ["q"]
-
-
-def test_the_order_is_that_of_the_resource_versions() -> None:
-    before = cluster(node("a"), pod("p"), pod("q"), pod("r"))
-    p, q, r = before.pods
-    answer = decision_log(before, bound(p, "a", 30), bound(q, "a", 9), bound(r, "a", 100))
-    assert [name for name, _ in placed(answer)] == ["q", "p", "r"]
-    assert answer.order is OrderSource.RESOURCE_VERSIONS
-
-
-def test_the_order_is_that_of_the_events_once_kubelets_have_written_to_pods() -> None:
-    before = cluster(node("a"), pod("p"), pod("q"))
-    p, q = before.pods
-    events = (scheduled(p, "a", 8), scheduled(q, "a", 3))
-    running = [
-        structs.replace(bound(p, "a", version), status=structs.replace(p.status, phase="Running"))
-        for version, p in enumerate((p, q), 1)
-    ]
-    answer = decision_log(before, *running, events=events)
-    assert [name for name, _ in placed(answer)] == ["q", "p"]
-    assert answer.order is OrderSource.EVENTS
-
-
-def test_a_pod_that_its_kubelet_has_written_to_leaves_the_order_of_the_queue() -> None:
-    before = cluster(node("a"), pod("p"), pod("q", priority=5))
-    p, q = before.pods
-    running = structs.replace(
-        bound(q, "a", 9), status=structs.replace(q.status, phase="Running", start_time="")
-    )
-    answer = decision_log(before, bound(p, "a", 3), running)
-    assert [name for name, _ in placed(answer)] == ["q", "p"]
-    assert answer.order is OrderSource.QUEUE
 
 
 def test_a_pod_that_came_later_is_pending_at_first() -> None:
@@ -118,7 +88,8 @@ def test_evictions_for_one_pod_are_a_decision() -> None:
         scheduled(p, "a", 7),
     )
     answer = decision_log(before, bound(p, "a", 7), bound(q, "a", 9), events=events)
-    preemption, *placements = answer.decisions
+    preemption, *others = answer.decisions
+    placements = [each for each in others if isinstance(each, Placement)]
     assert isinstance(preemption, PreemptionDecision)
     assert (preemption.pod.name, preemption.victims) == ("p", ("default/v1", "default/v2"))
     assert [placement.pod.name for placement in placements] == ["p", "q"]
@@ -158,7 +129,9 @@ def test_a_pod_that_only_an_event_tells_of_is_unexplained() -> None:
 def test_an_eviction_for_a_pod_that_is_not_there_leaves_the_victim_departed() -> None:
     before = cluster(node("a"), pod("v", node="a"))
     ghost = cluster(pod("ghost")).pods[0]
-    answer = decision_log(before, events=(preempted(before.pods[0], ghost, "a", 1),))
+    events = (preempted(before.pods[0], ghost, "a", 1),)
+    after = replace(before, pods=(), others={"Event": events})
+    answer = read_decision_log(before, after, PROFILES, ())
     assert answer.departed == {"default/v": "a"}
     assert "in neither state" in answer.unexplained[0].reason
 
@@ -181,7 +154,7 @@ def test_nodes_that_changed_are_listed_with_what_changed() -> None:
     after = cluster(
         node("a", taints=["x:NoSchedule"]), node("b", labels={"x": "y"}), node("c"), node("e")
     )
-    changed = read_decision_log(before, after, PROFILES).changed_nodes
+    changed = read_decision_log(before, after, PROFILES, ()).changed_nodes
     assert changed == {
         "a": "its taints",
         "b": "its labels",
@@ -198,9 +171,9 @@ def test_claims_that_came_later_are_not_allocated_at_first() -> None:
         "spec": {},
         "status": {"allocation": {}, "reservedFor": [{"resource": "pods", "name": "p"}]},
     }
-    answer = read_decision_log(cluster(node("a")), cluster(node("a"), claim), PROFILES)
+    answer = read_decision_log(cluster(node("a")), cluster(node("a"), claim), PROFILES, ())
     assert answer.state.resource_claims["default", "c"].status.allocation is None
-    unchanged = read_decision_log(cluster(claim), cluster(claim), PROFILES).state
+    unchanged = read_decision_log(cluster(claim), cluster(claim), PROFILES, ()).state
     assert unchanged.resource_claims["default", "c"].status.allocation is not None
 
 
@@ -236,11 +209,12 @@ def test_a_pod_that_left_at_a_time_in_the_log_is_not_departed_nobody_knows_when(
     assert answer.departed == {}
 
 
-def test_a_log_without_an_attempt_of_a_placed_pod_is_not_used() -> None:
+def test_a_log_without_an_attempt_of_a_placed_pod_is_refused() -> None:
     before = cluster(node("a"), pod("p"))
     after = replace(before, pods=(bound(before.pods[0], "a", 3),))
     log = [LogLine(LogEvent.ATTEMPT, "default/other")]
-    assert read_decision_log(before, after, PROFILES, log).order is OrderSource.RESOURCE_VERSIONS
+    with pytest.raises(UsageError, match="no attempt to schedule default/p, which was placed"):
+        read_decision_log(before, after, PROFILES, log)
 
 
 def test_the_later_of_two_states_is_told_by_what_only_rises() -> None:
@@ -271,7 +245,7 @@ def test_the_state_to_begin_with_is_warned_of_as_it_is_with_what_came() -> None:
     nodes = cluster(node("a"))
     after = cluster(node("a"), pod("p", node="a"))
     assert nodes.warnings == ("no Pods in the state: nothing to schedule",)
-    assert read_decision_log(nodes, after, PROFILES).state.warnings == ()
+    assert read_decision_log(nodes, after, PROFILES, log_of(after)).state.warnings == ()
 
 
 # -- reading the scheduler's events ----------------------------------------------------------------

@@ -1,5 +1,7 @@
 """What kube-scheduler's log tells of attempts, and decisions in its order."""
 
+import pytest
+
 from ksched_cli.analysis.audit.decisions import (
     Decision,
     LogEvent,
@@ -12,6 +14,7 @@ from ksched_cli.analysis.audit.decisions import (
     logged_attempts,
 )
 from ksched_cli.cluster.objects import Pod
+from ksched_cli.errors import UsageError
 from ksched_cli.testing import cluster, node, pod
 
 PODS: dict[str, Pod] = {
@@ -114,5 +117,6 @@ def test_nodes_and_pods_are_in_the_order_in_which_the_scheduler_noticed_them() -
     assert [p.name for p in noticed.pods if p.node_name] == ["w", "v"]
 
 
-def test_without_an_attempt_of_a_placed_pod_there_is_no_order() -> None:
-    assert ordered([attempt(P)], P, Q) == []
+def test_a_log_without_an_attempt_of_a_placed_pod_is_refused() -> None:
+    with pytest.raises(UsageError, match="no attempt to schedule default/q"):
+        ordered([attempt(P)], P, Q)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from ksched_cli.analysis.audit.decisions import Grade, Placement, PreemptionDecision
-from ksched_cli.analysis.audit.replayed_cluster import ReplayedCluster, best_nodes, earlier, later
+from ksched_cli.analysis.audit.replayed_cluster import ReplayedCluster, best_nodes
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.testing import cluster, node, pod, simulation
@@ -84,56 +84,11 @@ def test_an_eviction_for_a_pod_that_fits_is_not_right() -> None:
     assert verdict.reason == "it fits without evictions"
 
 
-def test_a_pod_is_nominated_where_room_is_made() -> None:
-    state = cluster(node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=5))
-    run = following(state)
-    run.make_room(PreemptionDecision(state.pods[1], "a", ("default/v",), 0))
-    assert run.judge(placement(state, "p", "a")).grade is Grade.NOMINATED
-
-
 def two_orders() -> ClusterState:
     """`first` goes to b, `second` then to a; were `second` there first, it would go to b."""
     return cluster(
         node("a", cpu=4), node("b", cpu=5), pod("first", cpu=2), pod("second", cpu=2), pod("third")
     )
-
-
-def test_a_pod_that_was_decided_before_its_place_in_the_order_is_placed_there() -> None:
-    state = two_orders()
-    run = following(state)
-    early, late = placement(state, "second", "a", 0.1), placement(state, "first", "b", 0.2)
-    assert run.judge(early).grade is None
-    assert len(later(run, early, [late])) == 2
-    on = {pod.key: run.simulation.snapshot.names[row] for pod, row in placed(run)}
-    assert on == {"default/first": "b", "default/second": "a"}
-
-
-def test_a_pod_goes_before_those_that_came_last() -> None:
-    state = cluster(node("a", cpu=4), node("b", cpu=5), pod("p", cpu="4500m"), pod("q", cpu="100m"))
-    run = following(state)
-    last = placement(state, "q", "b", 0.1)
-    run.place(last, run.judge(last))
-    first = placement(state, "p", "b", 0.2)
-    assert run.judge(first).grade is Grade.BEST
-    late = placement(two_orders(), "first", "b", 0.3)
-    assert earlier(run, late) is None
-
-
-def test_a_shift_that_makes_neighbours_wrong_is_none() -> None:
-    state = two_orders()
-    run = following(state)
-    first, second = placement(state, "first", "b", 0.1), placement(state, "second", "b", 0.2)
-    run.place(first, run.judge(first))
-    assert run.judge(second).grade is None
-    assert earlier(run, second) is None
-    assert later(run, second, []) == []
-    assert [pod.key for pod, _ in placed(run)] == ["default/first"]
-
-
-def test_decisions_seconds_apart_are_not_swapped() -> None:
-    state = two_orders()
-    early, late = placement(state, "second", "a", 0.0), placement(state, "first", "b", 30.0)
-    assert later(following(state), early, [late]) == []
 
 
 def placed(run: ReplayedCluster) -> list[tuple[Any, int]]:

@@ -293,7 +293,7 @@ def audited(timeline: Path, *rules: str) -> int:
         print(
             f"audit {'with' if log else 'without'} the log: {audit['decisions']:,} decisions,"
             f" {len(audit['differ'])} differ, {len(audit['unexplained'])} not judged, {grades},"
-            f" {audit['shifted']} shifted, {seconds:.1f} s",
+            f" {seconds:.1f} s",
             flush=True,
         )
         for item in audit["differ"][:5]:

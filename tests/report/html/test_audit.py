@@ -6,7 +6,7 @@ from typing import Any
 
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
-from tests.commands.test_audit import bound
+from tests.commands.test_audit import attempt, bound
 from tests.report.html.pages import check_stands_alone, titled
 
 NODES = [node("a", cpu=4), node("b", cpu=8)]
@@ -22,7 +22,9 @@ def test_decisions_that_differ_are_shown_with_both_nodes_scores(
 ) -> None:
     before = state(tmp_path / "before.json", *NODES, pod("p", cpu=2))
     after = state(tmp_path / "after.json", *NODES, bound("p", "a", cpu=2))
-    command = ("audit", "--before", before, "--after", after, "-o")
+    log = tmp_path / "scheduler.log"
+    log.write_text(attempt("p"))
+    command = ("audit", "--before", before, "--after", after, "--scheduler-log", log, "-o")
     document = json.loads(ksched(*command, "json")[1])
     code, out, _ = ksched(*command, "html")
     assert code == 1
