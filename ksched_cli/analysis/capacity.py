@@ -18,6 +18,7 @@ from msgspec import field, structs
 from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.analysis.named_objects import Subject, find_pod
 from ksched_cli.analysis.question import Opened, Question
+from ksched_cli.analysis.search import MAX_COPIES
 from ksched_cli.answers import HIDDEN, Count, Rank, StateAnswer
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
@@ -31,8 +32,6 @@ from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.scenario.arguments import Target
 from ksched_cli.scenario.pod_claims import has_own_claims
 from ksched_cli.scenario.replicas import copies, copies_with_claims, next_replicas, workload_target
-
-MAX_COPIES = 10_000  # that are counted by default
 
 
 class CapacityResult(StateAnswer, frozen=True, kw_only=True):

@@ -43,7 +43,14 @@ from ksched_cli.analysis.replay_result import (
     scaling_of,
     seconds,
 )
-from ksched_cli.analysis.usage import NodeUsage, Utilization, node_usages, nodes_used, utilization
+from ksched_cli.analysis.usage import (
+    HourlyCost,
+    NodeUsage,
+    Utilization,
+    node_usages,
+    nodes_used,
+    utilization,
+)
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.engine.records import Eviction, RunRecord
@@ -54,6 +61,7 @@ from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.run.differences import NamedRun, named, shown_run
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
+from ksched_cli.scenario.prices import NO_PRICES, Prices
 
 # Causes are looked for where a pod is among the first so many that differ, and its last attempt
 # among the first so many attempts of a run, or in its first half.
@@ -83,11 +91,13 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A run to compare. simulation: has not run yet; reopen: makes another like it."""
+    """A run to compare. simulation: has not run yet; reopen: makes another like it; prices: of
+    its nodes."""
 
     named: NamedRun
     simulation: Simulation
     reopen: Callable[[], Simulation]
+    prices: Prices = NO_PRICES
 
 
 class Place(NamedTuple):
@@ -103,6 +113,7 @@ class SideSummary(Part, frozen=True):
     nodes_used: how many nodes have a pod
     utilization: by resource, the shares that pods request of the nodes that have any: 0.5 is half
                  of a node's allocatable
+    cost: of all nodes; missing without prices
     """
 
     placed: Count
@@ -111,6 +122,7 @@ class SideSummary(Part, frozen=True):
     evicted: Count
     nodes_used: Count
     utilization: Mapping[str, Utilization]
+    cost: HourlyCost | UnsetType = UNSET
 
 
 class SideResult(Part, frozen=True):
@@ -246,6 +258,7 @@ def sides_of(opener: Opener, runs: Sequence[Run], watch: Watch) -> list[Side]:
             each,
             opener.simulation(each.run, watch),
             partial(opener.simulation, each.run, watch),
+            opener.prices(each.run),
         )
         for each in named(runs, opener.inputs)
     ]
@@ -301,6 +314,7 @@ def differs(first: Place, other: Place) -> bool:
 
 def _result(outcome: _Outcome, differing: int) -> SideResult:
     run, snapshot = outcome.run, outcome.side.simulation.snapshot
+    usages = node_usages(snapshot, outcome.side.prices)
     return SideResult(
         outcome.side.named.name,
         shown_run(outcome.side.named.run),
@@ -314,8 +328,9 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
             len(run.evicted),
             nodes_used(snapshot),
             {name: share.rounded(SHARE_DIGITS) for name, share in utilization(snapshot).items()},
+            HourlyCost.of(usages),
         ),
-        node_usages(snapshot),
+        usages,
     )
 
 
@@ -765,6 +780,8 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
     names:  of the sides; by default what differs between them
     at_end: compare the clusters at the ends of the timelines instead
     """
+
+    USES: ClassVar = ("prices",)
 
     names: tuple[str, ...] = ()
     at_end: bool = False

@@ -9,11 +9,12 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, structs
 
-from ksched_cli.analysis.capacity import MAX_COPIES, copies_of, copies_of_pod
+from ksched_cli.analysis.capacity import copies_of, copies_of_pod
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import Reason, reasons
+from ksched_cli.analysis.search import MAX_COPIES
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.custom_objects import kind_with_group
 from ksched_cli.cluster.objects import Pod

@@ -17,6 +17,7 @@ from ksched_cli.analysis.named_objects import find_pods
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.recreation import RecreatedPod, recreated_pods
 from ksched_cli.analysis.usage import (
+    HourlyCost,
     NodeResources,
     NodeUsage,
     UtilizationByLabel,
@@ -33,6 +34,7 @@ from ksched_cli.engine.records import Eviction, ExtenderBinding, IgnoredPod, Run
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
 from ksched_cli.run.open import Watch
+from ksched_cli.scenario.prices import NO_PRICES, Prices
 
 # The labels by which nodes are grouped first, where they have them.
 FIRST_LABELS = (*ZONE_LABELS[::-1], *REGION_LABELS[::-1], "node.kubernetes.io/instance-type")
@@ -198,6 +200,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     messages: per pending or gated pod, why
     nodes: every node after the run
     utilization: with --by only, of the nodes after the run
+    cost: of all nodes after the run; missing without prices
     notes: pod → name → what plugins noted of the placement; missing where none did
     extender_bindings: calls to extenders that bind pods; made only with --extender-bind
     attempts: with --trace only
@@ -227,6 +230,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     summary: RunSummary
     nodes: tuple[NodeResources, ...]
     utilization: UtilizationByLabel | UnsetType = UNSET
+    cost: HourlyCost | UnsetType = UNSET
     notes: Mapping[str, Mapping[str, Any]] | UnsetType = UNSET
     extender_bindings: tuple[ExtenderBinding, ...] | UnsetType = UNSET
     attempts: tuple[AttemptTrace, ...] | UnsetType = UNSET
@@ -243,7 +247,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(not self.pending, bool(self.undecided))
 
 
-def result_of(
+def result_of(  # noqa: PLR0913  # what an answer has besides the run
     simulation: Simulation,
     run: RunRecord,
     *,
@@ -253,14 +257,15 @@ def result_of(
     before: Sequence[NodeUsage] | None = None,
     lists_nodes: bool = False,
     hints: Hints | None = None,
+    prices: Prices = NO_PRICES,
 ) -> ScheduleResult:
     """simulation: after the run. traced: the pods whose attempts are in it; where empty, all are.
     by: the label that nodes are shown by. before: how full they were before the run, for a page.
     lists_nodes: with every node's usage. hints: verifies what helps pending pods, for people who
-    read the answer; None: programs do, unless it is for a page"""
+    read the answer; None: programs do, unless it is for a page. prices: of nodes"""
     shown = hints is not None or before is not None
     owners = {pod.key: owner_path(pod) for pod in simulation.state.pods} if shown else {}
-    usages = node_usages(simulation.snapshot)
+    usages = node_usages(simulation.snapshot, prices)
     notes = {pod: run.last[pod].notes for pod in sorted(run.placements)}
     attempts = [record for record in run.attempts if not traced or record.pod in traced]
     return ScheduleResult(
@@ -282,6 +287,7 @@ def result_of(
         summary=summary_of(run),
         nodes=resources_of(usages),
         utilization=utilization_by(by, usages) if by else UNSET,
+        cost=HourlyCost.of(usages),
         notes={pod: noted for pod, noted in notes.items() if noted} or UNSET,
         extender_bindings=run.extender_bindings or UNSET,
         attempts=tuple(map(trace_of, attempts)) if trace else UNSET,
@@ -329,6 +335,8 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
     lists_nodes: with every node's usage
     """
 
+    USES: ClassVar = ("prices",)
+
     trace: bool = False
     traced: tuple[str, ...] = ()
     by: str = ""
@@ -357,6 +365,7 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
             before=before,
             lists_nodes=self.lists_nodes,
             hints=Hints(simulation, record, None, opened.run.workloads) if is_shown else None,
+            prices=opened.opener.prices(opened.run),
         )
         evicted = frozenset(result.evicted)
         recreated = tuple(pod for pod in recreated_pods(simulation) if pod.pod in evicted)

@@ -9,6 +9,9 @@ from time import monotonic
 # Takes how much is done, of how much, 0 where nobody knows, and the best answer so far or "".
 OnStep = Callable[[int, int, str], None]
 
+# So many copies of a pod are counted by default.
+MAX_COPIES = 10_000
+
 
 @dataclass(slots=True)
 class Search:

@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
+from msgspec import UNSET, UnsetType
+
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_report
 from ksched_cli.analysis.gates import READS, held_by
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.usage import (
+    HourlyCost,
     NodeUsage,
-    Pool,
+    PoolUsage,
     UtilizationByLabel,
     node_usages,
     pool_label,
@@ -111,6 +114,7 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
     pending: pods that a run leaves pending, by owner and cause; those of the most pods first
     gated: pods that it does not try, by owner and cause
     blocking_budgets: those that block every drain of their nodes
+    cost: of all nodes; missing without prices
     idle_budgets: those that select no pod
     lacks: kinds without an object in the state that may be there in the cluster
     usages: per node
@@ -123,8 +127,9 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
     kind: Literal["Status"] = "Status"
     nodes: NodeCounts
     pods: PodCounts
-    total: Pool
+    total: PoolUsage
     pools: UtilizationByLabel
+    cost: HourlyCost | UnsetType = UNSET
     pending: tuple[PendingGroup, ...] = ()
     gated: tuple[GatedGroup, ...] = ()
     blocking_budgets: tuple[BlockingBudget, ...] = ()
@@ -150,6 +155,7 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
     """Show a cluster at a glance. by: the label of pools; "" for that of the cluster's provider"""
 
     READS: ClassVar = READS
+    USES: ClassVar = ("prices",)
 
     by: str = ""
 
@@ -157,7 +163,7 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
         with opened.observer.progress("pods placed") as on_progress:
             simulation = opened.simulation(watch=Watch(on_progress=on_progress))
             state = simulation.state
-            usages = node_usages(simulation.snapshot)
+            usages = node_usages(simulation.snapshot, opened.opener.prices(opened.run))
             pending = pending_report(simulation, workloads=opened.run.workloads).groups
         run = simulation.record()
         apart: dict[str, list[str]] = {}
@@ -177,6 +183,7 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             ),
             total=total_of(usages),
             pools=utilization_by(_label(self.by, usages), usages),
+            cost=HourlyCost.of(usages),
             pending=pending,
             gated=tuple(_gated(state, run)),
             blocking_budgets=blocking,
@@ -252,23 +259,31 @@ class Fullness(StateAnswer, frozen=True, kw_only=True):
 
     total: the nodes that take pods together
     pools: by a label
+    cost: of all nodes; missing without prices
     usages: per node
     """
 
     COMMAND: ClassVar = "capacity"
 
     kind: Literal["CapacityResult"] = "CapacityResult"
-    total: Pool
+    total: PoolUsage
     pools: UtilizationByLabel
+    cost: HourlyCost | UnsetType = UNSET
     usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
 
 
 class ShowFullness(Question[Fullness], frozen=True, kw_only=True):
     """Show how full a cluster is. by: see ShowStatus"""
 
+    USES: ClassVar = ("prices",)
+
     by: str = ""
 
     def answer(self, opened: Opened) -> Fullness:
-        usages = node_usages(opened.simulation().snapshot)
-        pools = utilization_by(_label(self.by, usages), usages)
-        return Fullness(total=total_of(usages), pools=pools, usages=usages)
+        usages = node_usages(opened.simulation().snapshot, opened.opener.prices(opened.run))
+        return Fullness(
+            total=total_of(usages),
+            pools=utilization_by(_label(self.by, usages), usages),
+            cost=HourlyCost.of(usages),
+            usages=usages,
+        )

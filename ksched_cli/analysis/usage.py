@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.objects import Node
@@ -16,7 +16,9 @@ from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import COUNTABLE, Snapshot
 from ksched_cli.kube.quantity import amount_text
 from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
+from ksched_cli.scenario.prices import NO_PRICES, Prices
 
+COST_DIGITS = 6
 CORDONED = "cordoned"
 # Labels by which providers and autoscalers name pools of nodes, and what groups nodes else.
 POOL_LABELS = (
@@ -41,7 +43,8 @@ CONDITIONS = "node.kubernetes.io/"
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
     """A node's allocatable and what the pods on it request, by resource, in the scheduler's units;
-    pods: how many are on it. apart: see `set_apart`. labels: the node's"""
+    pods: how many are on it. apart: see `set_apart`. labels: the node's. per_hour: its price; None
+    where it has none"""
 
     name: str
     allocatable: Mapping[str, int]
@@ -49,6 +52,43 @@ class NodeUsage:
     pods: int
     apart: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    per_hour: float | None = None
+
+    @property
+    def idle(self) -> float:
+        """The share of the node that is not requested, of the resource of which the most is."""
+        shares = [
+            self.requested.get(name, 0) / amount
+            for name, amount in self.allocatable.items()
+            if amount and name != PODS
+        ]
+        return 1 - min(1.0, max(shares, default=0.0))
+
+
+class HourlyCost(Part, frozen=True):
+    """What nodes cost an hour.
+
+    idle: what the part of them costs that is not requested: of each node, of the resource of which
+          the most is
+    unpriced: how many nodes have no price
+    """
+
+    per_hour: float
+    idle: float
+    unpriced: Count = 0
+
+    @classmethod
+    def of(cls, usages: Iterable[NodeUsage]) -> HourlyCost | UnsetType:
+        """Return the cost of nodes; UNSET where none has a price."""
+        usages = tuple(usages)
+        priced = [(each.per_hour, each.idle) for each in usages if each.per_hour is not None]
+        if not priced:
+            return UNSET
+        return cls(
+            round(sum(price for price, _ in priced), COST_DIGITS),
+            round(sum(price * idle for price, idle in priced), COST_DIGITS),
+            len(usages) - len(priced),
+        )
 
 
 def set_apart(node: Node) -> str:
@@ -94,7 +134,7 @@ def quantity(resource: str, amount: int) -> str:
     return amount_text(resource, amount) if resource == "cpu" else str(amount)
 
 
-def node_usages(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
+def node_usages(snapshot: Snapshot, prices: Prices = NO_PRICES) -> tuple[NodeUsage, ...]:
     """Per node, by name: cpu, memory and pods, and what else it has any of."""
     counts = snapshot.pod_count.tolist()
     allocatable = {
@@ -118,12 +158,18 @@ def node_usages(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
             counts[row],
             set_apart(snapshot.nodes[row]),
             snapshot.nodes[row].metadata.labels,
+            _price(prices, snapshot.nodes[row]),
         )
         for row, name in enumerate(snapshot.names)
     )
 
 
-class Pool(Part, frozen=True):
+def _price(prices: Prices, node: Node) -> float | None:
+    price = prices.of_node(node)
+    return None if price is None else price.price.per_hour
+
+
+class PoolUsage(Part, frozen=True):
     """Nodes that take pods and have one value of a label, or that take none for one reason.
 
     value: null where the nodes lack the label, or are apart
@@ -131,6 +177,7 @@ class Pool(Part, frozen=True):
     allocatable: resource → quantity
     requested: resource → quantity
     used: resource → share of allocatable that is requested
+    cost: missing without prices
     """
 
     value: str | None
@@ -139,13 +186,14 @@ class Pool(Part, frozen=True):
     allocatable: Mapping[str, str]
     requested: Mapping[str, str]
     used: Mapping[str, float]
+    cost: HourlyCost | UnsetType = UNSET
 
 
 class UtilizationByLabel(Part, frozen=True):
     """How full the nodes are, by a label of theirs."""
 
     label: str
-    pools: tuple[Pool, ...]
+    pools: tuple[PoolUsage, ...]
 
 
 def utilization_by(label: str, usages: Sequence[NodeUsage]) -> UtilizationByLabel:
@@ -170,24 +218,25 @@ def pool_label(usages: Sequence[NodeUsage]) -> str:
     return next(common, POOL_LABELS[-1])
 
 
-def total_of(usages: Sequence[NodeUsage]) -> Pool:
+def total_of(usages: Sequence[NodeUsage]) -> PoolUsage:
     """Return the nodes that take pods, together; all nodes where none does."""
     return _pool(None, "", [usage for usage in usages if not usage.apart] or usages)
 
 
-def _pool(value: str | None, apart: str, usages: Sequence[NodeUsage]) -> Pool:
+def _pool(value: str | None, apart: str, usages: Sequence[NodeUsage]) -> PoolUsage:
     allocatable, requested = Counter[str](), Counter[str]()
     for usage in usages:
         allocatable.update(usage.allocatable)
         requested.update({**usage.requested, PODS: usage.pods})
     has_any = {key: amount for key, amount in allocatable.items() if amount}
-    return Pool(
+    return PoolUsage(
         value,
         apart,
         len(usages),
         {key: quantity(key, amount) for key, amount in has_any.items()},
         {key: quantity(key, requested[key]) for key in has_any},
         {key: requested[key] / amount for key, amount in has_any.items()},
+        HourlyCost.of(usages),
     )
 
 

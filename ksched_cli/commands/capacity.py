@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ksched_cli.analysis.search import MAX_COPIES
 from ksched_cli.commands.command_line import option, time_limit, whole_number
 from ksched_cli.commands.completion import complete_node, complete_pod
 from ksched_cli.commands.forms import COMMON_FORMS
@@ -15,7 +16,7 @@ from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, pod_or_manifest, run_of
 from ksched_cli.errors import ExitCode, UsageError
 
-MAXIMUM, MOST_COPIES = 10_000, 1_000_000_000
+MOST_COPIES = 1_000_000_000
 MAX_LIKE = 3
 
 
@@ -33,7 +34,7 @@ class CapacityOptions(StateOptions):
 
     manifest: Annotated[str | None, option(name="--filename", short="-f")] = None
     maximum: Annotated[int, option(name="--max", parser=whole_number("--max", 1, MOST_COPIES))] = (
-        MAXIMUM
+        MAX_COPIES
     )
     by: str = ""
     pending: bool = False
@@ -99,11 +100,11 @@ def _check(options: CapacityOptions, pod: str | None) -> None:
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
     if options.pending != bool(options.like):
         raise UsageError("--pending and --like NODE require each other")
-    if options.given["price"] and not (options.like or options.given["timeline"]):
-        raise UsageError("--price requires --pending --like NODE")
+    if options.given["price"] and is_of_pods and not options.given["timeline"]:
+        raise UsageError("--price cannot be combined with POD or -f without a timeline")
     if options.by and (is_of_pods or options.like):
         raise UsageError("--by cannot be combined with POD, -f or --pending")
-    counts = options.alone or options.maximum != MAXIMUM
+    counts = options.alone or options.maximum != MAX_COPIES
     if options.like and len(set(options.like)) > MAX_LIKE:
         raise UsageError(f"--like takes at most {MAX_LIKE} nodes")
     if options.like and (counts or options.output not in COMMON_FORMS):

@@ -111,7 +111,7 @@ def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
         is_drawn = side.given["seed"] is None and side.given["tie_break"] == "random"
         described.append(run_of(side, **(draws if is_drawn else {})))
     for run in described:
-        run.check()
+        run.check(("prices",))
     return described
 
 

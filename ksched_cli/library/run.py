@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from msgspec import structs
 
+from ksched_cli.analysis.search import MAX_COPIES
 from ksched_cli.errors import UsageError
 from ksched_cli.library.given import (
     Change,
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
     AnyComparison: TypeAlias = Comparison | ReplayComparison | DrawnComparison
 
 A = TypeVar("A", bound="Answer")
-
-MAX_COPIES = 10_000
 
 
 class Run(Settings, frozen=True, kw_only=True):

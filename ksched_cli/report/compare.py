@@ -155,6 +155,14 @@ def _totals(sides: Sequence[SideResult], shown: Rows, on: Medium) -> Table:
         shares = [each.utilization.get(resource) for each in summaries]
         rows.append((f"{resource} used", *(percent(s.total) if s else "none" for s in shares)))
         rows.append((f"{resource} used per node", *map(_per_node, shares)))
+    costs = [each.cost for each in summaries]
+    if any(costs):
+        rows.append(
+            ("cost an hour", *(f"{each.per_hour:,.4g}" if each else "none" for each in costs))
+        )
+        rows.append(
+            ("idle cost an hour", *(f"{each.idle:,.4g}" if each else "none" for each in costs))
+        )
     columns = [Column(side.name, Kind.NUMBER, named=True) for side in sides]
     return Table(heading="Totals", columns=[Column(""), *columns], rows=rows, shown=shown, on=on)
 

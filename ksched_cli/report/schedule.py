@@ -11,6 +11,7 @@ from ksched_cli.engine.records import ExtenderBinding
 from ksched_cli.report import usage
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
 from ksched_cli.report.recreation import evictions_table, waiting_lines
+from ksched_cli.report.usage import cost_text
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -80,6 +81,8 @@ def _counts(answer: ScheduleResult) -> Iterator[Line]:
     if counts.evicted:
         line += f", {counts.evicted:,} evicted"
     yield Line(line, Tone.SOFT)
+    if answer.cost:
+        yield Line(f"the cluster {cost_text(answer.cost)}", Tone.SOFT)
     yield from waiting_lines(answer.recreated or ())
     if counts.undecided:
         pods = counted(counts.undecided, "pending pod")

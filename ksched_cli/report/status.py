@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from ksched_cli import program_name
 from ksched_cli.analysis.status import BlockingBudget, ClusterStatus, Fullness, GatedGroup
-from ksched_cli.analysis.usage import Pool
+from ksched_cli.analysis.usage import PoolUsage
 from ksched_cli.report.pending import group_name, nodes_of, opened_groups, shared_owner
-from ksched_cli.report.usage import nodes_table, resources_table
+from ksched_cli.report.usage import cost_columns, cost_text, nodes_table, resources_table
 from ksched_cli.report.view import (
     Column,
     Command,
@@ -92,6 +92,8 @@ def _lines(answer: ClusterStatus) -> Iterator[Line]:
     ]
     if apart:
         yield Line(f"no pods go to: {', '.join(apart)}")
+    if answer.cost:
+        yield Line(cost_text(answer.cost))
     placeable = answer.pods.placeable
     if placeable:
         wait = verb(placeable, "gets", "get")
@@ -154,12 +156,16 @@ def _shares(answer: ClusterStatus | Fullness) -> Table:
             for name in resources
             if any(pool.used.get(name) for pool in (total, *pools)) or "/" in name
         ),
+        *(
+            (column, lambda each, value=value: value(each[1]))
+            for column, value in cost_columns(pool.cost for pool in (total, *pools))
+        ),
         brief=SHOWN_POOLS,
         noun="pools",
     )
 
 
-def _pool_name(pool: Pool, label: str) -> str:
+def _pool_name(pool: PoolUsage, label: str) -> str:
     if pool.apart:
         return f"({pool.apart})"
     return f"no {label}" if pool.value is None else pool.value
@@ -190,6 +196,7 @@ def fullness_view(answer: Fullness) -> View:
     nodes = counted(answer.total.nodes, "node")
     return View(
         title=f"{shares} requested, on {nodes}" if shares else "no node has any resource",
+        lines=[Line(cost_text(answer.cost))] if answer.cost else [],
         sections=[
             resources_table(answer.usages),
             _shares(answer),

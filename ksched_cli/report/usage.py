@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ksched_cli.analysis.usage import NodeUsage, Pool, UtilizationByLabel
+from msgspec import UnsetType
+
+from ksched_cli.analysis.usage import HourlyCost, NodeUsage, PoolUsage, UtilizationByLabel
 from ksched_cli.kube.quantity import is_of_bytes
 from ksched_cli.report.view import Column, Kind, Medium, Table, table
-from ksched_cli.report.words import counted
+from ksched_cli.report.words import counted, verb
 from ksched_cli.report.words import percent as percent
 
 PODS = "pods"
@@ -51,6 +53,31 @@ def without(usages: Sequence[NodeUsage]) -> str:
     return f"without {', '.join(f'{count:,} {why}' for why, count in counts.items())}"
 
 
+def cost_text(cost: HourlyCost) -> str:
+    """What nodes cost an hour, and what of it is idle."""
+    share = f" ({percent(cost.idle / cost.per_hour)})" if cost.per_hour else ""
+    text = f"costs {cost.per_hour:,.4g} an hour, of which {cost.idle:,.4g}{share} is idle"
+    if cost.unpriced:
+        nodes = f"{counted(cost.unpriced, 'node')} that {verb(cost.unpriced, 'has', 'have')}"
+        text += f", without {nodes} no price"
+    return text
+
+
+def cost_columns(
+    costs: Iterable[HourlyCost | UnsetType],
+) -> list[tuple[Column, Callable[[PoolUsage], Any]]]:
+    """The columns of what pools cost, where any has a price."""
+    if not any(costs):
+        return []
+    return [
+        (
+            Column("Cost an hour", Kind.NUMBER),
+            lambda pool: pool.cost.per_hour if pool.cost else None,
+        ),
+        (Column("Idle", Kind.NUMBER, drop=1), lambda pool: pool.cost.idle if pool.cost else None),
+    ]
+
+
 def pools_table(utilization: UtilizationByLabel) -> Table:
     """A row per value of a label: its nodes, and what is used of each resource."""
     resources = list(dict.fromkeys(key for pool in utilization.pools for key in pool.used))
@@ -63,10 +90,11 @@ def pools_table(utilization: UtilizationByLabel) -> Table:
             (Column(f"{name} used", Kind.SHARE), lambda pool, name=name: pool.used.get(name))
             for name in resources
         ),
+        *cost_columns(pool.cost for pool in utilization.pools),
     )
 
 
-def _pool_name(pool: Pool, label: str) -> str:
+def _pool_name(pool: PoolUsage, label: str) -> str:
     if pool.apart:
         return f"({pool.apart})"
     return f"no {label}" if pool.value is None else pool.value

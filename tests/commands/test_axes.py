@@ -87,7 +87,7 @@ AXES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     "prices": (OVER_TIME, ("--price", "*=2"), {}),
     "eviction": (OVER_TIME, ("--evict-at-once",), {"timeline": "week.json", "evictAtOnce": True}),
 }
-# Axes that decide nothing here: they are taken, and the answer stays.
+# Axes that decide nothing here: they are taken, and the answer stays but where it says more.
 IDLE = ("cache", "timeout", "extenders", "compatibility", "prices")
 # By question, the axes that change its answer here; the others are taken, too. One pod's answer
 # does not depend on all that happens to others.
@@ -96,13 +96,16 @@ TOUCHED: dict[str, tuple[str, ...]] = {
         *("state", "change", "scenario", "configuration", "patch", "plugin", "version", "gates"),
         *("preemption", "retries", "timeline", "until"),
     ),
-    "schedule": tuple(axis for axis in AXES if axis not in (*IDLE, "eviction", "autoscaler")),
+    "schedule": (
+        *(axis for axis in AXES if axis not in (*IDLE, "eviction", "autoscaler")),
+        "prices",
+    ),
     "explain": ("state", "change", "scenario", "configuration", "patch", "plugin", "timeline"),
     "preempt": ("state", "version", "preemption"),
     "capacity": ("state", "change", "scenario", "timeline", "until"),
     "shrink": ("state", "change", "scenario", "configuration", "until", "prices"),
     "drift": ("state", "change", "scenario", "configuration", "patch", "plugin", "timeline"),
-    "status": ("state", "workloads", "change", "scenario", "preemption", "timeline"),
+    "status": ("state", "workloads", "change", "scenario", "preemption", "timeline", "prices"),
     "drain": ("change", "scenario"),
     "fits": ("change", "scenario", "configuration"),
 }

@@ -304,7 +304,7 @@ def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
         ),
         (("--pending", "--like", "aa"), 'no node "aa" in the state'),
         (("--pending", "--like", "a", "--price", "b=1"), "--price has no price for a of --like"),
-        (("p", "--price", "a=1"), "--price requires --pending --like NODE"),
+        (("p", "--price", "a=1"), "--price cannot be combined with POD or -f without a timeline"),
         (("--pending", "--like", "a", "--alone"), "cannot be combined with --alone, --max"),
         (("--pending", "--like", "a", "--max", "3"), "cannot be combined with --alone, --max"),
         (("--pending", "--like", "a", "-o", "name"), "-o wide or -o name"),

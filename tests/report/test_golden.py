@@ -24,9 +24,9 @@ from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import find_group
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.analysis.schedule import result_of
+from ksched_cli.analysis.search import MAX_COPIES
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.commands.capacity import MAXIMUM
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import release_of
@@ -108,7 +108,7 @@ def scheduled(state: ClusterState) -> TextAt:
 
 def counted_copies(state: ClusterState) -> TextAt:
     run = simulation(state)
-    answer = capacity(run, find(run, "shop/checkout-5d4f8c7b9d-new-000").pod, maximum=MAXIMUM)
+    answer = capacity(run, find(run, "shop/checkout-5d4f8c7b9d-new-000").pod, maximum=MAX_COPIES)
     return partial(render, answer, Form.TABLE)
 
 
