@@ -13,7 +13,15 @@ import typer
 from ksched_cli import program_name
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import AllowPlugins, CommonOptions
-from ksched_cli.commands.output import limit, set_release, show, show_text, warn
+from ksched_cli.commands.output import (
+    limit,
+    note,
+    print_text,
+    set_release,
+    show,
+    show_text,
+    warn,
+)
 from ksched_cli.commands.runs import run_of
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_paths import STDIN, split_reference
@@ -44,6 +52,8 @@ class ValidateOptions(CommonOptions):
     isolated: Read no project file (.ksched.yaml).
     show_settings: Show the settings of each CONFIG; check none.
     explain RULE: Explain a rule, with an example; a family or all lists rules.
+    fix: Show the edits of findings that have one right edit, as a diff.
+    write: With --fix: write the files.
     """
 
     allow_plugins: AllowPlugins = None
@@ -55,6 +65,8 @@ class ValidateOptions(CommonOptions):
     isolated: bool = False
     show_settings: bool = False
     explain: str = ""
+    fix: bool = False
+    write: Annotated[bool, option(short="-w")] = False
 
 
 def validate(
@@ -72,14 +84,15 @@ def validate(
 
     Lists every problem with its line, and what kube-scheduler itself would say; warns of what later
     Kubernetes minors refuse. Reads configurations in ConfigMaps, charts' values and lists, too. -o
-    sarif, github or junit is for CI. Exit code 0 when all are valid, 1 when one is not, 2 when a
-    file cannot be read.
+    sarif, github or junit is for CI. --fix prints what would mend names that are misspelt, numbers
+    in quotes and the like, as a diff; comments stay. Exit code 0 when all are valid, with -w after
+    the edits, 1 when one is not, 2 when a file cannot be read.
 
     Examples:
         ksched validate -- deploy/
         ksched validate --fail-on warning -o github -- deploy/
         helm template chart | ksched validate -
-        ksched validate --explain weight-zero
+        ksched validate --fix scheduler.yaml
     """
     from ksched_cli.config.sources import find_configurations
 
@@ -97,6 +110,10 @@ def validate(
     reviewer = _reviewer(options)
     if options.show_settings:
         return _show_settings(reviewer, sources, options)
+    if options.write and not options.fix:
+        raise UsageError("-w requires --fix")
+    if options.fix:
+        return _fix(reviewer, sources, options)
     texts = [reviewer.review(source) for source in sources.texts]
     set_release(reviewer.settings(texts[0].source.path if texts else STDIN).release)
     return show(_answer(texts, sources, configs), options)
@@ -136,6 +153,41 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
         ),
         lambda release: in_release(plugins, release),
     )
+
+
+def _fix(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:
+    """Print the edits of all files, or write the files, and say what is left."""
+    from ksched_cli.config.fixes import fixed
+    from ksched_cli.live.snapshot_file import written_aside
+
+    if options.output is not Form.TABLE:
+        raise UsageError(f"--fix has no effect with -o {options.output.value}")
+    diffs, fails = [], False
+    for source in sources.texts:
+        result = fixed(source, reviewer)
+        path = source.path
+        if options.write and path == STDIN:
+            raise UsageError("-w requires files; standard input cannot be written")
+        if result.edited and options.write:
+            content = result.content(path)
+            with written_aside(path) as file:
+                file.write(content)
+            edits = "1 edit" if len(result.edited) == 1 else f"{len(result.edited)} edits"
+            note(f"{source.name}: wrote {edits}")
+        elif result.edited:
+            diffs.append(result.diff(path))
+        left = result.after if options.write else result.before
+        fails |= left.fails
+        remaining = len(result.after.review.findings)
+        if remaining:
+            have = "finding has" if remaining == 1 else "findings have"
+            command = f"{program_name()} validate {path}"
+            note(f"{source.name}: {remaining} {have} no edit; `{command}` shows what is left")
+    if diffs:
+        print_text("".join(diffs).rstrip("\n"))
+    elif not options.write:
+        note("no finding has an edit")
+    return ExitCode.of(not fails)
 
 
 def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:

@@ -76,6 +76,19 @@ class EditableDocument:
         container = self.get(path[:-1])
         del container[path[-1]]
 
+    def rename(self, path: Path, name: str) -> None:
+        """Give the key at a path another name."""
+        container, key = self.get(path[:-1]), path[-1]
+        if not self._is_plain:
+            for own, begin, _ in _members(_nodes(self._text, path[:-1])[-1]):
+                if own == key:
+                    start, end = begin.start_mark.index, begin.end_mark.index
+                    self._text = f"{self._text[:start]}{flow_yaml(name)}{self._text[end:]}"
+                    break
+        items = [(name if own == key else own, value) for own, value in container.items()]
+        container.clear()
+        container.update(items)
+
     @property
     def _is_plain(self) -> bool:
         """Whether the text is made of the data, not edited."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -22,6 +22,19 @@ class Severity(StrEnum):
     INFO = "info"
 
 
+class Edit(Part, frozen=True):
+    """The one right edit of a configuration for a finding.
+
+    path: of a key, or of a value
+    value: the value to write there, or the key's new name; None deletes what is there
+    is_key: the key is renamed
+    """
+
+    path: tuple[str | int, ...]
+    value: Any = None
+    is_key: bool = False
+
+
 class Finding(Part, frozen=True):
     """A problem or a remark.
 
@@ -29,6 +42,7 @@ class Finding(Part, frozen=True):
     rule: `ksched validate --explain RULE` says what it finds
     refused: kube-scheduler refuses the file for it, or crashes
     source: the line of the file, without secrets; empty where it is unknown or too long to be shown
+    edit: that mends it; null where there is none, or more than one
     """
 
     severity: Severity
@@ -40,6 +54,7 @@ class Finding(Part, frozen=True):
     rule: str
     refused: Annotated[bool, HIDDEN] = False
     source: Annotated[str, HIDDEN] = ""
+    edit: Annotated[Edit | None, HIDDEN] = None
 
 
 class Findings:
@@ -50,9 +65,11 @@ class Findings:
         self._findings: dict[tuple[str, str, str], Finding] = {}
         self._error_paths: set[str] = set()
 
-    def error(self, rule: str, path: Path, message: str, hint: str = "") -> None:
+    def error(
+        self, rule: str, path: Path, message: str, hint: str = "", edit: Edit | None = None
+    ) -> None:
         """Adds what kube-scheduler refuses."""
-        self.add(Severity.ERROR, rule, path, message, hint, refused=True)
+        self.add(Severity.ERROR, rule, path, message, hint, refused=True, edit=edit)
 
     def alarm(self, rule: str, path: Path, message: str, hint: str = "") -> None:
         """Adds an error that kube-scheduler accepts."""
@@ -73,11 +90,13 @@ class Findings:
         hint: str = "",
         *,
         refused: bool = False,
+        edit: Edit | None = None,
     ) -> None:
         """Adds what is at a path of the document."""
         location = self._locator.locate(path)
         line, column = (location.line, location.column) if location else (None, None)
-        self.put(Finding(severity, path_text(path), line, column, message, hint, rule, refused))
+        shown = path_text(path)
+        self.put(Finding(severity, shown, line, column, message, hint, rule, refused, edit=edit))
 
     def put(self, finding: Finding) -> None:
         """Adds a finding whose position is known."""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ksched_cli import program_name
-from ksched_cli.config.checks.findings import Findings
+from ksched_cli.config.checks.findings import Edit, Findings
 from ksched_cli.config.checks.known_names import name_tables, read_table
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.startup import StartupError
@@ -92,12 +92,21 @@ def _by_type(error: FieldError, key: str) -> tuple[str, str]:
         case ErrorType.FORBIDDEN, _:
             return f"{key} is not allowed here: {detail}", "remove it"
         case ErrorType.UNSUPPORTED, _:
-            options = [item.strip('"') for item in detail.partition(": ")[2].split(", ")]
-            near = nearest(value.strip('"'), options)
-            hint = f'did you mean "{near}"?' if near else f"write one of {', '.join(options)}"
+            near = _nearest_choice(error)
+            options = ", ".join(_choices(error))
+            hint = f'did you mean "{near}"?' if near else f"write one of {options}"
             return f"{key} cannot be {value}", hint
     detail = detail if detail.startswith("not ") else f"not valid: {detail}"
     return f"{key}: {value} is {detail}", ""
+
+
+def _choices(error: FieldError) -> list[str]:
+    return [item.strip('"') for item in error.detail.partition(": ")[2].split(", ")]
+
+
+def _nearest_choice(error: FieldError) -> str:
+    """The supported value that was likely meant, or ""."""
+    return nearest(error.value.strip('"'), _choices(error))
 
 
 _ALLOW = (
@@ -132,11 +141,16 @@ def check_kind(data: Any, release_version: str, findings: Findings) -> bool:
 def _wrong_kind(data: dict[str, Any], kind: Any, findings: Findings) -> None:
     if not kind:
         path: Path = ("kind",) if "kind" in data else ()
-        findings.error("no-kind", path, "kind is missing", f"add kind: {KIND}")
+        edit = Edit(("kind",), KIND)
+        findings.error("no-kind", path, "kind is missing", f"add kind: {KIND}", edit)
         return
     hint = name_tables().other_kinds.get(str(kind), "").format(program=program_name())
+    is_near = not hint and nearest(str(kind), [KIND])
     hint = hint or did_you_mean(str(kind), [KIND]) or f"expected {KIND}"
-    findings.error("wrong-kind", ("kind",), f'"{kind}" is not a scheduler configuration', hint)
+    message = f'"{kind}" is not a scheduler configuration'
+    findings.error(
+        "wrong-kind", ("kind",), message, hint, Edit(("kind",), KIND) if is_near else None
+    )
 
 
 def _wrong_version(
@@ -145,7 +159,8 @@ def _wrong_version(
     if not version:
         path: Path = ("apiVersion",) if "apiVersion" in data else ()
         hint = f"add apiVersion: {API_VERSION}"
-        findings.error("no-version", path, "apiVersion is missing", hint)
+        edit = Edit(("apiVersion",), API_VERSION)
+        findings.error("no-version", path, "apiVersion is missing", hint, edit)
         return
     group, _, name = str(version).rpartition("/")
     if group == GROUP and name in name_tables().old_versions:
@@ -156,8 +171,9 @@ def _wrong_version(
         for change in changes:
             findings.inform("changed-since", ("apiVersion",), f"since {name}: {change}")
         return
-    message = f'"{version}" is not a version of {KIND}'
-    findings.error("wrong-version", ("apiVersion",), message, f"write apiVersion: {API_VERSION}")
+    message, hint = f'"{version}" is not a version of {KIND}', f"write apiVersion: {API_VERSION}"
+    edit = Edit(("apiVersion",), API_VERSION)
+    findings.error("wrong-version", ("apiVersion",), message, hint, edit)
 
 
 def check_args_kind(
@@ -175,11 +191,13 @@ def check_args_kind(
             if isinstance(kind, str) and kind not in ("", f"{config.name}Args"):
                 message = f"these are {kind}, but the plugin is {config.name}"
                 hint = f"write kind: {config.name}Args, or leave it out"
-                findings.error("args-kind", (*path, "kind"), message, hint)
+                edit = Edit((*path, "kind"), f"{config.name}Args")
+                findings.error("args-kind", (*path, "kind"), message, hint, edit)
             if isinstance(version, str) and version not in ("", API_VERSION):
                 message = f'"{version}" is not a version of these args'
                 hint = f"write apiVersion: {API_VERSION}, or leave it out"
-                findings.error("args-version", (*path, "apiVersion"), message, hint)
+                edit = Edit((*path, "apiVersion"), API_VERSION)
+                findings.error("args-version", (*path, "apiVersion"), message, hint, edit)
 
 
 def add_field_error(error: FieldError, prefix: Path, findings: Findings) -> None:
@@ -191,7 +209,10 @@ def add_field_error(error: FieldError, prefix: Path, findings: Findings) -> None
     path = (*prefix, *parse_path(nested))
     names = [step for step in path if isinstance(step, str)]
     message, hint = explanation(error, names[-1] if names else "")
-    findings.error(_RULES[error.type], path, message, hint)
+    edit = None
+    if error.type is ErrorType.UNSUPPORTED and (near := _nearest_choice(error)):
+        edit = Edit(path, near)
+    findings.error(_RULES[error.type], path, message, hint, edit)
 
 
 _RULES = {
@@ -216,7 +237,9 @@ def check_names(
         seen.add((path[:-1], plugin.name))
         if plugin.name not in registry:
             message, hint = unknown_plugin(plugin.name, registry)
-            findings.error("unknown-plugin", path, message, hint)
+            near = nearest(plugin.name, registry) if hint.startswith("did you mean") else ""
+            edit = Edit((*path, "name"), near) if near else None
+            findings.error("unknown-plugin", path, message, hint, edit)
         elif point != MULTI_POINT and point not in registry[plugin.name].points:
             extends = [key for key in POINT_KEYS if key in registry[plugin.name].points]
             message = f"{plugin.name} does not extend {point}"

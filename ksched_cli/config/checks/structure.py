@@ -6,9 +6,10 @@ likely meant. Values out of range are upstream's to word (validation.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from ksched_cli.config.checks.findings import Findings
+from ksched_cli.config.checks.findings import Edit, Findings
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.go_types import Kind, ListOf, Scalar, Wire
@@ -17,8 +18,8 @@ from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.kube.document_schemas import duration_hint, shown, wrong_type
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
-from ksched_cli.kube.json_tree import repeated_keys
-from ksched_cli.kube.near_names import did_you_mean
+from ksched_cli.kube.json_tree import repeated_keys, value_at
+from ksched_cli.kube.near_names import did_you_mean, nearest
 
 
 def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> None:
@@ -28,10 +29,13 @@ def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> No
     _decode(ordered(data), scheme, decoder)
     for misfit in decoder.misfits:
         if misfit.wire is None:
-            _unknown_key(misfit.path[:-1], str(misfit.path[-1]), misfit.keys, findings)
+            siblings = value_at(data, misfit.path[:-1])
+            _unknown_key(misfit.path, misfit.keys, siblings, findings)
         else:
             message, hint = _wrong_value(misfit.wire, misfit.data)
-            findings.error("wrong-type", misfit.path, message, hint)
+            value = _unquoted(misfit.wire, misfit.data)
+            edit = None if value is None else Edit(misfit.path, value)
+            findings.error("wrong-type", misfit.path, message, hint, edit)
     for path in repeated_keys(data):
         findings.error(
             "duplicate-key", path, f'the key "{path[-1]}" appears twice', "keep one of them"
@@ -48,17 +52,34 @@ def _decode(data: Any, scheme: Scheme, decoder: Decoder) -> None:
                 decoder.decode(config.args, scheme.args[config.name], path)
 
 
-def _unknown_key(path: Path, key: str, keys: tuple[str, ...], findings: Findings) -> None:
-    tables = name_tables()
-    hint = tables.legacy_keys.get(key) or tables.misplaced_keys.get(key) or did_you_mean(key, keys)
-    if path and path[-1] == "plugins":
+def _unknown_key(
+    path: Path, keys: tuple[str, ...], siblings: Mapping[str, Any], findings: Findings
+) -> None:
+    """path: of the key; siblings: the object that has it"""
+    tables, (*above, key) = name_tables(), path
+    key = str(key)
+    hint, edit = tables.legacy_keys.get(key) or tables.misplaced_keys.get(key), None
+    if not hint and (near := nearest(key, keys)):
+        hint = did_you_mean(key, keys)
+        edit = None if near in siblings else Edit(path, near, is_key=True)
+    if above and above[-1] == "plugins":
         points = ", ".join(key for key in (*POINT_KEYS, "multiPoint") if key in keys)
         rule, message = "unknown-point", f'"{key}" is not an extension point'
         hint = hint or f"the points are {points}"
     else:
         rule, message = "unknown-key", f'unknown key "{key}"'
         hint = hint or f"expected one of {', '.join(keys)}"
-    findings.error(rule, (*path, key), message, hint)
+    findings.error(rule, path, message, hint, edit)
+
+
+def _unquoted(wire: Wire, data: Any) -> int | bool | None:
+    """The number or the truth value that a text in quotes is, where that is expected."""
+    if isinstance(wire, Scalar) and isinstance(data, str):
+        if wire.kind is Kind.INTEGER and data.removeprefix("-").isdecimal() and data.isascii():
+            return int(data)
+        if wire.kind is Kind.BOOL and data in ("true", "false"):
+            return data == "true"
+    return None
 
 
 def _wrong_value(wire: Wire, data: Any) -> tuple[str, str]:
