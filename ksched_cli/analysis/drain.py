@@ -71,7 +71,7 @@ class DrainBlocker(Part, frozen=True, omit_defaults=True):
     because: what it is
     nodes: that it keeps
     pods: that cannot leave these nodes, or find no other node
-    lifted_by: changes and flags, each of which lifts it; changes have been tried in a run
+    lifted_by: changes and flags, each of which lifts it, as a drain with it shows
     waits_for: what might lift it and has not been tried, such as pods that become ready
     owners: of the pods, as namespace/Kind/name; budgets: that select them
     """
@@ -311,14 +311,14 @@ class _Filtered:
         blockers = [_blocker(why, pods) for why, pods in foreign.items()]
         refused = [pod for pods in foreign.values() for pod in pods]
         gone = [pod for pods in unowned.values() for pod in pods]
-        held = gone
+        # With --force, they ask their budgets, too.
+        evictions = Evictions(state)
+        held = [pod for pod in gone if base.asks_budgets and evictions.evict(pod)]
         if force:
-            # They ask their budgets, too.
-            evictions = Evictions(state)
-            held = [pod for pod in gone if base.asks_budgets and evictions.evict(pod)]
             blockers += _of_budgets(state, held)
         else:
-            blockers += [_blocker(why, pods, FORCE) for why, pods in unowned.items()]
+            blockers += [_unforced(why, pods, held) for why, pods in unowned.items()]
+            held = gone
         refused += held
         gone = [pod for pod in gone if pod not in held]
         return cls(tuple(leaving), tuple(gone), tuple(refused), tuple(stay), tuple(blockers))
@@ -461,6 +461,14 @@ def _blocker(
         owners=tuple(dict.fromkeys(map(owner_path, pods))),
         budgets=budgets,
     )
+
+
+def _unforced(because: str, pods: Sequence[Pod], held: Collection[Pod]) -> DrainBlocker:
+    """Return the blocker of pods that leave with --force. held: those that budgets keep even
+    then"""
+    if any(pod in held for pod in pods):
+        return _blocker(because, pods, waits_for=f"{FORCE}, once budgets allow it")
+    return _blocker(because, pods, FORCE)
 
 
 def _command(nodes: Sequence[str], pods: _Filtered, *, is_losing: bool) -> str:

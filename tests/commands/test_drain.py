@@ -176,6 +176,17 @@ def test_a_pod_without_a_controller_needs_force_and_is_gone(drain: Answer) -> No
     assert (answer["movesTo"], answer["command"]) == ({"default/p": "b"}, "kubectl drain a --force")
 
 
+def test_force_is_no_remedy_for_a_pod_that_a_budget_holds_even_then(drain: Answer) -> None:
+    rules = budget(minAvailable=1, status=counts(0, 1, 1, 1))
+    bare = pod("bare", node="a", labels={"app": "web"}, status=READY)
+    objects = [node("a"), node("b"), bare, rules]
+    code, answer = drain("a", objects=objects)
+    (blocker,) = answer["blockedBy"]
+    assert (code, blocker.get("liftedBy", [])) == (1, [])
+    assert blocker["waitsFor"] == "--force, once budgets allow it"
+    assert drain("a", "--force", objects=objects)[0] == 1
+
+
 def test_pods_of_daemonsets_and_static_ones_stay(drain: Answer) -> None:
     mirror = {"annotations": {"kubernetes.io/config.mirror": "x"}}
     objects = [
