@@ -34,7 +34,7 @@ def test_it_goes_from_a_dump_to_a_plot(outputs: list[dict[str, Any]]) -> None:
     assert "1 of 4 pods stays pending" in first["text/html"]
     assert "1 of 4 pods stays pending" in first["text/markdown"]
     assert "birch" in nodes["text/plain"]
-    assert "it requests 12 of cpu" in cause["text/plain"]
+    assert "requests cpu 12" in cause["text/plain"]
     assert "default/web-1" in comparison["text/plain"]
     assert "Fullest" in comparison["text/plain"]
     assert runs["text/plain"].count("[Fullest]") == 3

@@ -368,7 +368,10 @@ class _Nodes:
             cause = _nowhere(places)
             return Diagnosis(cause, nodes=nodes, advice=advice, proposals=proposals)
         where = [place.where for place in places]
-        cause = "; ".join([*where, self._cause(least, nodes, np.flatnonzero(allowed))])
+        cause = self._cause(least, nodes, np.flatnonzero(allowed))
+        if where:
+            subject = "it " if cause == least[0].what else ""
+            cause = f"{'; '.join(where)}; {subject}{cause}"
         shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
         shortage = ", ".join(shortages) if len(shortages) == len(least) else ""
         if only_cause:
@@ -556,16 +559,20 @@ class _Nodes:
 
         is_too_big, best, most = most_on(usable)
         requested, text = amount_texts(resource, (amount, most))
-        there = f"the only node it may use, {best}, has {text}"
-        if len(usable) > 1:
-            there = f"of the {len(usable):,} nodes it may use none has more than {text}"
-        what = f"it requests {requested} of {resource}, and {there}"
-        if not is_too_big:
-            what += f" free ({best})" if len(usable) > 1 else " free"
+        is_free, among = "" if is_too_big else " free", f"{len(usable):,} nodes it may use"
+        if len(usable) == 1:
+            there = f"the only node it may use, {best}, has {text if most else 'none'}{is_free}"
+        elif not most:
+            there = f"none of the {among} has any{is_free}"
+        elif is_too_big:
+            there = f"the largest of the {among} has {text}"
+        else:
+            there = f"the {among} have at most {text} free ({best})"
+        what = f"requests {resource} {requested}; {there}"
         never, best, most = most_on(rows)
         requested, text = amount_texts(resource, (amount, most))
         has = f"{best} has {text}{'' if never else ' free'}"
-        beside = f"too little {resource} (it requests {requested}, {has})"
+        beside = f"too little {resource} (requests {requested}, {has})"
         difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
         return Obstacle(difficulty, what, resource, beside)
 

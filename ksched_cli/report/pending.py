@@ -272,6 +272,7 @@ def _joined(first: PendingGroup, other: PendingGroup) -> PendingGroup:
         hints = joined_hints(mine.hints, theirs.hints, len(first.pods), len(other.pods))
         advice = mine.advice if mine.advice == theirs.advice else ""
         mine = replace(mine, hints=hints, remedy=remedy_text(hints), advice=advice)
-    if mine and theirs and mine.cause != theirs.cause and mine.cause.startswith("it "):
-        mine = replace(mine, cause=f"{first.pods[0]}: {mine.cause}")
+    begin = f"{first.pods[0]}: "
+    if mine and theirs and mine.shortage and mine.cause not in (theirs.cause, begin + theirs.cause):
+        mine = replace(mine, cause=begin + mine.cause.removeprefix(begin))
     return replace(first, pods=(*first.pods, *other.pods), diagnosis=mine)

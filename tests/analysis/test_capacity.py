@@ -326,7 +326,7 @@ def test_a_hopeless_pod_does_not_hide_those_that_nodes_help() -> None:
     (group,) = answer.not_helped
     assert group.pods == ("default/huge",)
     assert "9 Insufficient cpu" not in group.message
-    assert present(group.diagnosis).cause.startswith("it requests 9 of cpu")
+    assert present(group.diagnosis).cause.startswith("requests cpu 9")
     assert {run.nodes for run in answer.runs} >= {2, 3}
 
 

@@ -131,7 +131,7 @@ def daemon_pod(node_name: str, **fields: Any) -> dict[str, Any]:
         ("n2", "DaemonSet agent made it for node n2, which is not in the state"),
         (
             "n1",
-            "DaemonSet agent made it for node n1; it requests 8 of cpu, and the only node it may "
+            "DaemonSet agent made it for node n1; it requests cpu 8; the only node it may "
             "use, n1, has 4",
         ),
     ],
@@ -157,14 +157,14 @@ def test_a_node_of_that_name_without_its_labels_is_in_the_state() -> None:
 def test_what_other_nodes_lack_is_a_sentence_of_its_own() -> None:
     answer = of(node("a", cpu=1), node("b", taints=["x:NoSchedule"]), pod("p", cpu=2))
     assert answer.cause == "b would take it but for the taint x:NoSchedule"
-    assert answer.notes == ("it requests 2 of cpu, and the only node it may use, a, has 1",)
+    assert answer.notes == ("requests cpu 2; the only node it may use, a, has 1",)
 
 
 def test_several_obstacles_of_a_node_are_in_one_list() -> None:
     answer = of(node("a", cpu=1, taints=["x:NoSchedule"], unschedulable=True), pod("p", cpu=2))
     assert answer.cause == (
-        "a would take it but for the cordon, the taint x:NoSchedule and too little cpu (it "
-        "requests 2, a has 1)"
+        "a would take it but for the cordon, the taint x:NoSchedule and too little cpu "
+        "(requests 2, a has 1)"
     )
     assert answer.notes == ()
 

@@ -7,7 +7,7 @@ import pytest
 from ksched_cli.testing import cluster, explanation, node, pod
 from tests.analysis.test_causes_in_short import of
 
-FULL = "it requests 3 of cpu, and the only node it may use, n1, has 1 free"
+FULL = "requests cpu 3; the only node it may use, n1, has 1 free"
 OLD_MESSAGE = "0/9 nodes are available: 9 Too many pods."
 
 

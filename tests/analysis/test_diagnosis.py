@@ -53,18 +53,17 @@ def after_run() -> Simulation:
         ("batch/pinned", "general-07 would take it but for the cordon", "uncordon general-07"),
         (
             "batch/huge",
-            "it requests 200Gi of memory, and of the 28 nodes it may use none has more than 63Gi",
+            "requests memory 200Gi; the largest of the 28 nodes it may use has 63Gi",
             "request memory 64128Mi instead of 200Gi, which memory-6 has free",
         ),
         (
             "batch/backup",
-            "it requests 6 of cpu, and of the 20 nodes it may use none has more than 3.99 "
-            "free (general-02)",
+            "requests cpu 6; the 20 nodes it may use have at most 3.99 free (general-02)",
             "request cpu 3.99 instead of 6, which general-02 has free",
         ),
         (
             "ml/finetune",
-            "it requests 8 of nvidia.com/gpu, and of the 32 nodes it may use none has more than 4",
+            "requests nvidia.com/gpu 8; the largest of the 32 nodes it may use has 4",
             "request nvidia.com/gpu 4 instead of 8, which gpu-3 has free",
         ),
         (

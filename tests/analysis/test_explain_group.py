@@ -72,7 +72,7 @@ def test_the_member_that_finds_no_node_beside_those_before_it_blocks(minor: str)
     assert (answer.placed, answer.pending, answer.min_count) == (0, 2, 2)
     assert blocker(answer).pod == "default/q"
     diagnosis = present(blocker(answer).diagnosis)
-    assert diagnosis.cause == "it requests 2 of cpu, and the only node it may use, a, has 1 free"
+    assert diagnosis.cause == "requests cpu 2; the only node it may use, a, has 1 free"
     assert "0/1 nodes are available: 1 Insufficient cpu." in blocker(answer).message
     assert answer.members[0].message.startswith("pod group is unschedulable")
 
@@ -93,7 +93,7 @@ def test_the_domain_in_which_the_most_members_fit_says_what_blocks(minor: str) -
     fitting = {each.domain: (each.nodes, each.fitting, each.blocked_by) for each in answer.domains}
     assert fitting == {"a": (2, 2, "default/p2"), "b": (2, 3, "default/p3")}
     assert (blocker(answer).domain, blocker(answer).pod) == ("b", "default/p3")
-    cause = "it requests 2 of cpu, and of the 2 nodes it may use none has more than 0 free (b1)"
+    cause = "requests cpu 2; none of the 2 nodes it may use has any free"
     assert present(blocker(answer).diagnosis).cause == cause
     assert not any(each.chosen or each.fits for each in answer.domains)
 
@@ -186,7 +186,7 @@ def test_a_group_of_a_plugin_is_blocked_by_the_member_that_fits_nowhere(name: st
     """The other one waits for it until its time is over."""
     answer = of_plugin(Gang, name)
     assert (blocker(answer).pod, answer.min_count) == ("default/q", None)
-    cause = "it requests 2 of cpu, and the only node it may use, a, has 1 free"
+    cause = "requests cpu 2; the only node it may use, a, has 1 free"
     assert present(blocker(answer).diagnosis).cause == cause
 
 
@@ -231,7 +231,7 @@ def test_a_member_alone_is_told_which_nodes_are_in_other_domains() -> None:
     assert why["a1"].reasons == ("Insufficient cpu",)
     assert why["b1"].plugin == "TopologyPlacementGenerator"
     cause = present(answer.diagnosis).cause
-    assert cause == "it requests 2 of cpu, and the only node it may use, a1, has 1"
+    assert cause == "requests cpu 2; the only node it may use, a1, has 1"
 
 
 @minors

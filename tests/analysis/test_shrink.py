@@ -130,7 +130,7 @@ def test_what_holds_a_node_that_fits_nowhere_is_what_explain_says() -> None:
     assert not answer.removable
     (hold,) = of(answer, "a").held_by
     assert hold.pod == "default/p"
-    assert hold.because.startswith("it requests 3 of cpu")
+    assert hold.because.startswith("requests cpu 3")
     assert hold.message.startswith("0/1 nodes are available: 1 Insufficient cpu")
     assert [(reason.plugin, reason.reason) for reason in hold.reasons] == [
         ("NodeResourcesFit", "Insufficient cpu")
@@ -151,7 +151,7 @@ def test_pods_that_stay_pending_are_left_aside() -> None:
     (group,) = answer.pending
     assert (answer.removable, group.pods) == (1, ("default/big",))
     assert group.diagnosis is not None
-    assert group.diagnosis.cause.startswith("it requests 9 of cpu")
+    assert group.diagnosis.cause.startswith("requests cpu 9")
 
 
 def test_daemon_sets_go_with_their_nodes_and_are_counted() -> None:

@@ -41,7 +41,7 @@ def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason() -> None:
     )
     assert text[:3] == [
         "default/p fits on no node",
-        "it requests 2 of cpu, and the only node it may use, b, has 1",
+        "requests cpu 2; the only node it may use, b, has 1",
         "what helps: request cpu 1 instead of 2, which b has free",
     ]
     assert any("untolerated taint {k: v}" in line and "k=v:NoSchedule" in line for line in text)

@@ -19,7 +19,7 @@ def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node() -> None
     assert lines[:2] == ["1 pod stays pending", "1 gated"]
     at = lines.index("pending: default/p")
     assert lines[at + 1 : at + 3] == [
-        "it requests 12 of cpu, and of the 2 nodes it may use none has more than 8",
+        "requests cpu 12; the largest of the 2 nodes it may use has 8",
         "what helps: request cpu 8 instead of 12, which b has free",
     ]
     message = "kube-scheduler says: 0/2 nodes are available: 2 Insufficient cpu."
@@ -55,7 +55,7 @@ def test_pods_without_a_controller_share_a_block_where_they_wait_for_one_thing()
     lines = shown(pending_report(simulation(cluster(node("a"), *pods))))
     first = "pending: 11 pods of no controller in default: default/p0, "
     at = lines.index(f"{first}default/p1, default/p2 and 8 more")
-    cause = "default/p0: it requests 5 of cpu, and the only node it may use, a, has 4"
+    cause = "default/p0: requests cpu 5; the only node it may use, a, has 4"
     assert lines[at + 1] == cause
     assert "1 NodeResourcesFit: Insufficient cpu a: cpu: wants 5, 4 free of 4" in lines
     assert lines[0] == "11 pods stay pending"

@@ -101,7 +101,7 @@ def test_a_run_says_who_went_where_and_why_not() -> None:
     assert text[:2] == ["1 of 2 pods stays pending", "1 placed, 1 pending, 1 gated"]
     assert "default/only a only one fits" in text
     at = text.index("pending: default/big")
-    assert text[at + 1].startswith("it requests 3 of cpu, and the only node it may use, a, has 2")
+    assert text[at + 1].startswith("requests cpu 3; the only node it may use, a, has 2")
     assert text[at + 2].startswith("what helps: request cpu 1 instead of 3, which a has free")
     assert text[at + 3].startswith("kube-scheduler says: 0/1 nodes are available")
     at = text.index("gated: default/held")
