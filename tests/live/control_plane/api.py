@@ -29,6 +29,9 @@ _PLACES = {
     "ResourceClaim": ("apis/resource.k8s.io/v1", "resourceclaims", True),
     "ResourceClaimTemplate": ("apis/resource.k8s.io/v1", "resourceclaimtemplates", True),
     "Deployment": ("apis/apps/v1", "deployments", True),
+    "ReplicaSet": ("apis/apps/v1", "replicasets", True),
+    "StatefulSet": ("apis/apps/v1", "statefulsets", True),
+    "DaemonSet": ("apis/apps/v1", "daemonsets", True),
 }
 _WRITERS = 4
 
