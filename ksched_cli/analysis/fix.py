@@ -39,6 +39,7 @@ from ksched_cli.analysis.proposals import (
     fields_set,
     for_rejected_pod,
     kubectl_command,
+    leaving_first,
     manifest_patches,
     other_schedulers,
     renewing_pods,
@@ -51,6 +52,7 @@ from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Focus
@@ -63,10 +65,13 @@ from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.preemption_trial import EvictionBudgets, budgets_of
 from ksched_cli.framework.status import Defect
+from ksched_cli.kube.versions import NEWEST, Release, release_of
 from ksched_cli.plugins.lower_requests import container_patch, lower_request, request_text
 from ksched_cli.plugins.pod_topology_spread import spread_text
+from ksched_cli.run.rollout import STUCK, rolling, successors_of
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
+from ksched_cli.scenario.owned_pods import deployment_of
 
 
 class RemedyCost(Part, frozen=True):
@@ -334,6 +339,7 @@ class Looks:
 # -- the search -----------------------------------------------------------------------------------
 
 MAX_RUNS = 60
+MOST_STEPS = 100  # of a rollout; the rest of a longer one is done at once
 MAX_SECONDS = 60.0
 MAX_REMEDIES = 5
 
@@ -369,12 +375,32 @@ class Search:
 
 
 class Outcome(Struct, frozen=True):
-    """A run. nodes: of all pods that have one in the end; look: at the first pod that waits"""
+    """A run.
+
+    nodes: of all pods that have one in the end
+    look: at the first pod that waits
+    successors: pods that a controller has replaced → those in their places
+    """
 
     state: ClusterState
     record: RunRecord
     nodes: Mapping[str, str]
     look: Look | None
+    successors: Mapping[str, str] = {}
+
+    def current(self, key: str) -> str:
+        """Return the key of the pod, or of the one in its place."""
+        return self.successors.get(key, key)
+
+    def places(self, pods: Iterable[str], before: Outcome) -> bool:
+        """Whether all of the pods have a node. One that had a node before may be gone, as where a
+        rollout leaves fewer."""
+        there = {pod.key for pod in self.state.pods}
+        return all(
+            self.current(key) in self.nodes
+            for key in pods
+            if key not in before.nodes or self.current(key) in there
+        )
 
 
 class _Frontier:
@@ -440,12 +466,14 @@ class Fixer:
 
     open:  a simulation of a state
     state: before any remedy
+    release: whose controllers roll changed templates out
     empty_protects: whether a budget with an empty selector protects all pods of its namespace
     """
 
     open: Callable[[ClusterState], Simulation]
     state: ClusterState
     search: Search
+    release: Release = field(default_factory=lambda: release_of(NEWEST, ""))
     workloads: bool = True
     empty_protects: bool = False
     runs: int = 0
@@ -467,6 +495,8 @@ class Fixer:
         """Run everything after the changes. pods: the look is at the first of them that waits.
         Raises UsageError and InputError for changes that cannot be made."""
         state = self.changed(lines)
+        successors = successors_of(self.state, state) if lines else {}
+        pods |= {successors[key] for key in pods if key in successors}
         simulation = self.open(state)
         waiting = sum(pod.key in pods and not pod.node_name for pod in self.state.pods)
         looks = Looks(simulation, pods, waiting, lambda pod: subjects_of(pod, pods, self.state))
@@ -481,12 +511,13 @@ class Fixer:
         self.failed |= not pods.isdisjoint(record.failed)
         self.defects |= simulation.caller.defects
         simulation.close()
-        return Outcome(state, record, nodes, looked)
+        return Outcome(state, record, nodes, looked, successors)
 
     def changed(self, lines: Sequence[str]) -> ClusterState:
         """The state after changes. Raises UsageError and InputError."""
         changes = [parse_change(line) for line in lines]
-        return apply_changes(self.state, changes, workloads=self.workloads)[0]
+        roll = rolling(self.open, self.release, MOST_STEPS)
+        return apply_changes(self.state, changes, workloads=self.workloads, roll=roll)[0]
 
     @property
     def _limit(self) -> str:
@@ -523,21 +554,29 @@ class Fixer:
                 continue
             if (after := self._try(lines, pods)) is None:
                 continue
-            if _lasting(pods, candidate, before, after) <= after.nodes.keys():
-                candidate, after = self._largest_request(candidate, after, before.look, pods)
-                candidate, after = self._fewest_nodes(candidate, after, pods)
+            if after.places(pods, before):
+                candidate, after = self._largest_request(candidate, before, after, pods)
+                candidate, after = self._fewest_nodes(candidate, before, after, pods)
                 remedy = self._remedy(candidate, before, after, pods)
                 settled.add(candidate.kinds)
                 if remedy is not None:
                     by_kinds[candidate.kinds] = remedy
             else:
                 self.tried.append(candidate.text)
-                more = with_scaling(after.look.candidates if after.look else (), self.state)
+                more = self._further(before.look, after)
                 frontier.extend(candidate, more, len(pods - before.nodes.keys()) > 1)
         enough = len(by_kinds) >= self.search.most
         limit = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
         best_first = sorted(by_kinds.values(), key=lambda each: each.cost.points)
         return best_first, frontier.not_tried(limit)
+
+    def _further(self, look: Look, after: Outcome) -> list[Candidate]:
+        """Return what may help besides a candidate after which pods still wait."""
+        more = [*with_scaling(after.look.candidates if after.look else (), self.state)]
+        effects = (each for change in after.state.changes for each in change.effects)
+        if any(each.action == STUCK for each in effects):
+            more += leaving_first(look.subjects)
+        return more
 
     def _by_control(
         self, frontier: _Frontier, before: Outcome, pods: frozenset[str]
@@ -549,18 +588,20 @@ class Fixer:
         subject = before.look.subjects[0]
         control = renewing_pods(before.look.pod.pod, subject, self.state)
         after = None if control is None else self._try(change_lines(control.steps), pods)
-        if control is None or after is None or not pods <= after.nodes.keys():
+        if control is None or after is None or not after.places(pods, before):
             return {}
         frontier.confounded.add(subject)
         remedy = self._remedy(control, before, after, pods)
         return {} if remedy is None else {control.kinds: remedy}
 
     def _largest_request(
-        self, candidate: Candidate, after: Outcome, look: Look, pods: frozenset[str]
+        self, candidate: Candidate, before: Outcome, after: Outcome, pods: frozenset[str]
     ) -> tuple[Candidate, Outcome]:
         """Return, where one request is lowered, the most of it with which the pods are placed and
-        no other pod is evicted: more than is free at the pod's turn where that depends on the pod.
-        look: at that pod"""
+        no other pod is evicted: more than is free at the pod's turn where that depends on the
+        pod."""
+        look = before.look
+        assert look is not None
         resources = {resource for each in candidate.proposals for resource in _lowered(each)}
         if (
             candidate.kinds != ("request",)
@@ -569,7 +610,7 @@ class Fixer:
         ):
             return candidate, after
         (resource,), pod = resources, look.pod
-        changed = next(each for each in after.state.pods if each.key == pod.key)
+        changed = next(each for each in after.state.pods if each.key == after.current(pod.key))
         low = PodCatalog().info(changed).resources.requests[resource]
         high, middle = pod.resources.requests[resource], low + 1
         evicted = {each.pod for each in after.record.evicted}
@@ -581,7 +622,7 @@ class Fixer:
             outcome = self._try(change_lines(larger.steps), pods)
             if (
                 outcome is not None
-                and pods <= outcome.nodes.keys()
+                and outcome.places(pods, before)
                 and {each.pod for each in outcome.record.evicted} <= evicted
             ):
                 candidate, after, low = larger, outcome, middle
@@ -591,7 +632,7 @@ class Fixer:
         return candidate, after
 
     def _fewest_nodes(
-        self, candidate: Candidate, after: Outcome, pods: frozenset[str]
+        self, candidate: Candidate, before: Outcome, after: Outcome, pods: frozenset[str]
     ) -> tuple[Candidate, Outcome]:
         """Return, where many nodes are added, the fewest of them with which the pods are placed."""
         many = len(after.state.nodes) - len(self.state.nodes)
@@ -602,7 +643,7 @@ class Fixer:
             middle = (lacking + enough) // 2
             fewer = candidate.with_nodes(many, middle)
             outcome = self._try(change_lines(fewer.steps), pods)
-            if outcome is not None and pods <= outcome.nodes.keys():
+            if outcome is not None and outcome.places(pods, before):
                 candidate, after, enough, many = fewer, outcome, middle, middle
             else:
                 lacking = middle
@@ -642,15 +683,18 @@ class Fixer:
         evicts = {"priority", "evict", "scale"}.intersection(candidate.kinds)
         if not evicts and len(also.pending_again) > len(pods) + len(also.placed):
             return None
-        parts = tuple(self._text(step, after) for step in candidate.steps)
+        texts = [self._text(step, after) for step in candidate.steps]
+        # Pods are deleted once, after all patches.
+        notes = dict.fromkeys(filter(None, (step.note for step in candidate.steps)))
+        parts = (*texts[:-1], texts[-1] + "".join(notes))
         return Remedy(
             ", and ".join(parts),
             candidate.kinds,
             lines,
             tuple(map(kubectl_command, lines)),
             manifest_patches(candidate.steps),
-            self._cost(candidate, after, also, evicted),
-            after.nodes[min(pods - before.nodes.keys())],
+            self._cost(candidate, before, after, also, evicted),
+            after.nodes[after.current(min(pods - before.nodes.keys()))],
             candidate.because,
             also=also,
             parts=parts,
@@ -675,7 +719,7 @@ class Fixer:
         and after all changes."""
         if proposal.kind not in ("request", "spread"):
             return proposal.text
-        changed = next(each for each in after.state.pods if each.key == pod.key)
+        changed = next(each for each in after.state.pods if each.key == after.current(pod.key))
         if proposal.kind == "spread":
             constraints = (each.spec.topology_spread_constraints for each in (pod, changed))
             return spread_text(*constraints)
@@ -692,10 +736,22 @@ class Fixer:
         return proposal.text if proposal.text.startswith(text) else text
 
     def _cost(
-        self, candidate: Candidate, after: Outcome, also: Aftermath, evicted: Set[str]
+        self,
+        candidate: Candidate,
+        before: Outcome,
+        after: Outcome,
+        also: Aftermath,
+        evicted: Set[str],
     ) -> RemedyCost:
         running = {pod.key for pod in self.state.pods if pod.node_name and not pod.finished}
-        remaining = {pod.key for pod in after.state.pods if pod.node_name}
+        running &= before.nodes.keys()
+        # A rollout has placed pods already that it has made anew.
+        same = {id(pod) for pod in self.state.pods}
+        remaining = {
+            pod.key
+            for pod in after.state.pods
+            if pod.node_name and (id(pod) in same or pod.status is not PENDING_AGAIN)
+        }
         disruption = len((running - remaining) | evicted)
         amounts = [p.amount for p in candidate.proposals if p.kind == "request"]
         points = (
@@ -711,16 +767,6 @@ class Fixer:
             len(after.state.nodes) - len(self.state.nodes),
             round(max(amounts, default=0), 4),
         )
-
-
-def _lasting(
-    pods: frozenset[str], candidate: Candidate, before: Outcome, after: Outcome
-) -> frozenset[str]:
-    """Return those of the pods that are to have a node: a rollout takes old ones away."""
-    if "rollout" not in candidate.kinds:
-        return pods
-    there = {pod.key for pod in after.state.pods}
-    return frozenset(key for key in pods if key in there or key not in before.nodes)
 
 
 def _containers(proposal: Proposal) -> list[Any]:
@@ -741,19 +787,32 @@ def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermat
     node"""
     there = {pod.key for pod in after.state.pods}
     evicted = {eviction.pod for eviction in after.record.evicted}
-    lost = sorted(key for key in before.nodes if key not in after.nodes and key not in pods)
+    lost = sorted(
+        key
+        for key in before.nodes
+        if key not in after.nodes and key not in pods and key not in after.successors
+    )
     existing = {pod.key for pod in before.state.pods}
-    waiting = {key for key in after.record.pending if key not in existing and key not in pods}
-    ran = {pod.key: pod.node_name for pod in before.state.pods if pod.node_name}
+    own = pods.union(map(after.current, pods))
+    gained = after.nodes.keys() - before.nodes.keys() - own
+    # Those that waited, and those that would be evicted.
+    placed = (
+        pod.key
+        for pod in before.state.pods
+        if pod.key in gained and pod.node_name in ("", after.nodes[pod.key])
+    )
+    waiting = {key for key in after.record.pending if key not in existing and key not in own}
+    ran = {
+        pod.key: pod.node_name
+        for pod in before.state.pods
+        if pod.node_name and pod.key in before.nodes
+    }
+    moves = {key: after.nodes.get(after.current(key), "") for key in sorted(ran.keys() - pods)}
     return Aftermath(
-        tuple(sorted(k for k in after.nodes if k not in before.nodes and k not in pods)),
+        tuple(sorted(placed)),
         tuple(sorted(waiting.union(key for key in lost if key in there or key in evicted))),
         tuple(key for key in lost if key not in there and key not in evicted),
-        {
-            key: node
-            for key, node in sorted(after.nodes.items())
-            if key in ran and ran[key] != node and key not in pods
-        },
+        {key: node for key, node in moves.items() if node not in ("", ran[key])},
     )
 
 
@@ -761,12 +820,14 @@ def remedies_of(subject: Subject, search: Search, *, pending: bool = False) -> R
     """Search for changes that would give the subject's pods a node. pending: all pods that stay
     pending instead. Raises KschedError."""
     simulation, name = subject.simulation, subject.name
+    release = simulation.configuration.release
     fixer = Fixer(
         subject.simulation_of,
         simulation.state,
         search,
+        release=release,
         workloads=subject.run.workloads,
-        empty_protects=simulation.configuration.release.rules.empty_selector_protects,
+        empty_protects=release.rules.empty_selector_protects,
     )
     if pending:
         answer = fix_pending(fixer)
@@ -812,19 +873,25 @@ def left_out(not_tried: Counter[str]) -> tuple[str, ...]:
 # -- all pending pods: a remedy for each owner's pods, joined into one ----------------------------
 
 
-def fix_pending(fixer: Fixer) -> Remedies:
+def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from top to bottom
     """Takes for one owner's pods after the other the remedy that helps most pending pods for its
     points, then leaves out the changes that the others make needless."""
     first = fixer.run((), frozenset())
     waiting = first.record.pending
     answer = Remedies(pod="", pods=waiting, runs=fixer.runs)
-    owners = {pod.key: (pod.namespace, pod.metadata.controller) for pod in fixer.state.pods}
+    owners = {pod.key: _owner_key(pod) for pod in fixer.state.pods}
     original, outcome = fixer.state, first
+    # Pods that waited → those in their places, after the remedies so far.
+    names = {key: key for key in waiting}
     chosen: list[Remedy] = []
     hopeless: set[str] = set()
     looks: list[Look] = []
     not_tried: Counter[str] = Counter()
-    while rest := [key for key in waiting if key not in outcome.nodes and key not in hopeless]:
+    while rest := [
+        names[key]
+        for key in waiting
+        if names[key] not in outcome.nodes and names[key] not in hopeless
+    ]:
         owner = owners[rest[0]]
         pods = frozenset(key for key in rest if owner[1] and owners[key] == owner)
         pods |= {rest[0]}  # it may have no owner
@@ -842,13 +909,17 @@ def fix_pending(fixer: Fixer) -> Remedies:
             continue
         best = max(remedies, key=lambda each: (1 + len(each.also.placed)) / (each.cost.points + 1))
         chosen.append(best)
-        fixer.state = fixer.changed(best.changes)
+        earlier, fixer.state = fixer.state, fixer.changed(best.changes)
+        successors = successors_of(earlier, fixer.state)
+        names = {key: successors.get(name, name) for key, name in names.items()}
+        owners |= {pod.key: _owner_key(pod) for pod in fixer.state.pods}
         outcome = fixer.run((), frozenset())
     fixer.state = original
+    unresolved = tuple(key for key in answer.pods if names[key] in hopeless)
     return replace(
         answer,
-        remedies=_joined(fixer, first, chosen, frozenset(waiting) - hopeless),
-        unresolved=tuple(key for key in answer.pods if key in hopeless),
+        remedies=_joined(fixer, first, chosen, frozenset(waiting).difference(unresolved)),
+        unresolved=unresolved,
         blocked_by=looks[0].pod.key if looks else "",
         cause=looks[0].cause if looks else "",
         runs=fixer.runs,
@@ -856,6 +927,11 @@ def fix_pending(fixer: Fixer) -> Remedies:
         not_tried=left_out(not_tried),
         undecided=fixer.failed,
     )
+
+
+def _owner_key(pod: Pod) -> tuple[str, object]:
+    """Return what the pods of one workload have in common; None second for a pod without one."""
+    return pod.namespace, deployment_of(pod) or pod.metadata.controller
 
 
 def _joined(
@@ -867,7 +943,7 @@ def _joined(
     for remedy in tuple(chosen):
         others = [each for each in chosen if each is not remedy]
         lines = [line for each in others for line in each.changes]
-        if others and pods <= fixer.run(lines, frozenset()).nodes.keys():
+        if others and fixer.run(lines, frozenset()).places(pods, before):
             chosen = others
     lines = [line for each in chosen for line in each.changes]
     after = fixer.run(lines, frozenset())
@@ -887,7 +963,7 @@ def _joined(
             tuple(map(kubectl_command, lines)),
             tuple(patch for each in chosen for patch in each.patches),
             total,
-            after.nodes[min(pods)],
+            after.nodes[after.current(min(pods))],
             tuple(dict.fromkeys(reason for each in chosen for reason in each.because)),
             also=also,
             parts=tuple(each.text for each in chosen),

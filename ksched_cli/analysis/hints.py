@@ -35,6 +35,7 @@ RUN_COST = 1_500  # of a run, besides one for each node and each pod
 # An attempt costs so much, and one for so many nodes, or for each with a plugin from outside.
 ATTEMPT_COST = 70
 NODES_AT_ONCE = 14
+MOST_STEPS = 10  # of a rollout; the rest of a longer one is done at once
 # As many are shown, and as many are run for one cause.
 SHOWN, TRIED = 3, 6
 
@@ -127,6 +128,8 @@ class Hints:
     _budget: float = BUDGET
     # By changes, the pods that have no node after them; None where they cannot be made.
     _outcomes: dict[tuple[str, ...], frozenset[str] | None] = field(default_factory=dict)
+    # Changes whose rollouts cost more than the budget had.
+    _unpaid: set[tuple[str, ...]] = field(default_factory=set)
 
     def verified(
         self, proposals: Iterable[Proposal], pod: PodInfo, pods: Collection[str], own: str = ""
@@ -151,13 +154,16 @@ class Hints:
         hints: list[Hint] = []
         untried: list[str] = []
         for proposal in [*proposals][:TRIED]:
-            lines = change_lines([Step(proposal, subjects)])
+            step = Step(proposal, subjects)
+            lines = change_lines([step])
             if len(hints) == SHOWN or undoes(lines, fields):
                 continue
             if lines not in self._outcomes and not self._pays():
                 untried.append(proposal.text)
                 continue
-            hint = self._hint(proposal.text, lines, pods, _workload(pod.pod))
+            hint = self._hint(proposal.text + step.note, lines, pods, _workload(pod.pod))
+            if hint is None and lines in self._unpaid:
+                untried.append(proposal.text)
             if hint is not None and own in ("", *hint.places):
                 hints.append(hint)
         return tuple(hints), tuple(untried)
@@ -171,7 +177,11 @@ class Hints:
         if () not in self._outcomes:
             self._outcomes[()] = without_node(state, self.before)
         if lines not in self._outcomes:
-            self._outcomes[lines] = self._run(lines)
+            without = self._outcomes[()] or frozenset()
+            holds_room = any(
+                pod.key not in without and _workload(pod) == workload for pod in state.pods
+            )
+            self._outcomes[lines] = self._run(lines, holds_room=holds_room)
         before, after = self._outcomes[()], self._outcomes[lines]
         if before is None or after is None:
             return None
@@ -200,25 +210,48 @@ class Hints:
         self._budget -= cost
         return True
 
-    def _run(self, lines: Iterable[str]) -> frozenset[str] | None:
+    def _run(self, lines: tuple[str, ...], *, holds_room: bool) -> frozenset[str] | None:
         """Return the pods without a node after the changes and a run; None where the changes cannot
-        be made."""
+        be made. A pod that a rollout replaces has its successor's node.
+
+        holds_room: pods of the workload have a node. Else it does not matter whether they are
+                    replaced step by step or at once, which costs fewer runs
+        """
+        from ksched_cli.run.rollout import rolling, successors_of
         from ksched_cli.scenario.change import apply_changes
         from ksched_cli.scenario.file import parse_change
 
+        def open_paid(state: ClusterState) -> Simulation:
+            if not self._pays():
+                raise _UnpaidError
+            return fork(self.simulation, state)
+
+        before, roll = self.simulation.state, None
+        if holds_room:
+            roll = rolling(open_paid, self.simulation.configuration.release, MOST_STEPS)
         try:
             changes = [*map(parse_change, lines)]
-            state, _ = apply_changes(self.simulation.state, changes, workloads=self.workloads)
+            state, _ = apply_changes(before, changes, workloads=self.workloads, roll=roll)
             simulation = fork(self.simulation, state)
         except (UsageError, InputError):
             return None
+        except _UnpaidError:
+            self._unpaid.add(lines)
+            return None
+        successors = successors_of(before, state)
         only = self.only
         if only is not None:
-            pod = next((pod for pod in state.pods if pod.key == only.key), None)
+            key = successors.get(only.key, only.key)
+            pod = next((pod for pod in state.pods if pod.key == key), None)
             only = None if pod is None else simulation.catalog.info(pod)
         pods = without_node(state, simulation.run(only))
         simulation.close()
-        return pods
+        former = {new: old for old, new in successors.items()}
+        return frozenset(former.get(key, key) for key in pods)
+
+
+class _UnpaidError(Exception):
+    """The budget has no run for a rollout."""
 
 
 def without_node(state: ClusterState, record: RunRecord) -> frozenset[str]:

@@ -43,7 +43,7 @@ from ksched_cli.plugins.lower_requests import container_patch
 from ksched_cli.plugins.volumes import claim_uses
 from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import objects_of, plain_object
-from ksched_cli.scenario.owned_pods import deployment_of
+from ksched_cli.scenario.owned_pods import OwnedPods, deployment_of
 from ksched_cli.scenario.scale import WITH_TEMPLATE
 
 if TYPE_CHECKING:
@@ -68,11 +68,13 @@ class ChangedObject(Struct, frozen=True):
     from.
 
     kind: "Pod" for a pod without a controller, or one whose controller the state does not have
+    stuck: names of its waiting pods, where its controller does not replace them by a new template
     """
 
     kind: str
     namespace: str
     name: str
+    stuck: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -86,10 +88,30 @@ class ChangedObject(Struct, frozen=True):
 def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
     """Return the object whose change changes the pod."""
     for kind, name in (("Deployment", deployment_of(pod)), pod.owner):
-        is_there = kind in WORKLOADS and (pod.namespace, name) in objects_of(state, KINDS[kind])
-        if name and is_there:
-            return ChangedObject(kind, pod.namespace, name)
+        if not name or kind not in WORKLOADS:
+            continue
+        workload = objects_of(state, KINDS[kind]).get((pod.namespace, name))
+        if workload is not None:
+            stuck: tuple[str, ...] = ()
+            if _keeps_pods(kind, workload):
+                own = OwnedPods.of(state.pods).active.get((pod.namespace, kind, name), ())
+                waiting = [each for each in own if not each.node_name]
+                # Those that ksched has made for the workload are not there in the cluster.
+                existing = [each for each in waiting if each.uid not in ("", each.key)]
+                stuck = tuple(sorted(each.name for each in existing or waiting))
+            return ChangedObject(kind, pod.namespace, name, stuck)
     return ChangedObject("Pod", pod.namespace, pod.name)
+
+
+def _keeps_pods(kind: str, workload: Any) -> bool:
+    """Whether pods that wait stay as they are when the template changes. Upstream:
+    updateStatefulSet, which waits with policy OrderedReady while a pod is not available."""
+    if kind in ("ReplicaSet", "ReplicationController"):
+        return True
+    spec = plain_json(workload.raw).get("spec") or {} if bytes(workload.raw) else {}
+    if (spec.get("updateStrategy") or {}).get("type") == "OnDelete":
+        return True
+    return kind == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel"
 
 
 def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[ChangedObject, ...]:
@@ -111,6 +133,17 @@ class Step(Struct, frozen=True):
     proposal: Proposal
     subjects: tuple[ChangedObject, ...]
 
+    @property
+    def note(self) -> str:
+        """What there is to do besides, in words that follow those of the proposal; or ""."""
+        if not (self.proposal.patch or self.proposal.requests):
+            return ""
+        names = [name for subject in self.subjects for name in subject.stuck]
+        if not names:
+            return ""
+        pods = names[0] if len(names) == 1 else f"its {len(names):,} waiting pods"
+        return f", and delete {pods}, which nothing else replaces"
+
 
 def change_lines(steps: Sequence[Step]) -> tuple[str, ...]:
     """Return the lines for --change: nodes and other objects first, then the pods, then who
@@ -127,6 +160,9 @@ def change_lines(steps: Sequence[Step]) -> tuple[str, ...]:
         if patch:
             text = json.dumps(subject.patch(_of_template(patch, subject)), separators=(",", ":"))
             lines.append(f"patch {subject.text} -n {subject.namespace} -p {shlex.quote(text)}")
+        if subject.stuck and any(each.patch or each.requests for each in proposals):
+            # Its controller makes them anew from the new template.
+            lines.append(f"delete pods {' '.join(subject.stuck)} -n {subject.namespace}")
     evicted = sorted({key for step in steps for key in step.proposal.evicts})
     for namespace in dict.fromkeys(key.partition("/")[0] for key in evicted):
         names = [
@@ -917,17 +953,33 @@ def _leaving_first(
     replica_set = state.replica_sets.get((subject.namespace, name))
     if replica_set is None or (replica_set.spec.replicas or 0) < len(old):
         return None
-    rolling = {"maxSurge": 0, "maxUnavailable": 1}
+    fewer = (replica_set.spec.replicas or 0) - len(old)
+    scaled = f"scale replicaset/{name} -n {subject.namespace} --replicas={fewer}"
+    return _without_surge(subject, 1, len(old), scaled)
+
+
+def leaving_first(subjects: tuple[ChangedObject, ...]) -> Iterator[Candidate]:
+    """Return candidates that let a Deployment's old pods leave before new ones come: one at a time,
+    or all of them."""
+    limits: tuple[int | str, ...] = (1, "100%")
+    for index, unavailable in enumerate(limits):
+        if len(subjects) == 1 and subjects[0].kind == "Deployment":
+            proposal = replace(_without_surge(subjects[0], unavailable, 2), amount=index)
+            yield Candidate((proposal,), subjects=(subjects,))
+
+
+def _without_surge(
+    subject: ChangedObject, unavailable: int | str, count: int, *more: str
+) -> Proposal:
+    """unavailable: maxUnavailable; count: of the old pods that leave; more: lines for --change"""
+    rolling = {"maxSurge": 0, "maxUnavailable": unavailable}
     patch = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": rolling}}}
     text = json.dumps(patch, separators=(",", ":"))
-    space = f"-n {subject.namespace}"
-    lines = (
-        f"patch {subject.text} {space} -p '{text}'",
-        f"scale replicaset/{name} {space} --replicas={(replica_set.spec.replicas or 0) - len(old)}",
-    )
-    noun = "pod leaves" if len(old) == 1 else "pods leave"
-    text = f"set maxSurge 0 and maxUnavailable 1 for {subject.text}, so that its old {noun} first"
-    return Proposal("rollout", text, lines)
+    line = f"patch {subject.text} -n {subject.namespace} -p '{text}'"
+    noun = "pod leaves" if count == 1 else "pods leave"
+    limits = f"maxSurge 0 and maxUnavailable {unavailable}"
+    text = f"set {limits} for {subject.text}, so that its old {noun} first"
+    return Proposal("rollout", text, (line, *more))
 
 
 def _scaled(subject: ChangedObject, fewer: int, state: ClusterState) -> Proposal | None:

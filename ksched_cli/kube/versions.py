@@ -104,6 +104,10 @@ class Rules:
         node's pods; else anew at each comparison
     stops_at_violated_budget: of several disruption budgets that a victim matches, those after the
         first that it violates do not count it
+    updates_unavailable_first: a StatefulSet of policy Parallel with MaxUnavailableStatefulSet
+        replaces its pods that are not available at once; else as many as may be unavailable
+    scales_updated_range: a percentage of maxUnavailable is of a StatefulSet's pods from the
+        partition on; else of all
     rescores_last_node: a batch continues if the node taken last still has room: it is scored again
     threshold_counts_image_volumes: ImageLocality's threshold grows with them too
     needs_mount_options: a pod whose volumes are mounted with bindMountOptions needs a node that
@@ -235,6 +239,8 @@ class Rules:
         self.device_post_filter_is_silent = minor >= 37
         self.ages_victims_once = minor >= 37
         self.stops_at_violated_budget = minor >= 37
+        self.updates_unavailable_first = minor >= 37
+        self.scales_updated_range = minor >= 38
         self.rescores_last_node = minor >= 37
         self.threshold_counts_image_volumes = minor >= 37
         self.needs_mount_options = minor >= 37

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
@@ -282,7 +281,7 @@ class Opener:
         state = self.base_state(run)
         if not run.changes:
             return state
-        from ksched_cli.run.rollout import rolled, rolls
+        from ksched_cli.run.rollout import rolling, rolls
         from ksched_cli.scenario.change import apply_changes
 
         changes = self.inputs.changes(run)
@@ -291,11 +290,7 @@ class Opener:
         if not (at_once or run.timeline) and any(map(rolls, changes)):
             # Steps of a rollout are placed by the Run's own scheduler.
             key = as_json(run)
-            roll = partial(
-                rolled,
-                open_simulation=lambda state: self.simulation(run, state=state),
-                enabled=self.release(run).enabled,
-            )
+            roll = rolling(lambda state: self.simulation(run, state=state), self.release(run))
         return _remembered(
             self._changed_states,
             key,

@@ -1,47 +1,59 @@
 """Rollouts step by step: pods of a changed template replace the others as the workload's controller
 does it, and the scheduler places those of each step before the next.
 
-Upstream: pkg/controller/deployment (rolling.go), statefulset (stateful_set_control.go,
-updateStatefulSetAfterInvariantEstablished) and daemon (update.go, rollingUpdate).
+A new pod is available once it has a node. Pods that are evicted meanwhile are made anew by their
+controllers, and wait.
+
+Upstream: pkg/controller/deployment (rolling.go, recreate.go), statefulset
+(stateful_set_control.go) and daemon (update.go, rollingUpdate).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects import Pod, ReplicaSet
+from ksched_cli.cluster.objects.base import plain_fields
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.live_cluster import LiveCluster
 from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.scenario.apply import Apply
+from ksched_cli.scenario.apply import Apply, Patch
 from ksched_cli.scenario.arguments import Workload
-from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.objects import objects_of, patched_raw
-from ksched_cli.scenario.owned_pods import OwnedPods, WorkloadKey
-from ksched_cli.scenario.pod_claims import make_claims
-from ksched_cli.scenario.pods import names_in, newest_timestamp, without_pods
+from ksched_cli.scenario.change import Change, Changed, Roll
+from ksched_cli.scenario.disruption import scaled
+from ksched_cli.scenario.drain import Delete
+from ksched_cli.scenario.objects import Manifest, objects_of, patched_raw, plain_object, replaced
+from ksched_cli.scenario.owned_pods import HASH_LABEL, OwnedPods, WorkloadKey, deployment_of
+from ksched_cli.scenario.pod_claims import has_own_claims, make_claims
+from ksched_cli.scenario.pods import names_in, newest_timestamp, recreated
 from ksched_cli.scenario.scale import (
     RESTARTABLE,
+    WITH_TEMPLATE,
     RolloutRestart,
+    SetResources,
     removal_order,
 )
-from ksched_cli.scenario.workloads import target_node
+from ksched_cli.scenario.workloads import replica_set_of, target_node, template_hash
 
 if TYPE_CHECKING:
     from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.kube.versions import Release
 
-# So many steps of a rollout are run one by one; the rest is one step.
-MAX_STEPS = 40
-_ROLLING = (RolloutRestart, Apply)
+_ROLLING = (RolloutRestart, Apply, Patch, SetResources)
+STUCK = "rollout is stuck"
+_RECREATE_GATE = "StatefulSetRecreateStrategy"
+_REVISION_LABEL = "controller-revision-hash"
 
 Open = Callable[[ClusterState], "Simulation"]
 
@@ -51,264 +63,623 @@ def rolls(change: Change) -> bool:
     return isinstance(change, _ROLLING) and not change.at_once
 
 
-def rolled(
-    change: Change,
-    before: ClusterState,
-    changed: Changed,
-    open_simulation: Open,
-    enabled: Callable[[str], bool],
-) -> Changed:
-    """Return the state after a change whose workloads replace their pods step by step. before: the
-    state that was changed; changed: it with all of these pods pending at once; enabled: whether a
-    feature gate is"""
-    after, effects = changed
-    if not rolls(change):
-        return changed
+def rolling(open_simulation: Open, release: Release, most_steps: int = 0) -> Roll:
+    """Return what makes a change that replaces pods at once one that replaces them step by step,
+    for one list of changes.
+
+    open_simulation: of the Run whose scheduler places them
+    most_steps: after so many, a rollout does the rest at once; 0: it never does
+    """
+
+    # Workload → pods that stay as they are until they are deleted → those of the new template.
+    retained: dict[WorkloadKey, dict[str, Pod]] = {}
+
+    def roll_out(
+        key: WorkloadKey,
+        models: Mapping[str, Pod],
+        state: ClusterState,
+        former_sets: Mapping[tuple[str, str], ReplicaSet],
+        fresh: Sequence[str] = (),
+    ) -> Changed:
+        after, effects = _rolled_workload(
+            key, models, state, former_sets, open_simulation, release, most_steps, fresh
+        )
+        if key[1] != "Deployment":
+            earlier = {pod.key: pod for pod in state.pods}
+            remaining = [pod.key for pod in after.pods if earlier.get(pod.key) is pod]
+            retained[key] = {each: models[each] for each in remaining if each in models}
+        return after, effects
+
+    def rolled(change: Change, before: ClusterState, changed: Changed) -> Changed:
+        after, effects = changed
+        if isinstance(change, Delete):
+            # Pods that are deleted come back from new templates, and what waited for them goes on.
+            there = {id(pod) for pod in before.pods}
+            for key, models in tuple(retained.items()):
+                own = [p for p in after.pods if p.key in models and id(p) not in there]
+                fresh = {p.key: _recreated_from(models[p.key], p) for p in own}
+                if fresh:
+                    pods = tuple(fresh.get(pod.key, pod) for pod in after.pods)
+                    rest = {name: each for name, each in models.items() if name not in fresh}
+                    state = replace(after, pods=pods)
+                    after, more = roll_out(key, rest, state, after.replica_sets, [*fresh])
+                    effects = effects + more
+            return after, effects
+        if not rolls(change):
+            return changed
+        # 1. What the change did at once is taken back.
+        renewed = _renewed(change, before, after)
+        former = {
+            pod.key: pod
+            for key, models in renewed.items()
+            for pod in OwnedPods.of(before.pods).active[key]
+            if pod.key in models
+        }
+        if not former:
+            return changed
+        state = _taken_back(before, after, former)
+        effects = [each for each in effects if each.subject not in former]
+        # 2. One workload after the other replaces its pods.
+        for key, models in renewed.items():
+            state, more = roll_out(key, models, state, before.replica_sets)
+            effects += more
+        return state, effects
+
+    return rolled
+
+
+def _renewed(
+    change: Change, before: ClusterState, after: ClusterState
+) -> dict[WorkloadKey, dict[str, Pod]]:
+    """Return the pods of new templates, by workload and key, where the change makes them."""
     old, new = OwnedPods.of(before.pods).active, OwnedPods.of(after.pods).active
-    state = after
-    for key in old:
-        nodes = {pod.key: pod.node_name for pod in old[key]}
-        replaced = {pod.key for pod in new.get(key, ()) if nodes.get(pod.key) and not pod.node_name}
-        if key[1] not in RESTARTABLE or not replaced:
+    renewed = {}
+    for key, pods in old.items():
+        # The pods of a Deployment's ReplicaSet are the Deployment's.
+        is_inner = key[1] == "ReplicaSet" and bool(deployment_of(pods[0]))
+        if key[1] not in WITH_TEMPLATE or is_inner or new.get(key) == pods:
             continue
-        if state is after:
-            # Claims, volumes and budgets are as they were before any pod left.
-            claims = {**after.persistent_volume_claims, **before.persistent_volume_claims}
-            state = replace(
-                after,
-                resource_claims=before.resource_claims,
-                persistent_volume_claims=claims,
-                persistent_volumes=before.persistent_volumes,
-                volume_attachments=before.volume_attachments,
-                pod_disruption_budgets=before.pod_disruption_budgets,
-            )
-        state, more = _rolled_workload(key, old[key], state, open_simulation, enabled)
-        effects = [effect for effect in effects if effect.subject not in replaced] + more
-    return state, effects
+        # Pods may change otherwise, as where a node has a new taint.
+        specs = [_spec_of(state, key) for state in (before, after)]
+        templates = [spec.get("template") for spec in specs]
+        is_same = templates[0] == templates[1] and templates[0] is not None
+        if isinstance(change, RolloutRestart) or not is_same:
+            keys = {pod.key for pod in pods}
+            renewed[key] = {pod.key: pod for pod in new.get(key, ()) if pod.key in keys}
+    return renewed
 
 
-def _rolled_workload(
-    key: WorkloadKey,
-    pods: Sequence[Pod],
-    state: ClusterState,
-    open_simulation: Open,
-    enabled: Callable[[str], bool],
-) -> Changed:
-    """pods: the workload's, before any is replaced; state: with all of them pending"""
-    namespace, kind, name = key
-    text = f"{kind} {namespace}/{name}"
-    raw = bytes(getattr(objects_of(state, KINDS[kind]).get((namespace, name)), "raw", b""))
-    spec = _mapping(plain_json(raw).get("spec")) if raw else {}
-    strategy = _mapping(spec.get("strategy" if kind == "Deployment" else "updateStrategy"))
-    models = {pod.key: pod for pod in OwnedPods.of(state.pods).active[key]}
-    old = {pod.key: pod for pod in pods if pod.key in models}
-    start = replace(state, pods=tuple(old.get(pod.key, pod) for pod in state.pods))
-    if strategy.get("type") == "OnDelete":
-        return start, [Effect(text, "rollout waits", "OnDelete: pods are replaced when deleted")]
-    order = removal_order(start, Workload(kind, namespace, name, None, tuple(old.values()), ()))
-    replicas = len(order)
-    if kind == "Deployment" and isinstance(spec.get("replicas"), int):
-        replicas = min(replicas, spec["replicas"])
-    elif kind == "StatefulSet":
-        partition = _mapping(strategy.get("rollingUpdate")).get("partition")
-        ordinals = _mapping(spec.get("ordinals")).get("start"), partition
-        first = sum(number for number in ordinals if isinstance(number, int))
-        order = [pod for pod in order if (parse_int64(pod.name.rpartition("-")[2]) or 0) >= first]
-        replicas = len(order)
-    elif kind == "DaemonSet":
-        order = sorted(order, key=lambda pod: (_is_available(pod), target_node(pod)))
-    surge, unavailable = _limits(kind, strategy, replicas, enabled)
-    rollout = _Rollout(
-        start,
-        order,
-        replicas,
-        models,
-        surge,
-        unavailable,
-        renames=kind == "Deployment" or bool(surge),
-        is_paired=kind == "DaemonSet" and bool(surge),
-        open_simulation=open_simulation,
+def _taken_back(
+    before: ClusterState, after: ClusterState, former: Mapping[str, Pod]
+) -> ClusterState:
+    """Return the state after a change with pods as they were. Claims, volumes and budgets are as
+    before any pod left. former: the pods, by key"""
+    budgets = before.pod_disruption_budgets
+    return replace(
+        after,
+        pods=tuple(former.get(pod.key, pod) for pod in after.pods),
+        resource_claims={**after.resource_claims, **before.resource_claims},
+        persistent_volume_claims={
+            **after.persistent_volume_claims,
+            **before.persistent_volume_claims,
+        },
+        persistent_volumes={**after.persistent_volumes, **before.persistent_volumes},
+        volume_attachments={**after.volume_attachments, **before.volume_attachments},
+        pod_disruption_budgets={
+            key: budgets[key] if key in budgets and budgets[key].spec == each.spec else each
+            for key, each in after.pod_disruption_budgets.items()
+        },
     )
-    rollout.run()
-    return rollout.state, [Effect(text, *rollout.verdict), *rollout.effects]
+
+
+def _recreated_from(model: Pod, pod: Pod) -> Pod:
+    """Return the pod of a new template at the place in the queue of one that was deleted."""
+    created = pod.metadata.creation_timestamp
+    metadata = structs.replace(model.metadata, creation_timestamp=created)
+    return Pod(metadata, model.spec, PENDING_AGAIN, "", model.raw)
+
+
+def _spec_of(state: ClusterState, key: WorkloadKey) -> Manifest:
+    """Return the workload's spec; {} where the state does not have it."""
+    namespace, kind, name = key
+    raw = bytes(getattr(objects_of(state, KINDS[kind]).get((namespace, name)), "raw", b""))
+    return _mapping(plain_json(raw).get("spec")) if raw else {}
 
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _limits(
-    kind: str, strategy: dict[str, Any], replicas: int, enabled: Callable[[str], bool]
-) -> tuple[int, int]:
-    """Return how many pods there may be beyond the replicas, and how many may be missing. Upstream:
-    ResolveFenceposts, getStatefulSetMaxUnavailable, updatedDesiredNodeCounts."""
-    rolling = _mapping(strategy.get("rollingUpdate"))
-    if strategy.get("type") == "Recreate":
-        return 0, replicas
+def _rolled_workload(
+    key: WorkloadKey,
+    models: Mapping[str, Pod],
+    state: ClusterState,
+    former_sets: Mapping[tuple[str, str], ReplicaSet],
+    open_simulation: Open,
+    release: Release,
+    most_steps: int,
+    fresh: Sequence[str],
+) -> Changed:
+    """models: of the new template, by the key of the pod that each replaces; state: with the pods
+    as they were, and the new template; former_sets: ReplicaSets before the change; fresh: keys of
+    pods that are of the new template, and wait"""
+    namespace, kind, name = key
+    text, spec = f"{kind} {namespace}/{name}", _spec_of(state, key)
+    strategy = _mapping(spec.get("strategy" if kind == "Deployment" else "updateStrategy"))
+    how = strategy.get("type")
+    if kind not in RESTARTABLE:
+        return state, [Effect(text, "rollout waits", "pods are replaced when deleted")]
+    if how == "OnDelete":
+        return state, [Effect(text, "rollout waits", "OnDelete: pods are replaced when deleted")]
+    if how == "Recreate" and kind != "Deployment" and not release.enabled(_RECREATE_GATE):
+        return state, [Effect(text, "rollout waits", f"Recreate: {_RECREATE_GATE} is off")]
+    pods = tuple(pod for pod in state.pods if pod.key in models)
+    order = removal_order(state, Workload(kind, namespace, name, None, pods, ()))
+    renewal = _Renewal.of(key, models, state)
+    others = list[Pod]()
     if kind == "Deployment":
-        surge = _scaled(rolling.get("maxSurge", "25%"), replicas, math.ceil)
-        unavailable = _scaled(rolling.get("maxUnavailable", "25%"), replicas, math.floor)
-        return surge, unavailable or int(not surge)
-    if kind == "StatefulSet":
-        share = rolling.get("maxUnavailable", 1) if enabled("MaxUnavailableStatefulSet") else 1
-        return 0, max(1, _scaled(share, replicas, math.floor))
-    surge = _scaled(rolling.get("maxSurge", 0), replicas, math.ceil)
-    missing = rolling.get("maxUnavailable", 0 if surge else 1)
-    return surge, _scaled(missing, replicas, math.ceil)
+        state = renewal.with_replica_set(former_sets, state)
+        # The oldest ReplicaSet is scaled down first.
+        ages = {n: former_sets[n].metadata.creation_timestamp for n in former_sets}
+        order.sort(key=lambda pod: ages.get((namespace, pod.owner[1]), ""))
+    elif kind == "StatefulSet":
+        ordinals = _mapping(spec.get("ordinals")), _mapping(strategy.get("rollingUpdate"))
+        numbers = ordinals[0].get("start"), ordinals[1].get("partition")
+        first = sum(number for number in numbers if isinstance(number, int))
+        others = [pod for pod in order if _ordinal(pod) < first]
+        order = [pod for pod in order if _ordinal(pod) >= first]
+    else:
+        order.sort(key=lambda pod: (_is_available(pod), target_node(pod)))
+    limits = _Limits.of(kind, spec, strategy, len(order) + len(fresh), len(others), release)
+    renewal.renames = kind == "Deployment" or (kind == "DaemonSet" and bool(limits.surge))
+    rollout = _ROLLOUTS[kind](state, order, others, renewal, limits, open_simulation)
+    rollout.waiting |= {pod.key: pod for pod in state.pods if pod.key in set(fresh)}
+    state = renewal.with_replicas(rollout.run(most_steps))
+    return state, [Effect(text, *rollout.verdict), *rollout.effects]
 
 
-def _scaled(value: int | str, total: int, rounded: Callable[[float], int]) -> int:
-    """Upstream: intstr.GetScaledValueFromIntOrPercent."""
-    if isinstance(value, int):
-        return max(0, value)
-    share = parse_int64(str(value).removesuffix("%"))
-    return rounded(max(0, share or 0) * total / 100)
-
-
-@dataclass(slots=True)
-class _Rollout:
-    """One workload's rollout.
-
-    order: the pods to replace, the first to go first; replicas: how many new ones there will be
-    models: key of such a pod → the pod of the new template
-    placed, waiting: key of a new pod → the pod that it replaces
-    """
-
-    state: ClusterState
-    order: Sequence[Pod]
-    replicas: int
-    models: dict[str, Pod]
-    surge: int
-    unavailable: int
-    renames: bool
-    is_paired: bool
-    open_simulation: Open
-    steps: int = 0
-    is_shortened: bool = False
-    placed: dict[str, Pod] = field(default_factory=dict)
-    waiting: dict[str, Pod] = field(default_factory=dict)
-    effects: list[Effect] = field(default_factory=list)
-    _has_news: bool = False
-    _remaining: list[Pod] = field(default_factory=list)
-    _unmatched: list[Pod] = field(default_factory=list)
-
-    def run(self) -> None:
-        """Alternate between the controller and the scheduler until neither changes anything."""
-        self._remaining, self._unmatched = list(self.order), list(self.order)
-        while self._scale() and self.waiting:
-            if self.steps == MAX_STEPS:
-                self.is_shortened, self.unavailable = True, self.replicas
-                self._scale()
-            self.steps += 1
-            self._schedule()
-        detail = "the scheduler finds no node"
-        self.effects += [Effect(key, "pending", detail) for key in self.waiting]
-
-    @property
-    def verdict(self) -> tuple[str, str]:
-        """How the rollout ends, and what there is to say of it."""
-        done = len(self.placed)
-        end = f"; from step {MAX_STEPS} on all at once" if self.is_shortened else ""
-        if done == self.replicas:
-            return "rollout finishes", f"steps: {self.steps}{end}"
-        updated = f"{done} of {self.replicas} pods updated"
-        return "rollout is stuck", f"{updated}; the next ones find no node{end}"
-
-    def _scale(self) -> bool:
-        """Create and remove pods until the limits of the strategy are reached. Return whether
-        anything was done, or pods have been placed since."""
-        is_changed, self._has_news = self._has_news, False
-        while True:
-            total = len(self._remaining) + len(self.waiting) + len(self.placed)
-            room = self.replicas + self.surge - total
-            if self.is_paired:
-                room = self.surge - len(self.waiting)
-            room = min(room, self.replicas - len(self.waiting) - len(self.placed))
-            arriving = self._unmatched[: max(0, room)]
-            leaving = self._removable()
-            if not arriving and not leaving:
-                return is_changed
-            is_changed = True
-            if arriving:
-                del self._unmatched[: len(arriving)]
-                self._create(arriving)
-            else:
-                gone = set(map(id, leaving))
-                self._remaining = [pod for pod in self._remaining if id(pod) not in gone]
-                current = {pod.key: pod for pod in self.state.pods}
-                self.state = without_pods(self.state, [current[pod.key] for pod in leaving])
-                is_last = not self._unmatched and not self.waiting
-                step = f"after step {self.steps}" if is_last else f"in step {self.steps + 1}"
-                self.effects += [Effect(pod.key, "removed", step) for pod in leaving]
-
-    def _removable(self) -> list[Pod]:
-        """The pods that may go now. Upstream: reconcileOldReplicaSets; for daemon pods that have a
-        successor on their node, rollingUpdate."""
-        if self.is_paired and self.surge and not self.is_shortened:
-            replaced = {pod.key for pod in self.placed.values()}
-            return [pod for pod in self._remaining if pod.key in replaced]
-        least = self.replicas - self.unavailable
-        total = len(self._remaining) + len(self.placed)
-        ready = [pod for pod in self._remaining if _is_available(pod)]
-        unhealthy = [pod for pod in self._remaining if not _is_available(pod)]
-        leaving = unhealthy[: max(0, total - least)]
-        spare = len(ready) + len(self.placed) - least
-        return leaving + ready[: max(0, spare)]
-
-    def _create(self, replaced: Iterable[Pod]) -> None:
-        created = newest_timestamp(self.state.pods)
-        new: list[Pod] = []
-        for pod in replaced:
-            model, name = self.models[pod.key], pod.name
-            if self.renames:
-                base = f"{name.rpartition('-')[0] or name}-"
-                taken = names_in((*self.state.pods, *new), pod.namespace)
-                name = next(generated_names(base, taken))
-            key = f"{pod.namespace}/{name}"
-            metadata = structs.replace(
-                model.metadata, name=name, uid=key, creation_timestamp=created
-            )
-            raw = patched_raw(model.raw, {"metadata": {"name": name, "uid": key}})
-            new.append(Pod(metadata, model.spec, PENDING_AGAIN, "", raw))
-            self.waiting[key] = pod
-        state = replace(self.state, pods=(*self.state.pods, *new))
-        self.state = make_claims(state)[0]
-
-    def _schedule(self) -> None:
-        """Run the scheduler, and bind the new pods that it places; other pods wait on."""
-        simulation = self.open_simulation(self.state)
-        run = simulation.run()
-        claims = simulation.resource_claims
-        simulation.close()
-        nodes = {key: run.placements[key] for key in self.waiting if key in run.placements}
-        evicted = {each.pod for each in run.evicted if each.preemptor in nodes}
-        uids = set()
-        pods = []
-        for pod in self.state.pods:
-            if pod.key in nodes:
-                uids.add(pod.uid)
-                pod = structs.replace(pod, node_name=nodes[pod.key])
-            pods.append(pod)
-        allocated = {
-            key: claim
-            for key, claim in claims.items()
-            if any(user.uid in uids for user in claim.status.reserved_for)
-        }
-        self.state = replace(
-            self.state,
-            pods=tuple(pods),
-            resource_claims={**self.state.resource_claims, **allocated},
-        )
-        victims = [pod for pod in self.state.pods if pod.key in evicted]
-        self.state = without_pods(self.state, victims)
-        self._has_news = bool(nodes)
-        for key in nodes:
-            self.placed[key] = self.waiting.pop(key)
-            self.effects.append(Effect(key, "placed", f"in step {self.steps}"))
-        self.effects += [Effect(pod.key, "evicted", f"in step {self.steps}") for pod in victims]
+def _ordinal(pod: Pod) -> int:
+    return parse_int64(pod.name.rpartition("-")[2]) or 0
 
 
 def _is_available(pod: Pod) -> bool:
     """Whether the pod serves; one whose status has no conditions does on a node."""
     ready = [each.status for each in pod.status.conditions if each.type == "Ready"]
     return bool(pod.node_name) and not pod.deleting and ready in ([], ["True"])
+
+
+def successors_of(before: ClusterState, after: ClusterState) -> dict[str, str]:
+    """Return pods of workloads that are gone → those that have come, the ones that wait first on
+    both sides."""
+    there = {pod.key for pod in after.pods}
+    existing = {pod.key for pod in before.pods}
+    gone: dict[object, list[Pod]] = {}
+    come: dict[object, list[Pod]] = {}
+    for pods, others, groups in ((before.pods, there, gone), (after.pods, existing, come)):
+        for pod in pods:
+            if pod.key not in others and pod.owner[0]:
+                owner = pod.namespace, deployment_of(pod) or pod.owner
+                groups.setdefault(owner, []).append(pod)
+    successors: dict[str, str] = {}
+    for workload, old in gone.items():
+        pairs = zip(
+            *(
+                sorted(pods, key=lambda pod: (bool(pod.node_name), pod.key))
+                for pods in (old, come.get(workload, []))
+            ),
+            strict=False,
+        )
+        successors |= {first.key: second.key for first, second in pairs}
+    return successors
+
+
+@dataclass(slots=True)
+class _Renewal:
+    """Makes the pods of the new template, with the names and labels of their revision.
+
+    models: see _rolled_workload
+    revision: the template's hash
+    owner: the name of a Deployment's new ReplicaSet, else ""; sets: of all its ReplicaSets
+    renames: a new pod has a name of its own
+    """
+
+    key: WorkloadKey
+    models: Mapping[str, Pod]
+    revision: str
+    owner: str
+    renames: bool = False
+    sets: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, key: WorkloadKey, models: Mapping[str, Pod], state: ClusterState) -> _Renewal:
+        """state: with the new template"""
+        namespace, kind, name = key
+        template = _spec_of(state, key).get("template") or {"kind": kind}
+        taken = {each for space, each in state.replica_sets if space == namespace}
+        for pod in models.values():
+            taken |= {pod.owner[1], pod.metadata.labels.get(_REVISION_LABEL, "")}
+        # A template that is restarted stays as it is, but is another revision.
+        hashes = (template_hash(template, collisions) for collisions in count())
+        revision = next(each for each in hashes if not {each, f"{name}-{each}"} & taken)
+        return cls(key, models, revision, f"{name}-{revision}" if kind == "Deployment" else "")
+
+    def with_replica_set(
+        self, former: Mapping[tuple[str, str], ReplicaSet], state: ClusterState
+    ) -> ClusterState:
+        """Return the state with the Deployment's new ReplicaSet beside its old ones, which are as
+        before the change. A state without any stays without."""
+        namespace, kind, name = self.key
+        sets = [
+            each
+            for each in former.values()
+            if (each.namespace, *each.owner) == (namespace, kind, name)
+        ]
+        deployment = state.deployments.get((namespace, name))
+        if not sets or deployment is None:
+            return state
+        new = replica_set_of(plain_json(deployment.raw), deployment, self.revision)
+        new["metadata"]["creationTimestamp"] = newest_timestamp(state.pods)
+        self.sets = (*(each.name for each in sets), self.owner)
+        old = (plain_object(KINDS["ReplicaSet"], each) for each in sets)
+        return replaced(state, KINDS["ReplicaSet"], [*old, new])
+
+    def with_replicas(self, state: ClusterState) -> ClusterState:
+        """Return the state in which each ReplicaSet of the Deployment asks for the pods that it
+        has."""
+        if not self.sets:
+            return state
+        namespace, kind = self.key[0], KINDS["ReplicaSet"]
+        active = OwnedPods.of(state.pods).active
+        manifests = []
+        for name in self.sets:
+            replicas = len(active.get((namespace, kind.name, name), ()))
+            each = state.replica_sets[namespace, name]
+            manifests.append(plain_object(kind, each, replicas=replicas))
+        return replaced(state, kind, manifests)
+
+    def pod(self, replaced_pod: Pod, taken: set[str], created: str) -> Pod:
+        """Return the pod that replaces another. taken: names of pods"""
+        model = self.models[replaced_pod.key]
+        namespace, kind, workload = self.key
+        name, labels = model.name, dict(model.metadata.labels)
+        owners = model.metadata.owner_references
+        if self.renames:
+            base = self.owner or name.rpartition("-")[0] or name
+            name = next(generated_names(f"{base}-", taken))
+        if _REVISION_LABEL in labels:
+            prefix = f"{workload}-" if kind == "StatefulSet" else ""
+            labels[_REVISION_LABEL] = f"{prefix}{self.revision}"
+        if kind == "Deployment":
+            labels[HASH_LABEL] = self.revision
+            uid = f"{namespace}/{self.owner}"
+            owners = tuple(
+                structs.replace(each, name=self.owner, uid=uid) if each.controller else each
+                for each in owners
+            )
+        key = f"{namespace}/{name}"
+        metadata = structs.replace(
+            model.metadata,
+            name=name,
+            uid=key,
+            labels=labels,
+            owner_references=owners,
+            creation_timestamp=created,
+        )
+        patch: Manifest = {"name": name, "uid": key, "labels": labels}
+        if kind == "Deployment":
+            patch["ownerReferences"] = plain_fields(owners)
+        raw = patched_raw(model.raw, {"metadata": patch})
+        return Pod(metadata, model.spec, PENDING_AGAIN, "", raw)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """The limits of a workload's strategy.
+
+    replicas: how many new pods there will be
+    recreates: all old pods go first
+    surge, unavailable: how many pods there may be beyond the replicas, and how many may be missing
+    is_ordered, is_sequential, replaces_unavailable: of StatefulSets, see _StatefulSetRollout
+    """
+
+    replicas: int
+    recreates: bool = False
+    surge: int = 0
+    unavailable: int = 0
+    is_ordered: bool = False
+    is_sequential: bool = False
+    replaces_unavailable: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        spec: Manifest,
+        strategy: Manifest,
+        count: int,
+        others: int,
+        release: Release,
+    ) -> _Limits:
+        """Upstream: ResolveFenceposts, getStatefulSetMaxUnavailable, updatedDesiredNodeCounts.
+        count: of the pods that are replaced; others: pods of a StatefulSet that are not"""
+        rolling_update = _mapping(strategy.get("rollingUpdate"))
+        recreates = strategy.get("type") == "Recreate"
+        if kind == "Deployment":
+            replicas = spec.get("replicas")
+            replicas = replicas if isinstance(replicas, int) else count
+            surge = scaled(rolling_update.get("maxSurge", "25%"), replicas) or 0
+            missing = rolling_update.get("maxUnavailable", "25%")
+            unavailable = scaled(missing, replicas, rounds=math.floor) or int(not surge)
+            return cls(replicas, recreates, surge, unavailable)
+        if kind == "StatefulSet":
+            whole = count + (0 if release.rules.scales_updated_range else others)
+            missing = rolling_update.get("maxUnavailable", 1)
+            return cls(
+                count,
+                recreates,
+                unavailable=max(1, scaled(missing, whole, rounds=math.floor) or 0),
+                is_ordered=spec.get("podManagementPolicy") != "Parallel",
+                is_sequential=not release.enabled("MaxUnavailableStatefulSet"),
+                replaces_unavailable=release.rules.updates_unavailable_first,
+            )
+        surge = scaled(rolling_update.get("maxSurge", 0), count) or 0
+        missing = rolling_update.get("maxUnavailable", 0 if surge else 1)
+        return cls(count, surge=surge, unavailable=scaled(missing, count) or 0)
+
+
+class _Rollout:
+    """One workload's rollout: its controller and the scheduler take turns until neither changes
+    anything.
+
+    pods: all as they are now, by key
+    old: the keys of those still to be replaced, the first to go first
+    others: the keys of pods of the workload that stay
+    unmatched: the pods that no new one has replaced yet
+    placed, waiting: keys of new pods → the pod that each replaces
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        order: Sequence[Pod],
+        others: Sequence[Pod],
+        renewal: _Renewal,
+        limits: _Limits,
+        open_simulation: Open,
+    ) -> None:
+        """order: the pods to replace, the first to go first; others: that a StatefulSet keeps"""
+        self._state, self._renewal, self.limits = state, renewal, limits
+        self._live = LiveCluster(open_simulation(state), state)
+        self._preempts = self._live.simulation.options.preempt
+        self._created = newest_timestamp(state.pods)
+        self._names = names_in(state.pods, renewal.key[0])
+        self.pods = {pod.key: pod for pod in state.pods}
+        self.old = [pod.key for pod in order]
+        self.others = [pod.key for pod in others]
+        self.unmatched = [*order]
+        self.placed: dict[str, Pod] = {}
+        self.waiting: dict[str, Pod] = {}
+        self.effects: list[Effect] = []
+        # Pods of others that were placed meanwhile, as they were.
+        self._guests: dict[str, Pod] = {}
+        self._steps, self._limit = 0, 3 * (len(order) + limits.replicas) + 1
+
+    def sync(self) -> bool:
+        """Create and remove pods as the controller does when it looks at the workload. Return
+        whether it did anything."""
+        raise NotImplementedError
+
+    def run(self, most_steps: int) -> ClusterState:
+        """Return the state after the rollout. most_steps: see rolling"""
+        has_news = bool(self.waiting)
+        while True:
+            while self.sync():
+                has_news = True
+            if most_steps and self._steps == most_steps and self.old:
+                self.remove([*self.old])
+                self.create(max(0, self.limits.replicas - len(self.waiting) - len(self.placed)))
+            if not has_news or not self.waiting or self._steps == self._limit:
+                break
+            self._steps += 1
+            has_news = self._schedule()
+        detail = "the scheduler finds no node"
+        self.effects += [Effect(key, "pending", detail) for key in self.waiting]
+        # What others do is another question: they are tried again.
+        self._live.evict([self.pods[key] for key in self._guests])
+        self.pods |= self._guests
+        state = replace(
+            self._live.state(),
+            pods=tuple(self.pods.values()),
+            pod_disruption_budgets=self._state.pod_disruption_budgets,
+        )
+        self._live.close()
+        return state
+
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """How the rollout ends, and what there is to say of it."""
+        done, count = len(self.placed), self.limits.replicas
+        if done == count and not self.old:
+            return "rollout finishes", f"steps: {self._steps}"
+        updated = f"{done} of {count} pods updated"
+        if self._steps == self._limit:
+            return STUCK, f"{updated}; pods evict each other"
+        return STUCK, f"{updated}; {self.why_stuck()}"
+
+    def why_stuck(self) -> str:
+        """Why nothing goes on."""
+        if self.waiting:
+            return "the next ones find no node"
+        lacking = [key for key in self.others if not _is_available(self.pods[key])]
+        for key in (*lacking, *self.by_health()[0]):
+            waits = ", for which OrderedReady waits" if self.limits.is_ordered else ""
+            return f"{self.pods[key].name} is not ready{waits}"
+        return "no more pods may be missing"
+
+    def by_health(self) -> tuple[list[str], list[str]]:
+        """Return the keys of the old pods that do not serve, and of those that do."""
+        keys: tuple[list[str], list[str]] = [], []
+        for key in self.old:
+            keys[_is_available(self.pods[key])].append(key)
+        return keys
+
+    # -- what a controller does -------------------------------------------------------------------
+
+    def create(self, count: int) -> None:
+        """Create pods of the new template."""
+        for replaced_pod in self.unmatched[:count]:
+            pod = self._renewal.pod(replaced_pod, self._names, self._created)
+            self.pods[pod.key] = pod
+            self.waiting[pod.key] = replaced_pod
+            self._live.add((pod,))
+            if has_own_claims(pod.spec):
+                state, _ = make_claims(self._live.state())
+                self._live.renew(state)
+                self.pods[pod.key] = self._live.waiting[pod.key]
+        del self.unmatched[:count]
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove old pods."""
+        gone = set(keys)
+        self.old = [key for key in self.old if key not in gone]
+        self._live.remove([self.pods.pop(key) for key in keys])
+        is_last = not self.unmatched and not self.waiting
+        step = f"after step {self._steps}" if is_last else f"in step {self._steps + 1}"
+        self.effects += [Effect(key, "removed", step) for key in keys]
+
+    def replace(self, keys: Sequence[str]) -> None:
+        """Remove old pods, and create those that have their places."""
+        leaving = set(keys)
+        first = [pod for pod in self.unmatched if pod.key in leaving]
+        self.unmatched = [*first, *(pod for pod in self.unmatched if pod.key not in leaving)]
+        self.remove(keys)
+        self.create(len(first))
+
+    # -- what the scheduler does ------------------------------------------------------------------
+
+    def _schedule(self) -> bool:
+        """Run the scheduler. Return whether a pod was placed."""
+        with self._live.trial() as trial:
+            self._live.run()
+            # Where all find a node, none evicts others; that is found out at less cost.
+            if not (self._preempts and self._live.waiting):
+                trial.keep()
+        if not trial.stays:
+            self._live.run(preempts=True)
+        scheduler, step = self._live.simulation.scheduler, f"in step {self._steps}"
+        for key, node in scheduler.placements.items():
+            pod = self.pods[key]
+            self.pods[key] = structs.replace(pod, node_name=node)
+            if key in self.waiting:
+                self.placed[key] = self.waiting.pop(key)
+                self.effects.append(Effect(key, "placed", step))
+            elif key not in self.old:
+                self._guests[key] = pod
+        for victim in {each.pod: None for each in scheduler.evicted}:
+            pod = self.pods.pop(victim)
+            self._guests.pop(victim, None)
+            self.effects.append(Effect(victim, "evicted", step))
+            if pod.metadata.controller is not None:
+                self.pods[victim] = recreated(pod, self._created)
+                self._live.add((self.pods[victim],))
+            elif victim in self.old:
+                self.old.remove(victim)
+            if victim in self.placed:
+                self.waiting[victim] = self.placed.pop(victim)
+        return bool(scheduler.placements)
+
+
+class _DeploymentRollout(_Rollout):
+    """Upstream: rolloutRolling and rolloutRecreate."""
+
+    def sync(self) -> bool:
+        limits, new = self.limits, len(self.waiting) + len(self.placed)
+        if limits.recreates:
+            room = 0 if self.old else limits.replicas - new
+        else:
+            room = min(limits.replicas + limits.surge - len(self.old), limits.replicas) - new
+        if room > 0:
+            # There may be more replicas than there were: any pod is a model for those.
+            model = next(iter(self._renewal.models.values()))
+            self.unmatched += [model] * max(0, room - len(self.unmatched))
+            self.create(room)
+            return True
+        if limits.recreates:
+            leaving = [*self.old]
+        else:
+            # Unhealthy ones go first, as far as new ones do not lack already.
+            least = limits.replicas - limits.unavailable
+            surplus = len(self.old) + len(self.placed) - least
+            if surplus <= 0:
+                return False
+            unhealthy, ready = self.by_health()
+            spare = len(ready) + len(self.placed) - least
+            leaving = [*unhealthy[:surplus], *ready[: max(0, spare)]]
+        if leaving:
+            self.remove(leaving)
+        return bool(leaving)
+
+
+class _StatefulSetRollout(_Rollout):
+    """The highest ordinals go first. Upstream: updateStatefulSet and
+    updateStatefulSetAfterInvariantEstablished.
+
+    is_ordered: OrderedReady does nothing while any pod is not available
+    is_sequential: one pod after the other
+    replaces_unavailable: pods of the old template that are not available go at once
+    """
+
+    def sync(self) -> bool:
+        unhealthy, ready = self.by_health()
+        broken = [key for key in self.others if not _is_available(self.pods[key])]
+        missing = len(unhealthy) + len(broken) + len(self.waiting)
+        if self.limits.recreates:
+            leaving = [*self.old]
+        elif self.limits.is_ordered and missing:
+            return False
+        elif self.limits.is_sequential:
+            # A pod is replaced once all above it are available.
+            ordinals = [_ordinal(self.pods[key]) for key in (*self.old[:1], *self.waiting)]
+            leaving = [] if ordinals[1:] and max(ordinals) > ordinals[0] else self.old[:1]
+        else:
+            spare = max(0, self.limits.unavailable - missing)
+            leaving = self.old[:spare]
+            if not self.limits.is_ordered and self.limits.replaces_unavailable:
+                leaving = [*unhealthy, *ready[:spare]]
+        if leaving:
+            self.replace(leaving)
+        return bool(leaving)
+
+
+class _DaemonSetRollout(_Rollout):
+    """Upstream: rollingUpdate."""
+
+    def sync(self) -> bool:
+        unhealthy, ready = self.by_health()
+        if not self.limits.surge:
+            spare = self.limits.unavailable - len(self.waiting) - len(unhealthy)
+            leaving = [*unhealthy, *ready[: max(0, spare)]]
+            if leaving:
+                self.replace(leaving)
+            return bool(leaving)
+        # A new pod is made beside an old one, which goes once the new one is available.
+        succeeded = {pod.key for pod in self.placed.values()}.intersection(self.old)
+        if succeeded:
+            self.remove([key for key in self.old if key in succeeded])
+            return True
+        unmatched = {pod.key: pod for pod in self.unmatched}
+        first, rest = (
+            [unmatched[k] for k in keys if k in unmatched] for keys in (unhealthy, ready)
+        )
+        room = max(0, self.limits.surge - len(self.waiting))
+        self.unmatched = [*first, *rest]
+        count = len(first) + min(room, len(rest))
+        self.create(count)
+        return bool(count)
+
+
+_ROLLOUTS: Mapping[str, type[_Rollout]] = {
+    "Deployment": _DeploymentRollout,
+    "StatefulSet": _StatefulSetRollout,
+    "DaemonSet": _DaemonSetRollout,
+}

@@ -5,7 +5,8 @@ Upstream: pkg/controller/disruption (trySync, getExpectedPodCount, updatePdbStat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -63,11 +64,11 @@ def synced(budget: PodDisruptionBudget, state: ClusterState) -> PodDisruptionBud
     needed: int | None = 0
     if most is not None:
         expected = _expected_scale(pods, state)
-        unavailable = _scaled(most, expected)
+        unavailable = scaled(most, expected)
         needed = None if expected is None or unavailable is None else expected - unavailable
     elif isinstance(least, str):
         expected = _expected_scale(pods, state)
-        needed = _scaled(least, expected)
+        needed = scaled(least, expected)
     else:
         expected, needed = len(pods), least or 0
     # Where the controller fails, it allows no disruption, and leaves the counts as they are.
@@ -84,12 +85,15 @@ def synced(budget: PodDisruptionBudget, state: ClusterState) -> PodDisruptionBud
     return structs.replace(budget, status=status)
 
 
-def _scaled(value: int | str, of: int | None) -> int | None:
-    """Return a number, or a share of another, rounded up; None where it is neither."""
+def scaled(
+    value: int | str, of: int | None, *, rounds: Callable[[float], int] = math.ceil
+) -> int | None:
+    """Return a number, or a share of another, rounded up by default; None where it is neither.
+    Upstream: intstr.GetScaledValueFromIntOrPercent."""
     if isinstance(value, int):
         return value
     percent = parse_int64(value.removesuffix("%")) if value.endswith("%") else None
-    return None if percent is None or of is None else -(-percent * of // 100)
+    return None if percent is None or of is None else rounds(percent * of / 100)
 
 
 def _expected_scale(pods: Sequence[Pod], state: ClusterState) -> int | None:

@@ -55,11 +55,11 @@ VERBS: Mapping[str, Verb] = {
     "scale": Verb(Scale.parse, {"--replicas": True, **_CHOOSING}),
     "set resources": Verb(
         SetResources.parse,
-        {"--requests": True, "--limits": True, "--containers": True, **_CHOOSING},
+        {"--requests": True, "--limits": True, "--containers": True, **_CHOOSING, **_AT_ONCE},
     ),
     "apply": Verb(Apply.parse, {"--filename": True, **_SELECTING, **_AT_ONCE}),
     "delete": Verb(Delete.parse, {"--cascade": False, **_CHOOSING}),
-    "patch": Verb(Patch.parse, {"--patch": True, "--patch-file": True, "--type": True}),
+    "patch": Verb(Patch.parse, {"--patch": True, "--patch-file": True, "--type": True, **_AT_ONCE}),
     "rollout restart": Verb(RolloutRestart.parse, {**_CHOOSING, **_AT_ONCE}),
     "add-nodes": Verb(AddNodes.parse, _ADD_NODES_FLAGS),
     "fail": Verb(FailNodes.parse, {"--all": False, **_SELECTING}),

@@ -66,11 +66,12 @@ _DAEMON_TOLERATIONS = (
 _NETWORK_TAINT = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 
-def template_hash(template: Mapping[str, Any]) -> str:
+def template_hash(template: Mapping[str, Any], collisions: int = 0) -> str:
     """A hash in the form of pod-template-hash; upstream hashes Go's own dump of the template, whose
-    value nothing but the label depends on."""
+    value nothing but the label depends on. collisions: how often the hash was taken already"""
     value = 2166136261
-    for byte in msgspec.json.encode(template, order="sorted"):
+    text = msgspec.json.encode(template, order="sorted")
+    for byte in text + (str(collisions).encode() if collisions else b""):
         value = (value ^ byte) * 16777619 % 2**32
     return "".join(SAFE_ALPHABET[ord(char) % len(SAFE_ALPHABET)] for char in str(value))
 
@@ -394,11 +395,12 @@ def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
     plan.add_replicas(replica_set, "ReplicaSet", template, missing, label, owner_text)
 
 
-def replica_set_of(plain: Manifest, deployment: Deployment) -> Manifest:
-    """The ReplicaSet of a deployment's template. Upstream: getNewReplicaSet."""
+def replica_set_of(plain: Manifest, deployment: Deployment, revision: str = "") -> Manifest:
+    """The ReplicaSet of a deployment's template. revision: the template's hash, where it is known.
+    Upstream: getNewReplicaSet."""
     spec = plain["spec"]
     template = spec["template"]
-    label = {HASH_LABEL: template_hash(template)}
+    label = {HASH_LABEL: revision or template_hash(template)}
     metadata = template.get("metadata") or {}
     labels = {**(metadata.get("labels") or {}), **label}
     selector = spec.get("selector") or {"matchLabels": metadata.get("labels") or {}}

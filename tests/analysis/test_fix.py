@@ -911,3 +911,47 @@ def test_lower_requests_of_several_runs_are_told_from_the_original_request() -> 
         Fixer(lambda changed: opener.simulation(run, state=changed), opener.state(run), Search())
     )
     assert "request cpu 1.5 instead of 2, which" in answer.remedies[0].text
+
+
+# -- rollouts of changed templates -----------------------------------------------------------------
+
+
+def of_workload(kind: str, *objects: Manifest, **search: Any) -> Remedies:
+    """The remedies of the workload web, whose pods the state has or lacks."""
+    search_of = fixer(*objects, search=Search(**search))
+    search_of.state = search_of.changed(["label nodes a x=y"])  # makes missing pods
+    pods = frozenset(pod.key for pod in search_of.state.pods if pod.name.startswith("web-"))
+    return fix(search_of, f"{kind}/web", pods)
+
+
+def test_a_smaller_request_whose_rollout_is_stuck_is_no_remedy_alone() -> None:
+    """One old pod holds cpu 3 of 4; a new one with cpu 1 fits beside it, and not two of them."""
+    answer = of_workload(
+        "deployment", node("a", cpu=4), deployment("web", 2, cpu=3), never=frozenset({"node"})
+    )
+    (remedy,) = answer.remedies
+    assert remedy.kinds == ("request", "rollout")
+    assert "set maxSurge 0 and maxUnavailable 1 for deployment/web" in remedy.text
+    assert answer.tried == ("request cpu 1 instead of 3, which a has free",)
+
+
+def test_a_stateful_set_s_waiting_pod_is_deleted_where_nothing_else_replaces_it() -> None:
+    stateful = {**deployment("web", 1, cpu=9), "kind": "StatefulSet"}
+    answer = of_workload("statefulset", node("a", cpu=4), stateful)
+    remedy = of_kind(answer, "request")
+    assert remedy.changes[-1] == "delete pods web-0 -n default"
+    assert remedy.commands[-1] == "kubectl delete pods web-0 -n default"
+    assert remedy.text.endswith(", and delete web-0, which nothing else replaces")
+    stateful["spec"]["podManagementPolicy"] = "Parallel"
+    remedy = of_kind(of_workload("statefulset", node("a", cpu=4), stateful), "request")
+    assert not any(line.startswith("delete") for line in remedy.changes)
+
+
+def test_the_pods_of_a_rollout_are_no_other_pods_and_those_that_ran_restart() -> None:
+    workload = deployment("web", 3, cpu=1)
+    workload["spec"]["template"]["spec"]["nodeSelector"] = {"zone": "b"}
+    first, second = node("a", cpu=4), node("b", cpu=2, labels={"zone": "b"})
+    answer = of_workload("deployment", first, second, workload, never=frozenset({"node"}))
+    remedy = of_kind(answer, "selector")
+    assert (remedy.also.placed, remedy.also.pending_again, remedy.also.gone) == ((), (), ())
+    assert remedy.node == "a"

@@ -17,6 +17,7 @@ DEPLOYMENT: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "shop"},
     "spec": {
         "replicas": 2,
+        "strategy": {"type": "Recreate"},
         "selector": {"matchLabels": {"app": "web"}},
         "template": {
             "metadata": {"labels": {"app": "web"}},
