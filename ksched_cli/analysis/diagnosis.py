@@ -377,9 +377,7 @@ class _Nodes:
         if only_cause:
             return Diagnosis(cause, nodes=nodes, shortage=shortage)
         elsewhere = [obstacle.what for obstacle in self._elsewhere(int(nearest[0]))]
-        is_close = np.zeros(len(self._snapshot), dtype=np.bool_)
-        is_close[nearest] = is_close[self._open_rows()] = True
-        rows = np.flatnonzero(is_close)
+        rows = np.array(sorted({*nearest.tolist(), *self._open_rows().tolist()}), dtype=np.intp)
         happening = circumstances(self._pod, self._snapshot, self._state, rows)
         return Diagnosis(
             cause,

@@ -157,7 +157,7 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
 
 def _fix(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:
     """Print the edits of all files, or write the files, and say what is left."""
-    from ksched_cli.config.fixes import fixed
+    from ksched_cli.analysis.fixes import fixed
     from ksched_cli.live.snapshot_file import written_aside
 
     if options.output is not Form.TABLE:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from dataclasses import dataclass
 
 MIN_WIDTH = 40
 
 
-class Limit(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Limit:
     """What texts for people are written for.
 
     width: columns, rows: lines of one list; None: no limit

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 
+from ksched_cli.analysis.reviewer import ReviewedText, Reviewer
 from ksched_cli.config.checks.findings import Edit, Finding
-from ksched_cli.config.reviewer import ReviewedText, Reviewer
 from ksched_cli.config.sources import ConfigurationText, with_text
 from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import read_file
