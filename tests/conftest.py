@@ -38,6 +38,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="Write the golden files anew.")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What starts many processes, or many times the same, runs in CI, with the thorough profile,
+    and where its file is named."""
+    is_named = any(".py" in argument for argument in config.invocation_params.args)
+    if is_named or config.getoption("--hypothesis-profile") == "thorough":
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
 def pytest_collection_finish() -> None:
     """The thousands of tests that were collected stay: they are not searched for garbage."""
     gc.freeze()

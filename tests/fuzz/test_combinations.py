@@ -99,7 +99,7 @@ def test_the_options_of_a_run_describe_it_and_its_json_decides_alike(
 def test_most_runs_can_be_asked(tmp_path: Path) -> None:
     """Or the laws show nothing."""
     runs = [any_run(seed, tmp_path).run for seed in range(30)]
-    assert sum(answer_of("schedule", *options(run))[0] != 2 for run in runs) > 20
+    assert sum(answer_of("schedule", *options(run))[0] != 2 for run in runs) > len(runs) / 2
 
 
 @pytest.mark.parametrize("seed", SEEDS)
