@@ -41,6 +41,8 @@ from tests.analysis.audit.aftermath import log_of
 from tests.config.registries import HEAD, REGISTRY
 from tests.work import lines_of, seconds_of
 
+pytestmark = pytest.mark.slow
+
 # Linear readers come to 2, quadratic ones to 4.
 MAX_GROWTH = 2.5
 # In time a text is so many times as long: linear readers come to 32, quadratic ones to a thousand.

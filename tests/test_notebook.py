@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 nbformat: Any = pytest.importorskip("nbformat", reason="the extra dev executes notebooks")
 nbclient: Any = pytest.importorskip("nbclient", reason="the extra dev executes notebooks")
 

@@ -8,6 +8,8 @@ import pytest
 
 from ksched_cli.commands.main import COMMANDS, GROUPS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 
 

@@ -22,6 +22,8 @@ from tests.config.registries import HEAD
 from tests.sweep.sweeps import write_state, write_sweep
 from tests.sweep.test_tune_file import OBJECTIVES
 
+pytestmark = pytest.mark.slow
+
 # The pod goes to its node under this one only: another profile leaves it alone.
 BATCH = HEAD + "profiles:\n- schedulerName: batch  # ours\n"
 OTHER = HEAD + "profiles:\n- schedulerName: other\n"

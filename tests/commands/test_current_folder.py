@@ -23,6 +23,8 @@ from ksched_cli.testing import node, pod
 from tests.hostile_files import TUNE, text_of
 from tests.live.fake_api_server import ApiServer, write_kubeconfig
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "examples" / "what-if" / "cluster.yaml"
 PACKAGE = Path(ksched_cli.__file__).parent

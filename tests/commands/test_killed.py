@@ -28,6 +28,8 @@ from tests.commands.runners import Ksched
 from tests.commands.test_two_at_once import extended, sweep, tune
 from tests.commands.test_written_files import replay, state_in
 
+pytestmark = pytest.mark.slow
+
 HELPER = Path(__file__).with_name("killed.py")
 OLD_CONFIGURATION = (
     "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"

@@ -20,6 +20,8 @@ from ksched_cli.testing import node, pod
 from tests.sweep.sweeps import write_sweep
 from tests.sweep.test_tune_file import OBJECTIVES, SPACE
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 STATE = ROOT / "examples" / "first-cluster" / "cluster.yaml"
 TUNED: dict[str, Any] = {"space": SPACE, "objectives": OBJECTIVES}

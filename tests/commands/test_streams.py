@@ -19,6 +19,8 @@ from ksched_cli.commands.main import COMMANDS, GROUPS
 from ksched_cli.testing import node, pod
 from tests.thorough import is_thorough
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 KSCHED = {"apiVersion": "ksched/v1"}

@@ -29,6 +29,8 @@ from tests.run.runs import decided, write_files
 from tests.sweep.sweeps import write_sweep
 from tests.sweep.test_tune_file import OBJECTIVES, SPACE
 
+pytestmark = pytest.mark.slow
+
 
 def sweep(folder: Path, file: str) -> tuple[object, ...]:
     return ("sweep", write_sweep(folder, "Sweep", seeds=2), "--rows", file)

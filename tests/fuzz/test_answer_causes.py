@@ -19,6 +19,8 @@ from tests.extenders.fixtures import Serve
 from tests.extenders.servers import Code
 from tests.live.fake_api_server import write_kubeconfig
 
+pytestmark = pytest.mark.slow
+
 STATE = str(REPLAY / "cluster.yaml")
 
 

@@ -12,6 +12,8 @@ from judge import Verdict, judged
 
 from ksched_cli.testing import Manifest, node, pod
 
+pytestmark = pytest.mark.slow
+
 DIGITS = "9" * 5000
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 QUESTIONS = (

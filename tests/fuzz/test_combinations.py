@@ -39,6 +39,8 @@ from ksched_cli.testing import pod
 from tests.live.fake_api_server import SERVED, ApiServer, write_kubeconfig
 from tests.thorough import is_thorough
 
+pytestmark = pytest.mark.slow
+
 COUNT = int(os.environ.get("COMBINATIONS", "6" if is_thorough() else "2"))
 FIRST = int(os.environ.get("FIRST_COMBINATION", "0"))
 SEEDS = range(FIRST, FIRST + COUNT)

@@ -15,6 +15,8 @@ from test_causes import DIGITS, KIND, judge_state, spec_of
 from ksched_cli.testing import node, pod
 from tests.extenders.fixtures import Serve
 
+pytestmark = pytest.mark.slow
+
 
 def judge_file(folder: Path, name: str, content: object, *arguments: str) -> Verdict:
     """What comes of `ksched ARGUMENTS… FILE`, with {} for the file's path."""

@@ -39,6 +39,8 @@ from ksched_cli.kube.versions import NEWEST
 from ksched_cli.plugins import IN_TREE
 from tests.thorough import is_thorough
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(int(os.environ.get("LAW_SEEDS", "1")))
 # Configurations are no states; extenders need a server.
 NAMES = [name for name in FAMILIES if name not in ("configs", *WITH_EXTENDERS)]

@@ -18,6 +18,8 @@ from texts import grown_texts
 
 from tests.thorough import is_thorough
 
+pytestmark = pytest.mark.slow
+
 FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
 
 

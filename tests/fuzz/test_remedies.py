@@ -19,6 +19,8 @@ from subject import call
 
 from tests.thorough import is_thorough
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(int(os.environ.get("REMEDY_SEEDS", "1")))
 # Configurations are no states; extenders need a server; a replay's time is another question.
 NAMES = [

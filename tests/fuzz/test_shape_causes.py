@@ -19,6 +19,8 @@ from test_file_causes import judge_file, sweep_of
 from ksched_cli.commands.output import _page
 from ksched_cli.testing import node, pod
 
+pytestmark = pytest.mark.slow
+
 OWN = "own.json"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 SWEEP = str(EXAMPLES / "sweep" / "sweep.yaml")

@@ -19,6 +19,8 @@ from substitutes import (
 )
 from systematic import verdicts
 
+pytestmark = pytest.mark.slow
+
 # Variants of each format, so far apart that they are in different places.
 COUNT, APART = 3, 41
 

@@ -1,9 +1,9 @@
 """The report of pending pods, in both its shapes."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
-from msgspec.structs import replace
 
 from ksched_cli.analysis.diagnosis import pending_report
 from ksched_cli.cluster.state import ClusterState

@@ -23,6 +23,8 @@ from ksched_cli.sweep.outcome import Failed, Outcome, RowsFile, Task
 from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially
 from tests.sweep.sweeps import STRATEGY, Sweep, sweep
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 5
 PATCHES = [{"path": STRATEGY, "values": ["LeastAllocated", "MostAllocated"]}]
 # Runs take their time; that with a node of this name ends its process.

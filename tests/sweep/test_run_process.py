@@ -13,6 +13,8 @@ from ksched_cli.sweep.run_process import RunProcess
 from tests.pickles import calls, names, text
 from tests.sweep.sweeps import Sweep, sweep
 
+pytestmark = pytest.mark.slow
+
 # What a pod of this name does to the process that places it.
 POISON = """
 import os, sys, time

@@ -13,6 +13,8 @@ import pytest
 from ksched_cli.cluster.loading import gc_control
 from ksched_cli.cluster.loading.gc_control import gc_paused, gc_rare
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

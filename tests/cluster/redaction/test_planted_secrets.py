@@ -18,6 +18,8 @@ from ksched_cli.cluster.redaction.redact import redacted
 from ksched_cli.cluster.trimming import READ_ANNOTATIONS
 from ksched_cli.kube.quantity import Quantity
 
+pytestmark = pytest.mark.slow
+
 SECRET = "hunter"
 NUMBERS = count(100)
 # In how many disguises a secret may come: as a name, as what lists let pass, and beside it.

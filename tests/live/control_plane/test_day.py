@@ -9,6 +9,8 @@ import pytest
 from ksched_cli.testing import node, pod
 from tests.live.control_plane.day import replayed
 
+pytestmark = pytest.mark.slow
+
 GONE = {"kind": "Pod", "namespace": "default", "name": "old"}
 WEB = {"namespace": "default", "name": "web", "uid": "web", "node": "b"}
 
