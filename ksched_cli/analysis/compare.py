@@ -58,6 +58,7 @@ from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
+from ksched_cli.kube.versions import Release, rule_differences, with_rules
 from ksched_cli.run.differences import NamedRun, named, shown_run
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
@@ -91,13 +92,23 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A run to compare. simulation: has not run yet; reopen: makes another like it; prices: of
-    its nodes."""
+    """A run to compare.
+
+    simulation: has not run yet
+    reopen:     makes another like it
+    prices:     of its nodes
+    by:         makes one that another release decides; None where nobody asks
+    """
 
     named: NamedRun
     simulation: Simulation
     reopen: Callable[[], Simulation]
     prices: Prices = NO_PRICES
+    by: Callable[[Release], Simulation] | None = None
+
+    @property
+    def release(self) -> Release:
+        return self.simulation.configuration.release
 
 
 class Place(NamedTuple):
@@ -125,6 +136,19 @@ class SideSummary(Part, frozen=True):
     cost: HourlyCost | UnsetType = UNSET
 
 
+class RuleEffect(Part, frozen=True):
+    """A rule that another Kubernetes release has, and what it alone does to the first side's run.
+
+    rule: its name, or that of a feature gate
+    text: what the side's release does otherwise than the first side's
+    pods: those that the rule alone leaves where this side leaves them
+    """
+
+    rule: str
+    text: str
+    pods: tuple[str, ...]
+
+
 class SideResult(Part, frozen=True):
     """A run that is compared.
 
@@ -134,6 +158,8 @@ class SideResult(Part, frozen=True):
     differs_in: the axes in which this side's run differs from the first side's, files compared by
                 content
     differing: how many pods end up otherwise than on the first side
+    rules: where only the Kubernetes release differs, and pods do: the rules of this side's release
+           because of which they do; each was tried alone. Null if the runs are too long for that
     usages: of its nodes, for a page
     """
 
@@ -143,6 +169,7 @@ class SideResult(Part, frozen=True):
     differs_in: tuple[str, ...]
     differing: Count
     summary: SideSummary
+    rules: tuple[RuleEffect, ...] | UnsetType | None = UNSET
     usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
 
 
@@ -259,9 +286,14 @@ def sides_of(opener: Opener, runs: Sequence[Run], watch: Watch) -> list[Side]:
             opener.simulation(each.run, watch),
             partial(opener.simulation, each.run, watch),
             opener.prices(each.run),
+            partial(_simulation_by, opener, each.run),
         )
         for each in named(runs, opener.inputs)
     ]
+
+
+def _simulation_by(opener: Opener, run: Run, release: Release) -> Simulation:
+    return opener.by(release).simulation(run)
 
 
 def compare(sides: Sequence[Side]) -> Comparison:
@@ -273,10 +305,14 @@ def compare(sides: Sequence[Side]) -> Comparison:
         key: next(owner_path(each.pods[key]) for each in outcomes if key in each.pods)
         for key in differing
     }
-    results = tuple(
-        _result(outcome, sum(differs(each[0], each[index]) for each in places.values()))
-        for index, outcome in enumerate(outcomes)
-    )
+    results = []
+    for index, outcome in enumerate(outcomes):
+        own = [key for key, each in places.items() if differs(each[0], each[index])]
+        result = _result(outcome, len(own))
+        if own and _differs_in_release(outcomes[0].side, outcome.side):
+            effects = _rule_effects(outcomes[0], outcome, sorted(own))
+            result = structs.replace(result, rules=effects)
+        results.append(result)
     examined = _examined(outcomes, places, owners)
     for outcome in outcomes:
         nodes = {key: {place.node for place in places[key] if place.node} for key in examined}
@@ -291,11 +327,49 @@ def compare(sides: Sequence[Side]) -> Comparison:
         pods.append(PodDifference.of(key, owners[key], places[key], cause))
     count = len(set().union(*(outcome.pods for outcome in outcomes)))
     return Comparison(
-        sides=results,
+        sides=tuple(results),
         pods=tuple(pods),
         pod_count=count,
         undecided=any(outcome.run.failed for outcome in outcomes),
     )
+
+
+def _differs_in_release(first: Side, other: Side) -> bool:
+    """Whether nothing else differs between two sides."""
+    run = structs.replace(other.named.run, kubernetes_version=first.named.run.kubernetes_version)
+    return first.by is not None and run == first.named.run and first.release != other.release
+
+
+def _rule_effects(
+    first: _Outcome, other: _Outcome, keys: Sequence[str]
+) -> tuple[RuleEffect, ...] | None:
+    """Return the rules of the other side's release because of which pods end up otherwise. The
+    first side runs again with one of them.
+
+    Many rules make no difference to a cluster: a run with half of them clears all of these at once
+    where it ends as the first side did. keys: of the pods that differ
+    """
+    old, new, by = first.side.release, other.side.release, first.side.by
+    if by is None or len(first.run.attempts) > MAX_ATTEMPTS:
+        return None
+    differences = rule_differences(old, new)
+    effects = []
+    stack = [[*differences]]
+    while stack:
+        names = stack.pop()
+        if not names:
+            continue
+        outcome = _outcome(
+            dataclasses.replace(first.side, simulation=by(with_rules(old, new, names)))
+        )
+        places = {key: outcome.place(key) for key in keys}
+        moved = [key for key in keys if differs(first.place(key), places[key])]
+        if len(names) > 1 and moved:
+            middle = len(names) // 2
+            stack += [names[middle:], names[:middle]]
+        elif alike := tuple(key for key in moved if places[key] == other.place(key)):
+            effects.append(RuleEffect(names[0], differences[names[0]], alike))
+    return tuple(effects)
 
 
 def _outcome(side: Side) -> _Outcome:
@@ -330,7 +404,7 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
             {name: share.rounded(SHARE_DIGITS) for name, share in utilization(snapshot).items()},
             HourlyCost.of(usages),
         ),
-        usages,
+        usages=usages,
     )
 
 

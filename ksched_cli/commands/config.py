@@ -9,7 +9,7 @@ import typer
 from ksched_cli.commands import output, runs
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
-from ksched_cli.errors import ExitCode, UsageError
+from ksched_cli.errors import ExitCode, InputError, UsageError
 from ksched_cli.kube.file_paths import STDIN, check_standard_input, split_reference
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.forms import Form, safe_in_job
@@ -92,7 +92,14 @@ def diff(
         names = f"{before} ({from_version})", f"{after} ({registry.release.minor})"
     output.set_release(registry.release)
     allowed = runs.allowed_in_project(allow_plugins, after)
-    first, second = (_configuration(opener, side, allowed) for side in sides)
+    first = _configuration(opener, sides[0], allowed)
+    try:
+        second = _configuration(opener, sides[1], allowed)
+    except InputError as error:
+        # One file may be valid in the older minor only.
+        for each in (error, *error.others) if from_version else ():
+            each.problem = f"Kubernetes {registry.release.minor} refuses this: {each.problem}"
+        raise error.with_others(error.others) from None
     answer = ConfigurationDiff(changes=differences(first, second, registry), names=names)
     return output.show(answer, options)
 

@@ -15,8 +15,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cache
+from inspect import cleandoc
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -294,6 +296,55 @@ class Rules:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and vars(self) == vars(other)
+
+
+# Those that only pod groups follow, which make no difference one by one.
+_GROUP_RULES = frozenset(
+    {
+        "reserves_gangs",
+        "tells_why_pods_wait",
+        "queues_groups",
+        "checks_group_points",
+        "merges_placements",
+        "tells_feasible_placements",
+        "names_failed_groups",
+        "checks_trees",
+        "tracks_readiness",
+        "asks_gated_members",
+        "prefers_nominated_domains",
+        "skips_empty_domains",
+        "condemns_victims",
+        "weighs_pods_alone",
+    }
+)
+
+
+def rule_differences(old: Release, new: Release) -> Mapping[str, str]:
+    """Return the rules, and the feature gates on by default, that one of two releases has: by name,
+    what the new release does otherwise. Rules about pod groups are left out."""
+    texts = re.sub(r"\n {4,}", " ", cleandoc(Rules.__doc__ or ""))
+    meanings: dict[str, str] = dict(re.findall(r"^(\w+): +(.+)$", texts, re.MULTILINE))
+    differences = {}
+    for name, value in vars(new.rules).items():
+        if value is getattr(old.rules, name) or name in _GROUP_RULES or not isinstance(value, bool):
+            continue
+        meaning = meanings[name].partition("; else")[0].partition(". Else")[0]
+        differences[name] = meaning if value else f"no longer: {meaning}"
+    for name, on in sorted(new.gates.items()):
+        if on != old.enabled(name):
+            differences[name] = f"the feature gate {name} is {'on' if on else 'off'}"
+    return differences
+
+
+def with_rules(old: Release, new: Release, names: Iterable[str]) -> Release:
+    """Return the old release with some rules and gates as the new one has them."""
+    rules, gates = copy(old.rules), dict(old.gates)
+    for name in names:
+        if name in vars(rules):
+            setattr(rules, name, getattr(new.rules, name))
+        else:
+            gates[name] = new.gates[name]
+    return replace(old, rules=rules, gates=MappingProxyType(gates))
 
 
 # What configurations may hold → the first minor that has it.

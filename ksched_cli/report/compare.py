@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec import UNSET
+
 from ksched_cli.analysis.compare import (
     NOT_LOOKED_FOR,
     Comparison,
@@ -32,9 +34,10 @@ from ksched_cli.report.view import (
     bars,
     table,
 )
-from ksched_cli.report.words import counted, grouped, percent, verb
+from ksched_cli.report.words import counted, enumerated, grouped, percent, verb
 
 SHOWN_GROUPS = 20
+SHOWN_PODS = 3  # of a rule
 MAX_CAUSES = 20
 OTHER_CAUSES = "other causes; the table of pods has them"
 # What becomes of one pod, and of several, from the first side to another.
@@ -48,6 +51,7 @@ KINDS = {
     Standing.IGNORED: ("is left out", "are left out"),
 }
 MOVES = ("moves", "move")
+STAYS = ("is no longer evicted", "are no longer evicted")
 
 
 def view(answer: Comparison) -> View:
@@ -83,10 +87,39 @@ def _verdict(answer: Comparison) -> Iterator[Line]:
     count = len(answer.pods)
     if len(answer.sides) == 2:
         yield Line(_of_side(answer, 1), tone)
+        yield from _rules(answer, 1)
         return
     yield Line(f"{count:,} of {total} {verb(count, 'differs', 'differ')} between the sides", tone)
     for index, side in enumerate(answer.sides[1:], 1):
         yield Line(f"{side.name}: {_of_side(answer, index)}")
+        yield from _rules(answer, index)
+
+
+def _rules(answer: Comparison, index: int) -> Iterator[Line]:
+    """A line for each rule of a newer or older Kubernetes because of which pods differ."""
+    side = answer.sides[index]
+    if side.rules is None:
+        yield Line("Which rules that comes from was not looked for: the runs are too long")
+        return
+    if side.rules is UNSET:
+        return
+    pods = {pod.pod: pod for pod in answer.pods}
+    for effect in side.rules:
+        kinds = grouped(
+            (_kind(pods[key].places[0], pods[key].places[index]), key) for key in effect.pods
+        )
+        texts = [f"{_some(keys)} {verb(len(keys), *kind)}" for kind, keys in kinds.items()]
+        text = effect.text[:1].upper() + effect.text[1:]
+        yield Line(f"{text}: {enumerated(texts)}")
+    explained = {key for effect in side.rules for key in effect.pods}
+    left = [pod.pod for pod in answer.pods if pod.pod not in explained]
+    left = [key for key in left if differs(pods[key].places[0], pods[key].places[index])]
+    if left:
+        yield Line(f"Several rules together: {_some(left)} {verb(len(left), 'differs', 'differ')}")
+
+
+def _some(pods: Sequence[str]) -> str:
+    return enumerated(pods) if len(pods) <= SHOWN_PODS else counted(len(pods), "pod")
 
 
 def _of_side(answer: Comparison, index: int) -> str:
@@ -126,6 +159,8 @@ def judgement(lower: Sequence[str], higher: Sequence[str], because: str) -> str:
 
 def _kind(first: Place, other: Place) -> tuple[str, str]:
     """What becomes of a pod, and of several, from the first side to another."""
+    if first.standing is Standing.EVICTED and other.node:
+        return STAYS
     return MOVES if first.node and other.node else KINDS[other.standing]
 
 

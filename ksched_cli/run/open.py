@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -100,6 +101,7 @@ class Opener:
         self._reads, self._read_live = reads, read_live
         self.warn = warn
         self._trace_calls = trace_calls
+        self._release: Release | None = None
         self._registries: dict[Hashable, Registry] = {}
         self._plugins: dict[tuple[str, ...], Registry] = {}
         self._states: dict[Hashable, ClusterState] = {}
@@ -135,6 +137,8 @@ class Opener:
     def release(self, run: Run) -> Release:
         """The release that the Run names, else that of its state's API server or newest kubelet.
         Warns where ksched does not know that. Raises KschedError."""
+        if self._release is not None:
+            return self._release
         if run.kubernetes_version:
             return release_of(
                 run.kubernetes_version,
@@ -153,6 +157,12 @@ class Opener:
         if warning := unknown_minor_warning(release):
             self.warn(warning)
         return release
+
+    def by(self, release: Release) -> Opener:
+        """Return an Opener of the same Runs that has a release of its own decide all of them."""
+        other = copy(self)  # states are shared
+        vars(other).update(_release=release, _registries={}, _configurations=OrderedDict())
+        return other
 
     def registry(self, run: Run) -> Registry:
         """The plugins of the Run's release. Raises KschedError."""

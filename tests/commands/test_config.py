@@ -85,6 +85,18 @@ def test_what_an_upgrade_makes_of_a_file(ksched: Ksched, tmp_path: Path) -> None
     assert "scheduler.yaml (1.37)" in out
 
 
+def test_a_line_that_the_newer_minor_refuses_is_named_with_the_minor(
+    ksched: Ksched, tmp_path: Path
+) -> None:
+    file = tmp_path / "scheduler.yaml"
+    plugins = "{permit: {enabled: [{name: GangScheduling}]}}"
+    file.write_text(f"{HEAD}profiles: [{{schedulerName: a, plugins: {plugins}}}]\n")
+    between = ("--from-version", "1.37", "--kubernetes-version", "1.38")
+    code, _, err = ksched("config", "diff", *between, file, file)
+    assert code == 2
+    assert "Kubernetes 1.38 refuses this: GangScheduling does not extend permit" in err
+
+
 OLD = HEAD.replace("/v1\n", "/v1beta2\n") + "profiles: [{schedulerName: a}]  # ours\n"
 
 
