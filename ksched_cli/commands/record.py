@@ -17,6 +17,7 @@ from ksched_cli.kube.file_lock import locked
 
 if TYPE_CHECKING:
     from ksched_cli.live.recorder import Limits
+    from ksched_cli.live.snapshot_file import RecordingFile
 
 _NANOSECONDS = 1e9
 
@@ -28,6 +29,8 @@ class RecordOptions(ClusterReadingOptions):
     duration DURATION: Stop after this time, such as 24h; by default on Ctrl-C.
     part_size SIZE: Start a new part when a timeline reaches this size, such as 100Mi.
     redact: Rename everything that has a name, like snapshot.
+    sources FILE: Read kubectl's watches or audit logs; repeatable.
+    state PATH: With --from: the state at first; repeatable.
     """
 
     HELP: ClassVar = {"feature_gates": "Record the pod groups that these gates schedule, too."}
@@ -36,6 +39,8 @@ class RecordOptions(ClusterReadingOptions):
     part_size: str = ""
     redact: bool = False
     redact_key: RedactKey = ""
+    sources: Annotated[list[str] | None, option(name="--from")] = None
+    state: list[str] | None = None
 
 
 def record(
@@ -50,15 +55,13 @@ def record(
     """What happens in a live cluster, as a timeline to replay.
 
     Writes the state to FILE.state.json, then every change to FILE until Ctrl-C, SIGTERM or the end
-    of --for: pods that come, end and go, nodes, volumes, claims, budgets, and what the scheduler
-    decided, which ksched audit --timeline FILE judges. Where FILE exists, the recording continues
-    in another part, FILE.1 and so on. A lost connection is marked as a gap. Exit code 0
-    when it ends as it should, 2 when the cluster does not answer at first, or refuses the
-    credentials; what was recorded until then stays.
+    of --for; where FILE exists, to another part. --from reads what `kubectl get --watch
+    --output-watch-events -o json` printed, or with --state an audit log. Exit code 2 when the
+    cluster does not answer at first, or refuses the credentials; what was recorded stays.
 
     Examples:
         ksched record week.jsonl --for 7d
-        ksched record week.jsonl.gz --redact
+        ksched record day.jsonl --from pods.json --from nodes.json
     """
     from ksched_cli.kube.gates import group_kinds
     from ksched_cli.live.client import connect
@@ -66,6 +69,10 @@ def record(
     from ksched_cli.live.snapshot_file import parts
 
     files = parts(file)
+    if options.sources:
+        return _of_files(options, next(files))
+    if options.state:
+        raise UsageError("--state requires --from")
     interruption = Interruption()
     limits = _limits(options, interruption)
     server = connect(options.kubeconfig, options.context)
@@ -82,6 +89,24 @@ def record(
         with interruption.awaited():
             recorder.run()
     return show(recorder.result(), options)
+
+
+def _of_files(options: RecordOptions, file: RecordingFile) -> ExitCode:
+    """Raises UsageError for options that are about a cluster."""
+    from ksched_cli.live.other_records import record_files
+
+    about_cluster = {
+        "--for": options.duration,
+        "--part-size": options.part_size,
+        "--redact": options.redact or options.redact_key,
+        "--kubeconfig": options.kubeconfig,
+        "--context": options.context,
+        "--namespace": options.namespace,
+    }
+    for name, value in about_cluster.items():
+        if value:
+            raise UsageError(f"--from reads files, and cannot be combined with {name}")
+    return show(record_files(file, options.sources or (), options.state or (), warn), options)
 
 
 def _limits(options: RecordOptions, interruption: Interruption) -> Limits:

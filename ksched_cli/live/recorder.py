@@ -111,6 +111,35 @@ class ChangeTracker:
         """An object that has gone. obj: as it was at last"""
         yield from self._remove(_key(obj), obj)
 
+    def forget(self, key: Key) -> Iterator[Plain]:
+        """An object that has gone, of which no more is known. key: kind, namespace and name"""
+        yield from self._remove(key)
+
+    def is_on_node(self, key: Key) -> bool:
+        """Whether there is such a pod, and it has a node."""
+        pod = self._pods.get(key)
+        return pod is not None and bool(pod.node)
+
+    def bind(self, key: Key, uid: str, node: str, at: float) -> Iterator[Plain]:
+        """A pod was bound. uid: "" where it is not told"""
+        pod = self._pods.get(key)
+        if pod is not None and uid in ("", pod.uid) and not pod.node:
+            pod.node, pod.placed = node, at
+            _, namespace, name = key
+            about = {"namespace": namespace, "name": name, "uid": pod.uid}
+            yield {"decision": {**about, "node": node}}
+
+    def begin_leaving(self, key: Key, grace: int | None) -> Iterator[Plain]:
+        """The scheduler has a pod leave to make room. grace: the seconds that it is given; None for
+        its own"""
+        pod = self._pods.get(key)
+        if pod is not None and not pod.leaving:
+            pod.leaving = True
+            kind, namespace, name = key
+            target = {"kind": kind, "namespace": namespace, "name": name}
+            seconds = DEFAULT_GRACE_SECONDS if grace is None else grace or 1
+            yield {"delete": target, "gracePeriod": seconds, "preempted": True}
+
     def _remove(self, key: Key, obj: Plain | None = None) -> Iterator[Plain]:
         kind, namespace, name = key
         target = {"kind": kind, **({"namespace": namespace} if namespace else {}), "name": name}
@@ -175,12 +204,9 @@ class ChangeTracker:
         if not node and (nominated, message) != (pod.nominated, pod.message):
             pod.nominated, pod.message = nominated, message
             yield {"decision": {**about, "nominatedNode": nominated, "message": message}}
-        if _is_preempted(obj) and metadata.get("deletionTimestamp") and not pod.leaving:
-            pod.leaving = True
+        if _is_preempted(obj) and metadata.get("deletionTimestamp"):
             period = (obj.get("spec") or {}).get("terminationGracePeriodSeconds")
-            grace = DEFAULT_GRACE_SECONDS if period is None else period or 1
-            target = {"kind": _POD, "namespace": about["namespace"], "name": about["name"]}
-            yield {"delete": target, "gracePeriod": grace, "preempted": True}
+            yield from self.begin_leaving(_key(obj), period)
         if _status(obj).get("phase") in FINISHED_PHASES and not pod.finished:
             pod.finished = True
             key = f"{about['namespace']}/{about['name']}"
@@ -519,16 +545,8 @@ class Recorder:
         if 0 < _revision(event) <= self._evictions_until:
             return
         self._evictions_until = _revision(event)
-        victim = event.get("involvedObject") or {}
-        eviction = _EVICTED_BY.match(event.get("message") or "")
-        if eviction is not None:
-            decision = {
-                "namespace": victim.get("namespace", ""),
-                "name": victim.get("name", ""),
-                "uid": victim.get("uid", ""),
-                "node": eviction["node"],
-                "evictedFor": eviction["uid"],
-            }
+        decision = eviction_of(event)
+        if decision is not None:
             decision = decision if self.redactor is None else self.redactor.decision(decision)
             yield {"decision": decision}
 
@@ -550,6 +568,21 @@ class Recorder:
             )
             while True:
                 self._hold(self._notices.get_nowait())
+
+
+def eviction_of(event: Plain) -> Plain | None:
+    """Return the eviction that a scheduler's event tells of, or None."""
+    victim = event.get("regarding") or event.get("involvedObject") or {}
+    eviction = _EVICTED_BY.match(event.get("note") or event.get("message") or "")
+    if eviction is None:
+        return None
+    return {
+        "namespace": victim.get("namespace", ""),
+        "name": victim.get("name", ""),
+        "uid": victim.get("uid", ""),
+        "node": eviction["node"],
+        "evictedFor": eviction["uid"],
+    }
 
 
 def _named(objects: ObjectList) -> list[Plain]:

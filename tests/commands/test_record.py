@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -170,3 +171,43 @@ def test_options_that_cannot_be(
 ) -> None:
     code, _, err = ksched("record", *arguments)
     assert (code, message in err) == (2, True)
+
+
+def test_what_kubectl_printed_is_recorded_and_can_be_audited(
+    ksched: Ksched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`p` goes to the larger node, `q` to the smaller one, which is worse."""
+    monkeypatch.chdir(tmp_path)
+
+    def seen(kind: str, obj: dict[str, Any], revision: int, **spec: Any) -> str:
+        metadata = {**obj["metadata"], "resourceVersion": str(revision)}
+        created = f"2026-01-01T00:{revision:02}:00Z"
+        metadata.setdefault("creationTimestamp", created)
+        condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": created}
+        status = {**obj.get("status", {}), **({"conditions": [condition]} if spec else {})}
+        changed = {**obj, "metadata": metadata, "spec": {**obj["spec"], **spec}, "status": status}
+        return json.dumps({"type": kind, "object": changed})
+
+    nodes = (node("a", cpu=2), node("b", cpu=8))
+    Path("nodes.json").write_text("\n".join(seen("ADDED", each, 1) for each in nodes))
+    lines = [seen("ADDED", pod("old", node="b"), 2)]
+    for revision, (name, on) in enumerate((("p", "b"), ("q", "a"))):
+        came = pod(name, cpu=1, metadata={"creationTimestamp": f"2026-01-01T00:1{revision}:00Z"})
+        lines.append(seen("ADDED", came, 10 + 2 * revision))
+        lines.append(seen("MODIFIED", came, 11 + 2 * revision, nodeName=on))
+    Path("pods.json").write_text("\n".join(lines))
+    code, out, err = ksched("record", "day.jsonl", "--from", "nodes.json", "--from", "pods.json")
+    assert (code, err) == (0, "")
+    assert "recorded 4 events of nodes.json, pods.json" in out
+    code, out, _ = ksched("audit", "--timeline", "day.jsonl", "-o", "json")
+    answer = json.loads(out)
+    assert (code, [each["pod"] for each in answer["differ"]]) == (1, ["default/q"])
+    assert answer["agree"] == 1
+
+
+def test_options_about_a_cluster_do_not_go_with_files(ksched: Ksched, tmp_path: Path) -> None:
+    for option in (("--for", "1h"), ("--redact",), ("--part-size", "1Mi")):
+        code, _, err = ksched("record", tmp_path / "day.jsonl", "--from", "a.json", *option)
+        assert (code, f"cannot be combined with {option[0]}" in err) == (2, True)
+    code, _, err = ksched("record", tmp_path / "day.jsonl", "--state", "a.json")
+    assert (code, "--state requires --from" in err) == (2, True)
