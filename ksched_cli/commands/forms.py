@@ -12,11 +12,12 @@ COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML, Form.MARKDOWN)
 MORE_FORMS = {
     "validate": (Form.SARIF, Form.GITHUB, Form.JUNIT),
     "schedule": (Form.WIDE, Form.NAME),
+    "status": (Form.PROMETHEUS,),
     "explain": (Form.NAME,),
     "fix": (Form.NAME, Form.PATCH),
     "preempt": (Form.NAME,),
     "capacity": (Form.WIDE, Form.NAME),
-    "drain": (Form.WIDE, Form.NAME),
+    "drain": (Form.WIDE, Form.NAME, Form.PROMETHEUS),
     "shrink": (Form.WIDE, Form.NAME),
     "drift": (Form.WIDE, Form.NAME),
     "audit": (Form.NAME,),

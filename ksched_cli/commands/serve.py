@@ -258,5 +258,5 @@ def _listening(options: ListeningOptions | PageOptions) -> tuple[str, ...]:
 
 def _require_extra(purpose: str) -> None:
     """Raises MissingExtraError."""
-    if not all(map(find_spec, ("mcp", "starlette", "uvicorn"))):
+    if not all(map(find_spec, ("mcp", "prometheus_client", "starlette", "uvicorn"))):
         raise MissingExtraError(purpose, "serve")

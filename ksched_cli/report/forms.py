@@ -33,6 +33,7 @@ class Form(StrEnum):
     CSV = "csv"
     MARKDOWN = "markdown"
     PATCH = "patch"
+    PROMETHEUS = "prometheus"
 
 
 def _view(answer: Answer, form: Form, limit: Limit) -> View:
@@ -96,7 +97,10 @@ _OF_VALIDATION = {
     Form.JUNIT: "validation:junit",
 }
 TEXTS: Mapping[str, Mapping[Form, str]] = {
+    "ClusterStatus": {Form.PROMETHEUS: "prometheus:of_status"},
     "ConfigurationMigration": {Form.TABLE: "configuration:migrated_file"},
+    "DrainResult": {Form.PROMETHEUS: "prometheus:of_drain"},
+    "DrainResults": {Form.PROMETHEUS: "prometheus:of_drain"},
     "ExpectationsResult": {
         Form.GITHUB: "expectations:github",
         Form.JUNIT: "expectations:junit",

@@ -7,14 +7,22 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, Full, Queue
 
 import msgspec
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -315,7 +323,8 @@ class ExtenderServer:
         return await self._healthz(request)
 
     async def _metrics(self, request: Request) -> Response:
-        return Response(self.metrics.text(), media_type=CONTENT_TYPE)
+        text = generate_latest(self.metrics.registry)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 def _failure(verb: str, message: str) -> Response:
@@ -327,48 +336,30 @@ def _failure(verb: str, message: str) -> Response:
 
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-@dataclass(slots=True)
 class Metrics:
-    """gauges: name and help → the value as it is now"""
+    """What /metrics shows. gauges: name and help → the value as it is now"""
 
-    gauges: Mapping[tuple[str, str], Callable[[], float]]
-    _requests: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _buckets: Counter[tuple[str, float]] = field(default_factory=Counter)
-    _seconds: dict[str, float] = field(default_factory=dict)
+    def __init__(self, gauges: Mapping[tuple[str, str], Callable[[], float]]) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "ksched_extender_requests",
+            "Requests by verb and outcome.",
+            ("verb", "outcome"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "ksched_extender_request_duration_seconds",
+            "Time from a request's last byte to its answer.",
+            ("verb",),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        for (name, about), value in gauges.items():
+            Gauge(name, about, registry=self.registry).set_function(value)
 
     def count(self, verb: str, outcome: str, seconds: float) -> None:
         """A request that was answered. outcome: ok, or what went wrong"""
-        self._requests[verb, outcome] += 1
-        self._seconds[verb] = self._seconds.get(verb, 0.0) + seconds
-        for bound in SECONDS:
-            if seconds <= bound:
-                self._buckets[verb, bound] += 1
-
-    def text(self) -> str:
-        return "\n".join([*self._lines(), ""])
-
-    def _lines(self) -> Iterator[str]:
-        name = "ksched_extender_requests_total"
-        yield from _head(name, "Requests by verb and outcome.", "counter")
-        for (verb, outcome), count in sorted(self._requests.items()):
-            yield f'{name}{{verb="{verb}",outcome="{outcome}"}} {count}'
-        name = "ksched_extender_request_duration_seconds"
-        yield from _head(name, "Time from a request's last byte to its answer.", "histogram")
-        for verb, seconds in sorted(self._seconds.items()):
-            total = sum(count for (each, _), count in self._requests.items() if each == verb)
-            for bound in SECONDS:
-                yield f'{name}_bucket{{verb="{verb}",le="{bound:g}"}} {self._buckets[verb, bound]}'
-            yield f'{name}_bucket{{verb="{verb}",le="+Inf"}} {total}'
-            yield f'{name}_sum{{verb="{verb}"}} {seconds:.6f}'
-            yield f'{name}_count{{verb="{verb}"}} {total}'
-        for (gauge, about), value in self.gauges.items():
-            yield from _head(gauge, about, "gauge")
-            yield f"{gauge} {value():g}"
-
-
-def _head(name: str, about: str, kind: str) -> Iterator[str]:
-    yield f"# HELP {name} {about}"
-    yield f"# TYPE {name} {kind}"
+        self._requests.labels(verb, outcome).inc()
+        self._seconds.labels(verb).observe(seconds)

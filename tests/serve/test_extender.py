@@ -79,7 +79,7 @@ def test_pods_go_where_the_plugin_would_put_them_in_process(start: Start) -> Non
     assert len(own.placements) == 19
     assert remote.placements == own.placements
     assert remote.pending == own.pending
-    assert '{verb="filter",outcome="ok"} ' in served.get("/metrics")[1]
+    assert '{outcome="ok",verb="filter"} ' in served.get("/metrics")[1]
 
 
 def test_nodes_that_are_sent_whole_come_back_whole(start: Start) -> None:
@@ -166,7 +166,7 @@ def test_a_plugin_that_fails_is_an_error_unless_the_extender_is_ignorable(
     assert message in Run(state=state, config=asking(served.url)).schedule().messages["default/p"]
     ignorable = Run(state=state, config=asking(served.url, ignorable=True)).schedule()
     assert "default/p" in ignorable.placements
-    assert 'outcome="plugin"} ' in served.get("/metrics")[1]
+    assert 'outcome="plugin",verb="filter"} ' in served.get("/metrics")[1]
     assert any("Traceback" in line for line in served.lines) == (fail == "raises")
 
 
@@ -487,7 +487,7 @@ def test_many_at_once_are_all_answered_alike(start: Start) -> None:
     assert [status for status, _ in answers] == [200] * 200
     assert len({json.dumps(answer) for _, answer in answers}) == 1
     assert (
-        'ksched_extender_requests_total{verb="filter",outcome="ok"} 200'
+        'ksched_extender_requests_total{outcome="ok",verb="filter"} 200.0'
         in (served.get("/metrics")[1])
     )
 
