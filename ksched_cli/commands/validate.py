@@ -50,9 +50,9 @@ class ValidateOptions(CommonOptions):
     ignore RULE,...: Rules and families to skip.
     fail_on error|warning: Exit with 1 from this severity on.
     isolated: Read no project file (.ksched.yaml).
-    show_settings: Show the settings of each CONFIG; check none.
+    show_settings: Show the settings of each CONFIG only.
     explain RULE: Explain a rule, with an example; a family or all lists rules.
-    fix: Show the edits of findings that have one right edit, as a diff.
+    fix: Show a diff that mends what it can.
     write: With --fix: write the files.
     """
 
@@ -83,16 +83,15 @@ def validate(
     """Are these KubeSchedulerConfigurations right?
 
     Lists every problem with its line, and what kube-scheduler itself would say; warns of what later
-    Kubernetes minors refuse. Reads configurations in ConfigMaps, charts' values and lists, too. -o
-    sarif, github or junit is for CI. --fix prints what would mend names that are misspelt, numbers
-    in quotes and the like, as a diff; comments stay. Exit code 0 when all are valid, with -w after
-    the edits, 1 when one is not, 2 when a file cannot be read.
+    Kubernetes minors refuse. Reads ConfigMaps, charts' values and lists, too. --fix mends misspelt
+    names, numbers in quotes and the like; comments stay. Exit code 0 when all are valid, with -w
+    after the edits, 1 when one is not, 2 when a file cannot be read.
 
     Examples:
-        ksched validate -- deploy/
         ksched validate --fail-on warning -o github -- deploy/
         helm template chart | ksched validate -
-        ksched validate --fix scheduler.yaml
+        ksched validate --fix -w scheduler.yaml
+        ksched validate --explain weight-zero
     """
     from ksched_cli.config.sources import find_configurations
 
