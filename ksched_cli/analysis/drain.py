@@ -632,6 +632,10 @@ class DrainNodes(Question[DrainResult], frozen=True, kw_only=True):
                 raise UsageError(f'node "{name}" is given {count} times; name it once')
         subject = opened.subject()
         state = subject.simulation.state
+        is_kind = names[:1] in (["node"], ["nodes"]) and len(names) > 1
+        if is_kind and names[0] not in subject.simulation.snapshot.row:
+            rest = " ".join(names[1:])
+            raise UsageError(f'no node "{names[0]}" in the state; did you mean drain {rest}?')
         check_nodes(subject.simulation, names)
         if self.selector:
             names = selected_nodes(state, self.selector)

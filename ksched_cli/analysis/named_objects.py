@@ -354,5 +354,8 @@ def _no_such_pod(simulation: Simulation, name: str) -> str:
     key_of = {key.rpartition("/")[2]: key for key in keys}
     for _, kind, workload in OwnedPods.of(simulation.state.pods).active:
         key_of[workload] = f"{kind.lower()}/{workload}"
-    hint = near_hint(name, [*keys, *key_of, *key_of.values()], meant=key_of)
+    # A pod or a workload of this name, of another namespace or kind, is what was likely meant.
+    same = key_of.get(name.rpartition("/")[2], "")
+    hint = f"; did you mean {same}?" if same else ""
+    hint = hint or near_hint(name, [*keys, *key_of, *key_of.values()], meant=key_of)
     return f'no pod "{name}" in the state ({len(keys)} pods){hint}'

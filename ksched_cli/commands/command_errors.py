@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from ksched_cli.errors import KschedError, UsageError
+from ksched_cli.kube.near_names import nearest
 
 # Any error in a command line: a class of click, or of typer's own copy of it, which exports
 # BadParameter alone.
@@ -29,6 +30,7 @@ SYNONYMS = {
     "fit": ("capacity",),
     "get": ("status",),
     "lint": ("validate",),
+    "list": ("status",),
     "migrate": ("config migrate",),
     "pending": ("explain --pending",),
     "plan": ("capacity", "compare", "shrink"),
@@ -52,7 +54,8 @@ def described(error: Exception, arguments: Sequence[str]) -> KschedError:
     option: str = getattr(error, "option_name", "")
     message: str = error.format_message() if hasattr(error, "format_message") else str(error)
     if hasattr(error, "possibilities"):
-        matches = _alternatives(sorted(error.possibilities or ()))
+        near = nearest(option, error.possibilities or ())
+        matches = near or _alternatives(sorted(error.possibilities or ()))
         hint = f"did you mean {matches}?" if matches else f"{_help(context)} lists its options"
         return UsageError(f"{path} has no option {option}; {hint}")
     if option and "not take" in message:
@@ -95,9 +98,13 @@ def _unknown_command(context: Any, message: str, arguments: Sequence[str]) -> st
     arguments that were given."""
     path = context.command_path
     depth = len(path.split()) - 1  # of groups
-    word, *rest = arguments[depth:] or [""]
+    word, *rest = arguments[depth + (arguments[:1] == ["help"]) :] or [""]
     if not depth and word in SYNONYMS:
         commands = SYNONYMS[word]
+        if commands == ("explain",):
+            commands, rest = _about_object(rest)
+        elif commands == ("status",):
+            rest = []  # it takes no names
         given = shlex.join(rest) if len(commands) == 1 else ""
         lines = [f"{path} {command} {given}".rstrip() for command in commands]
     else:
@@ -105,6 +112,16 @@ def _unknown_command(context: Any, message: str, arguments: Sequence[str]) -> st
         lines = [f"{path} {name}" for name in near]
     hint = f"did you mean {_alternatives(lines)}?" if lines else f"{_help(context)} lists them"
     return f'{path} has no command "{word}"; {hint}'
+
+
+def _about_object(arguments: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """The command about what is described, and its arguments: nodes are no subject of explain."""
+    kind, *rest = arguments or [""]
+    if kind in ("node", "nodes", "no"):
+        return (("drain",), rest) if rest else (("status",), [])
+    if rest and kind in ("pod", "pods", "po"):
+        return ("explain",), [f"pod/{rest[0]}", *rest[1:]]
+    return ("explain",), [*arguments]
 
 
 def _help(context: Any) -> str:

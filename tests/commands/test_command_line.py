@@ -35,8 +35,7 @@ MESSAGES = {
     "schedule dump.json": (
         'ksched schedule takes no argument "dump.json"; did you mean --state dump.json?'
     ),
-    "schedule --stat x": "ksched schedule has no option --stat; did you mean --patch, --state or "
-    "--trace?",
+    "schedule --stat x": "ksched schedule has no option --stat; did you mean --state?",
     "schedule -z": "ksched schedule has no option -z; ksched schedule --help lists its options",
     "-o json": "ksched has no option -o; ksched --help lists its options",
     "schedule --state": "--state requires a value",
