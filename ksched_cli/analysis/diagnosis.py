@@ -160,10 +160,15 @@ _NO_ROWS: Rows = np.arange(0)
 
 
 def diagnose(
-    evaluation: Evaluation, state: ClusterState, *, only_cause: bool = False
+    evaluation: Evaluation,
+    state: ClusterState,
+    leaving: Collection[str] = (),
+    *,
+    only_cause: bool = False,
 ) -> Diagnosis | None:
     """Diagnoses an evaluation in EXHAUSTIVE or REASONS mode; None where it broke or a node fits.
 
+    leaving: nodes that are no answer, where there are others
     only_cause: without what else bears on it, and what might help
     """
     if evaluation.error or len(evaluation.feasible):
@@ -177,7 +182,7 @@ def diagnose(
         return replace(diagnosis, proposals=proposals)
     if not len(evaluation.statuses.snapshot):
         return Diagnosis("the cluster has no nodes", advice="might help: add nodes to the state")
-    return _Nodes(evaluation, state).diagnosis(only_cause)
+    return _Nodes(evaluation, state).diagnosis(leaving, only_cause)
 
 
 def _proposals(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
@@ -340,13 +345,20 @@ class _Nodes:
         self._snapshot: Snapshot = evaluation.statuses.snapshot
         self._answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
 
-    def diagnosis(self, only_cause: bool) -> Diagnosis:
+    def diagnosis(  # noqa: PLR0915  # one search, from top to bottom
+        self, leaving: Collection[str], only_cause: bool
+    ) -> Diagnosis:
+        """Return what diagnose returns."""
         # 1. Only nodes where its volumes are, or that its DaemonSet made it for, count.
         places = fixed_places(self._evaluation, self._state)
         allowed = np.logical_and.reduce(
             [place.rows for place in places], initial=True, axis=0
         ) & np.ones(len(self._snapshot), dtype=np.bool_)
         is_nowhere = not allowed.any()
+        gone = [self._snapshot.row[name] for name in leaving if name in self._snapshot.row]
+        others = allowed.copy()
+        others[gone] = False
+        allowed = others if others.any() else allowed
         # 2. The nodes with the least in the way are the answer.
         best: tuple[tuple[int, int, int, int], Sequence[Obstacle], Rows] | None = None
         for alike_rows in self._alike():
@@ -757,13 +769,14 @@ def pending_groups(
     simulation: Simulation,
     run: RunRecord,
     hints: Hints | None = None,
+    leaving: Collection[str] = (),
     *,
     only_causes: bool = False,
 ) -> tuple[PendingGroup, ...]:
     """Return the pods that the run has left pending: those of one owner that wait for one cause, or
     with one message if that is unknown. run: of the simulation; groups of the most pods first.
     hints: verifies what helps; None: the groups have only what might help, or with only_causes not
-    even that"""
+    even that; leaving: see diagnose"""
     pods = {pod.key: pod for pod in simulation.pending()}
     by_message: dict[tuple[str, str, str], list[PodInfo]] = {}
     for key in run.pending:
@@ -782,7 +795,10 @@ def pending_groups(
             # How an attempt to place the pod now would end.
             evaluation = simulation.evaluate(first, Mode.REASONS)
             why = () if evaluation.error else reasons(evaluation)
-            by_look[look] = why, diagnose(evaluation, simulation.state, only_cause=only_causes)
+            by_look[look] = (
+                why,
+                diagnose(evaluation, simulation.state, leaving, only_cause=only_causes),
+            )
         why, diagnosis = by_look[look]
         left = recorded.differing(first.pod, message)
         if diagnosis is not None:

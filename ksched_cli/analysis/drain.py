@@ -219,7 +219,7 @@ class _Drains:
             rest = base.drain(tuple(waiting), explains=False)
             # Cordoned nodes would be named as those nearest to fitting.
             base.leave(nodes)
-            groups = base.drain(tuple(waiting), diagnoses=True).groups if rest.unplaced else ()
+            groups = base.drain(tuple(waiting), verifies=True).groups if rest.unplaced else ()
         explained = {pod for group in groups for pod in group.pods}
         others = [
             PendingGroup(owner_of(pod), pod.namespace, (pod.key,), NOWHERE)
@@ -420,7 +420,8 @@ def before_drains(subject: Subject, change: str = "", *, failed: bool = False) -
     state = with_statuses(state)
     if state is not simulation.state:
         simulation = subject.simulation_of(state)
-    base = LeavingCluster.after_run(simulation, PodRules(now=0.0))
+    workloads = subject.run.workloads
+    base = LeavingCluster.after_run(simulation, PodRules(now=0.0), workloads=workloads)
     base.preempts, base.asks_budgets = subject.run.preemption, not failed
     if change:
         budgets = {

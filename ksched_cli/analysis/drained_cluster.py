@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import structs
 
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.answers import HIDDEN, Part
@@ -87,6 +88,7 @@ class DrainedCluster:
     ) -> None:
         self.live, self.state, self.rules, self.pending = live, state, rules, pending
         self.departed: dict[str, list[Pod]] = {}
+        self._cordoned: frozenset[str] = frozenset()
         self._evictions = Evictions(state)
         self.pods: dict[str, list[Pod]] = {}
         for pod in state.pods:
@@ -100,10 +102,12 @@ class DrainedCluster:
         return self.live.simulation
 
     @classmethod
-    def after_run(cls, simulation: Simulation, rules: PodRules) -> Self:
+    def after_run(cls, simulation: Simulation, rules: PodRules, *, workloads: bool = True) -> Self:
         """The cluster as a run leaves it: pods that got a node are healthy there, those that did
-        not, or were evicted, are left out."""
-        pending = pending_groups(simulation, simulation.run())
+        not, or were evicted, are left out. workloads: see Hints"""
+        record = simulation.run()
+        hints = Hints(simulation, record, workloads=workloads)
+        pending = pending_groups(simulation, record, hints)
         state, placements = simulation.state, simulation.scheduler.placements
         evicted = {eviction.pod for eviction in simulation.scheduler.evicted}
         placed = [pod for pod in state.pods if not pod.node_name and pod.key in placements]
@@ -127,12 +131,12 @@ class DrainedCluster:
     @contextmanager
     def trial(self) -> Iterator[Trial]:
         """Take back what is changed meanwhile."""
-        departed = self.departed
+        departed, cordoned = self.departed, self._cordoned
         self.departed = dict(departed)
         with self.live.trial() as trial:
             yield trial
         if not trial.stays:
-            self.departed = departed
+            self.departed, self._cordoned = departed, cordoned
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -144,6 +148,7 @@ class DrainedCluster:
 
     def cordon(self, nodes: Collection[str]) -> None:
         """Let nodes take no pods any more."""
+        self._cordoned |= frozenset(nodes)
         state, _ = cordon(self.live.state(), tuple(nodes))
         self.live.replace_nodes({node.name: node for node in state.nodes})
 
@@ -227,18 +232,19 @@ class DrainedCluster:
         nodes: Collection[str],
         *,
         explains: bool = False,
-        diagnoses: bool = False,
+        verifies: bool = False,
         gives_up: bool = False,
     ) -> DrainOutcome:
         """Drain nodes that take no pods any more, together. What the drain did is taken back where
         a pod cannot leave, or fits nowhere.
 
-        explains: say why pods fit nowhere; diagnoses: and what might help them, too
-        gives_up: at the first pod that does not
+        explains: say why pods fit nowhere, on the nodes that stay
+        verifies: and what helps them, as runs show
+        gives_up: at the first pod that fits nowhere
         """
         with self.trial() as trial:
             stops_at = self._stays_nowhere if gives_up else None
-            outcome = self._drained(nodes, explains, diagnoses, stops_at)
+            outcome = self._drained(nodes, explains, verifies, stops_at)
             if outcome.finishes:
                 trial.keep()
                 self.departed |= {node: [] for node in nodes}
@@ -248,7 +254,7 @@ class DrainedCluster:
         self,
         nodes: Collection[str],
         explains: bool,
-        diagnoses: bool,
+        verifies: bool,
         stops_at: Callable[[Attempt], bool] | None,
     ) -> DrainOutcome:
         moves, rounds = dict[str, str](), 0
@@ -286,9 +292,14 @@ class DrainedCluster:
                 never = [pod for pod in remaining if pod.key in refused and evictions.is_final(pod)]
                 groups: tuple[PendingGroup, ...] = ()
                 nowhere: tuple[Hold, ...] = ()
-                if explains or diagnoses:
-                    record = self.simulation.record()
-                    groups = pending_groups(self.simulation, record, only_causes=not diagnoses)
+                if explains or verifies:
+                    simulation, record = self.simulation, self.simulation.record()
+                    hints = None
+                    if verifies:
+                        hints = Hints(simulation, record, current=self.live.state())
+                    groups = pending_groups(
+                        simulation, record, hints, self._cordoned, only_causes=not verifies
+                    )
                     nowhere = self._why_nowhere(unplaced, attempts, groups)
                 budgets = tuple(refused[pod.key] for pod in never)
                 outcome = DrainOutcome(moves, rounds, budgets, tuple(unplaced), nowhere, groups)

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from ksched_cli.analysis.capacity import copies_of, copies_of_pod
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.question import Opened, PodOrManifest, Question
 from ksched_cli.analysis.reasons import Reason, reasons
@@ -139,6 +140,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         subject = Subject(opener, structs.replace(run, preemption=False), calm)
         workloads = tuple(self._workloads(subject, apply, new, placed))
         only = workloads[0] if len(workloads) == 1 else None
+        hints = Hints(last, record, workloads=run.workloads)
         answer = FitResult(
             file=apply.source if source.line and apply.source != STDIN_NAME else "",
             pods=len(keys - placed.gated.keys()),
@@ -151,7 +153,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             count=UNSET if only is None else only.more,
             limited_by=UNSET if only is None else only.limited_by,
             stopped_at=UNSET if only is None else only.stopped_at,
-            pending=pending_groups(last, record.about(keys)),
+            pending=pending_groups(last, record.about(keys), hints),
             gated=tuple(sorted(keys & placed.gated.keys())),
             undecided=bool(calm.caller.defects or last.caller.defects),
         )

@@ -115,21 +115,28 @@ def fork(simulation: Simulation, state: ClusterState) -> Simulation:
 class Hints:
     """Verifies hints after a run.
 
-    simulation: has run; its state is the one that changes are made to
+    simulation: has run
     before: what that run did
     only: the one pod that was tried; None: all were
     workloads: the pods that workloads lack are made
+    current: the objects that changes are made to; None: the simulation's state
     """
 
     simulation: Simulation
     before: RunRecord
     only: PodInfo | None = None
     workloads: bool = True
+    current: ClusterState | None = None
     _budget: float = BUDGET
     # By changes, the pods that have no node after them; None where they cannot be made.
     _outcomes: dict[tuple[str, ...], frozenset[str] | None] = field(default_factory=dict)
     # Changes whose rollouts cost more than the budget had.
     _unpaid: set[tuple[str, ...]] = field(default_factory=set)
+
+    @property
+    def state(self) -> ClusterState:
+        """The objects that changes are made to."""
+        return self.simulation.state if self.current is None else self.current
 
     def verified(
         self, proposals: Iterable[Proposal], pod: PodInfo, pods: Collection[str], own: str = ""
@@ -148,7 +155,7 @@ class Hints:
             undoes,
         )
 
-        state = self.simulation.state
+        state = self.state
         subjects = subjects_of(pod.pod, frozenset(pods), state)
         fields = fields_set(state.changes)
         hints: list[Hint] = []
@@ -173,7 +180,7 @@ class Hints:
     ) -> Hint | None:
         """Return the hint of these changes; None where they cannot be made, help none of the pods,
         or take others their nodes than fewer pods of the same workload."""
-        state = self.simulation.state
+        state = self.state
         if () not in self._outcomes:
             self._outcomes[()] = without_node(state, self.before)
         if lines not in self._outcomes:
@@ -203,7 +210,7 @@ class Hints:
         has_foreign = any(simulation.registry[name].is_foreign for name in plugins)
         nodes = len(simulation.snapshot)
         attempts = 1 if self.only is not None else len(self.before.attempts)
-        cost: float = RUN_COST + nodes + len(simulation.state.pods)
+        cost: float = RUN_COST + nodes + len(self.state.pods)
         cost += attempts * (ATTEMPT_COST + nodes / (1 if has_foreign else NODES_AT_ONCE))
         if cost > self._budget:
             return False
@@ -226,7 +233,7 @@ class Hints:
                 raise _UnpaidError
             return fork(self.simulation, state)
 
-        before, roll = self.simulation.state, None
+        before, roll = self.state, None
         if holds_room:
             roll = rolling(open_paid, self.simulation.configuration.release, MOST_STEPS)
         try:

@@ -20,6 +20,7 @@ from msgspec import UNSET, UnsetType
 from msgspec import field as part_field
 
 from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import Subject, label_selector_of
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.search import Search
@@ -231,6 +232,14 @@ class Growth:
         whole = [sum(each) for each, run in self.seen.items() if not run.lacking]
         self.progress.step(len(self.seen), best=f"{min(whole):,} more nodes" if whole else "")
         return seen
+
+    def explained(self, mix: Mix) -> tuple[PendingGroup, ...]:
+        """Return the pods that stay pending with the mix, with what helps them, as runs show."""
+        larger = self.open_with(mix)
+        record = larger.run()
+        groups = pending_groups(larger, record, Hints(larger, record))
+        larger.close()
+        return groups
 
     def spread(self, totals: Totals) -> Mix:
         """Return the mix that has so many nodes of each pool, over its zones."""
@@ -511,14 +520,16 @@ def nodes_needed(
     seen = growth.seen
     first = seen[(0,) * len(likes)]
     # Pods that no number helps are those of the largest run that left no others.
-    last = seen[max((mix for mix in seen if seen[mix].lacking <= rest), key=sum, default=best)]
+    largest = max((mix for mix in seen if seen[mix].lacking <= rest), key=sum, default=best)
+    last = seen[largest]
     is_helped = any(best)
     runs = seen.items()
     fewer = [mix for mix, each in runs if growth.rank(mix) < growth.rank(best)]
     fewer = [mix for mix in fewer if seen[mix].lacking - rest]
     nearest = max(fewer, key=growth.rank, default=None)
     names = [node.name for node in likes]
-    hopeless = [group for group in last.groups if rest.intersection(group.pods)]
+    groups = growth.explained(largest) if rest else ()
+    hopeless = [group for group in groups if rest.intersection(group.pods)]
     return NodesNeeded(
         like=tuple(names),
         nodes_needed=None if rest else sum(best),

@@ -920,4 +920,5 @@ def _before_drains(
     limits = ShrinkLimits.of(subject, question.selector, question.keep, maximum, keep_free)
     opened.warn(*budget_warnings(state))
     rules = rules_of(state, question.force, question.delete_emptydir_data)
-    return DrainedCluster.after_run(subject.simulation, rules), limits
+    workloads = subject.run.workloads
+    return DrainedCluster.after_run(subject.simulation, rules, workloads=workloads), limits

@@ -139,11 +139,13 @@ def _renewed(
         is_inner = key[1] == "ReplicaSet" and bool(deployment_of(pods[0]))
         if key[1] not in WITH_TEMPLATE or is_inner or new.get(key) == pods:
             continue
-        # Pods may change otherwise, as where a node has a new taint.
+        # Pods may change otherwise, as where a node has a new taint, or by themselves.
         specs = [_spec_of(state, key) for state in (before, after)]
         templates = [spec.get("template") for spec in specs]
-        is_same = templates[0] == templates[1] and templates[0] is not None
-        if isinstance(change, RolloutRestart) or not is_same:
+        is_named = isinstance(change, RolloutRestart) or (
+            isinstance(change, SetResources) and templates[0] is None
+        )
+        if is_named or templates[0] != templates[1]:
             keys = {pod.key for pod in pods}
             renewed[key] = {pod.key: pod for pod in new.get(key, ()) if pod.key in keys}
     return renewed

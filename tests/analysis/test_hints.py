@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from ksched_cli.analysis.diagnosis import Diagnosis, pending_report, with_hints
+from ksched_cli.analysis.drain import DrainNodes
 from ksched_cli.analysis.explain import explain
+from ksched_cli.analysis.fits import Fits
 from ksched_cli.analysis.hints import BUDGET, Hints
+from ksched_cli.analysis.question import Question, ask
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.library.run import Run, inputs_of
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
@@ -136,6 +140,33 @@ def test_a_template_s_hint_counts_the_workload_s_running_pods_that_lose_their_no
     gains = {hint.text.partition(" ")[0]: (hint.gain, hint.waiting) for hint in diagnosis.hints}
     assert gains == {"set": (4, 4), "raise": (3, 4), "let": (4, 4)}
     assert "nodeTaintsPolicy: Honor" in diagnosis.remedy
+
+
+# -- around pods that other questions leave pending -----------------------------------------------
+
+
+def answer_of(question: Question[Any], *objects: Manifest) -> Any:
+    inputs, described = inputs_of([Run(state=list(objects))])
+    return ask(question, *described, inputs=inputs)
+
+
+def test_what_helps_pods_that_a_file_leaves_pending_has_been_run() -> None:
+    objects = (node("a", cpu=4, taints=["x:NoSchedule"]), node("b", cpu=1))
+    answer = answer_of(Fits(manifests=pod("new", cpu=2)), *objects)
+    (group,) = answer.pending
+    assert {hint.text for hint in group.diagnosis.hints} >= {"tolerate x:NoSchedule"}
+    assert (group.diagnosis.hints[0].places, group.diagnosis.advice) == (("default/new",), "")
+
+
+def test_what_helps_pods_that_a_drain_leaves_pending_has_been_run_without_the_nodes() -> None:
+    """To uncordon the node that goes is no remedy; nor is the request that it alone has free."""
+    objects = (node("a", cpu=4), node("b", cpu=2), replica("p", cpu=3, node="a"))
+    answer = answer_of(DrainNodes(nodes=("a",)), *objects)
+    (group,) = answer.pending
+    assert [hint.text for hint in group.diagnosis.hints] == [
+        "request cpu 2 instead of 3, which b has free"
+    ]
+    assert answer.blocked_by[0].waits_for == "request cpu 2 instead of 3, which b has free"
 
 
 # -- who owns the obstacle ------------------------------------------------------------------------

@@ -111,3 +111,29 @@ def test_new_nodes_run_the_pods_of_daemon_sets() -> None:
     assert planned(old("a"), agent, running, *pods).replaced == 1
     larger = [owned("p", cpu="3500m", node="a")]
     assert planned(old("a"), agent, running, *larger).replaced == 0
+
+
+def test_a_node_that_is_to_go_is_not_what_a_pod_lacks() -> None:
+    """The copy of its node is there, and another pod of its own is on it."""
+    apart = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "topologyKey": "kubernetes.io/hostname",
+                "labelSelector": {"matchLabels": {"app": "web"}},
+            }
+        ]
+    }
+    fields: dict[str, Any] = {"labels": {"app": "web"}, "spec": {"affinity": {"podAntiAffinity": apart}}}
+    keeper = owned("keeper", node="a", status=ready(), labels={"app": "kept"})
+    rule = budget("b", {"app": "kept"}, expectedPods=1, currentHealthy=1, desiredHealthy=1)
+    plan = planned(
+        *map(old, "ab"),
+        keeper,
+        rule,
+        owned("w", node="a", **fields),
+        owned("x", node="b", **fields),
+    )
+    because = [hold.because for each in plan.blocked for hold in each.held_by]
+    late = [hold.because for wave in plan.waves for each in wave.delayed for hold in each.held_by]
+    assert any("anti-affinity" in each for each in (*because, *late))
+    assert not any("cordon" in each for each in (*because, *late))

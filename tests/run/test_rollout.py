@@ -256,6 +256,15 @@ def test_a_parallel_stateful_set_replaces_the_pod_that_waits(
     assert first == ("default/web-2" if minor == "1.36" else "default/web-0")
 
 
+def test_a_pod_s_own_change_is_no_rollout_of_its_workload(tmp_path: Path) -> None:
+    waiting = owned("web-2", "StatefulSet", "web", cpu=9)
+    path = state_file(tmp_path, *nodes(2), *pods_of("StatefulSet", 2), waiting)
+    container = {"name": "c", "resources": {"requests": {"cpu": 1}}}
+    patch = msgspec.json.encode({"spec": {"containers": [container]}}).decode()
+    state, did = rolled(path, f"patch pod/web-2 -p '{patch}'")
+    assert (did, state.pods[2].name) == (["patched: "], "web-2")
+
+
 def test_a_node_s_new_taint_is_no_rollout(tmp_path: Path) -> None:
     path = state_file(tmp_path, *nodes(1), deployment(1), *pods_of("ReplicaSet", 1))
     taints = '{"spec":{"taints":[{"key":"a","effect":"NoExecute"}]}}'
