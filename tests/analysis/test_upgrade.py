@@ -123,7 +123,10 @@ def test_a_node_that_is_to_go_is_not_what_a_pod_lacks() -> None:
             }
         ]
     }
-    fields: dict[str, Any] = {"labels": {"app": "web"}, "spec": {"affinity": {"podAntiAffinity": apart}}}
+    fields: dict[str, Any] = {
+        "labels": {"app": "web"},
+        "spec": {"affinity": {"podAntiAffinity": apart}},
+    }
     keeper = owned("keeper", node="a", status=ready(), labels={"app": "kept"})
     rule = budget("b", {"app": "kept"}, expectedPods=1, currentHealthy=1, desiredHealthy=1)
     plan = planned(
