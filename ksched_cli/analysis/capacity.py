@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import field, structs
 
 from ksched_cli.analysis.attempts import PluginStatus
+from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.named_objects import Subject, find_pod
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.search import MAX_COPIES
@@ -24,6 +25,7 @@ from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Focus
+from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.queue import Entry, for_other_scheduler
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
@@ -42,6 +44,7 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
     count: how many more copies fit
     nodes: node → how many, of the nodes that take any
     limited_by: why the first copy that does not fit does not
+    cause: the same in words of the cluster; empty where it is not known
     stopped_at: --max, where it was reached
     by_preemption: none fits as it is, and the pod itself gets a node by evicting others
     gated: what keeps the pod out of the queue; its copies then came after all others
@@ -58,6 +61,7 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
     count: Count = 0
     nodes: Mapping[str, Rank] = field(default_factory=dict)
     limited_by: str = ""
+    cause: str = ""
     stopped_at: Rank | None = None
     by_preemption: bool = False
     gated: PluginStatus | None = None
@@ -205,7 +209,13 @@ def _place_copies(
     pods = islice(replicas or _copies(simulation, pod.pod), maximum)
     keys, misfit = _try_until_misfit(simulation, pod, map(simulation.catalog.info, pods))
     simulation.options = options
-    limited_by = misfit.why_not if misfit is not None else ""
+    limited_by = cause = ""
+    if misfit is not None:
+        limited_by = misfit.why_not
+        if not scheduler.is_grouped(pod):
+            evaluation = simulation.evaluate(pod, Mode.REASONS)
+            why = diagnose(evaluation, simulation.state, only_cause=True)
+            cause = why.cause if why is not None else ""
     undecided = misfit is not None and misfit.pod in scheduler.failed
     scheduler.failed -= {misfit.pod} if misfit is not None else set()
     if not keys:
@@ -220,6 +230,7 @@ def _place_copies(
         count=placed,
         nodes=dict(sorted(nodes.items())),
         limited_by=limited_by,
+        cause=cause,
         stopped_at=maximum if placed == maximum else None,
         undecided=undecided,
     )

@@ -59,6 +59,7 @@ def _verdict(answer: CapacityResult) -> Iterator[Line]:
     if not answer.count:
         without = " without evictions; with preemption one does" if answer.by_preemption else ""
         yield Line(f"No {singular} of {subject} fits{without}", Tone.BAD)
+        yield Line(answer.cause)
         yield message_line(answer.limited_by)
     else:
         more = "more " if answer.workload else ""
@@ -87,7 +88,8 @@ def _sections(answer: CapacityResult) -> Iterator[Section]:
         on=Medium.BRIEF | Medium.WHOLE,
     )
     if answer.count and answer.stopped_at is None:
-        yield Text(heading="Why the next one does not fit", lines=[answer.limited_by])
+        lines = [Line(answer.cause), message_line(answer.limited_by)]
+        yield Text(heading="Why the next one does not fit", lines=lines)
     yield bars(
         "Nodes by how many they take",
         [Column("Copies each", Kind.NUMBER), Column("Nodes", Kind.NUMBER)],
@@ -102,10 +104,13 @@ def _sections(answer: CapacityResult) -> Iterator[Section]:
         grid="nodes",
         on=Medium.WIDE | Medium.PAGE,
     )
+    command = None
     if answer.by_preemption:
-        command = f"{program_name()} preempt {answer.pod}"
-        what = "shows which pods would be evicted"
-        yield Commands(heading="What to try next", commands=[Command(command, what)])
+        text = f"{program_name()} preempt {answer.pod}"
+        command = Command(text, "shows which pods would be evicted")
+    elif not answer.count and answer.cause:
+        command = Command(f"{program_name()} explain {answer.pod}", "shows what helps")
+    yield Commands(heading="What to try next", commands=[command] if command else ())
 
 
 # -- how many more nodes ---------------------------------------------------------------------------

@@ -169,9 +169,10 @@ def test_of_a_gated_pod_it_says_so_and_counts_after_all_others() -> None:
     assert (answer.count, present(answer.gated).plugin) == (2, "SchedulingGates")
 
 
-def test_a_pod_that_fits_nowhere_has_kube_schedulers_message() -> None:
+def test_a_pod_that_fits_nowhere_has_the_cause_and_kube_schedulers_message() -> None:
     answer = answer_for(node("a", cpu=1), pod("p", cpu=2))
     assert (answer.count, answer.nodes) == (0, {})
+    assert answer.cause == "requests cpu 2; the only node it may use, a, has 1"
     assert answer.limited_by.startswith("0/1 nodes are available: 1 Insufficient cpu.")
 
 

@@ -54,7 +54,7 @@ def test_nodes_that_take_as_many_share_a_row() -> None:
         "1 1 b",
         "",
         "Why the next one does not fit",
-        "0/3 nodes are available: full.",
+        "kube-scheduler says: 0/3 nodes are available: full.",
     ]
 
 

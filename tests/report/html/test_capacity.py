@@ -11,7 +11,8 @@ def test_the_table_of_nodes_has_every_copy(page_of: PageOf) -> None:
     nodes = titled(page.data["grids"]["nodes"])
     assert dict(zip(nodes["Node"], nodes["Copies"], strict=True)) == document["nodes"]
     assert nodes["Node"] == ["b", "a", "c"]
-    assert document["limitedBy"] in page.text
+    assert document["cause"] in page.text
+    assert f"kube-scheduler says: {document['limitedBy']}" in page.text
     assert "8 copies of default/p fit, on 3 nodes" in page.text
 
 
