@@ -205,7 +205,7 @@ class Rules:
         self.absent_points = _later(_POINTS, minor)
         self.checks_gate_dependencies = minor >= 35  # removed with 1.34
         self.has_compatibility_version = minor >= 35  # removed with 1.34
-        self.names_taint = release < (34, 2)
+        self.names_taint = release < (34, 2)  # removed with 1.34
         self.names_label_keys = minor >= 35  # removed with 1.34
         self.names_owner_kind = minor >= 36
         self.filter_timeout_is_error = minor >= 36
@@ -218,7 +218,7 @@ class Rules:
         self.has_distinct_attributes = minor != 35
         self.compares_distinct_values = minor >= 36
         self.tells_subrequests_apart = minor >= 36
-        self.ends_at_terminating_victims = release < (34, 2) or minor > 34
+        self.ends_at_terminating_victims = release < (34, 2) or minor > 34  # removed with 1.34
         self.clears_nomination = minor >= 35  # removed with 1.34
         self.reserves_gangs = minor < 36
         self.tells_why_pods_wait = minor >= 36

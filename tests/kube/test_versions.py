@@ -1,6 +1,9 @@
 """Releases: their gates as in upstream, and what --feature-gates takes."""
 
+import inspect
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -270,3 +273,18 @@ def test_dependencies_between_gates_count_from_the_second_minor_on() -> None:
     with pytest.raises(UsageError, match="depends on features that are disabled"):
         release_of("1.36", "NodeDeclaredFeatures=false")
     assert not release_of("1.34").rules.checks_gate_dependencies
+
+
+def test_the_rules_that_go_with_the_oldest_minor_are_marked() -> None:
+    oldest, *others = MINORS
+    patches = {minor: range(11) for minor in MINORS}
+
+    def values(name: str, minors: list[str]) -> set[object]:
+        releases = (release_of(f"{minor}.{patch}") for minor in minors for patch in patches[minor])
+        return {getattr(release.rules, name) for release in releases}
+
+    going = {name for name in vars(release_of().rules) if len(values(name, others)) == 1}
+    going = {name for name in going if len(values(name, [*MINORS])) > 1}
+    text = Path(inspect.getsourcefile(Rules) or "").read_text(encoding="utf-8")
+    marked = re.findall(rf"self\.(\w+) = .*# removed with {oldest}", text)
+    assert set(marked) == going
