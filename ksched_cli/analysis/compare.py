@@ -286,14 +286,14 @@ def sides_of(opener: Opener, runs: Sequence[Run], watch: Watch) -> list[Side]:
             opener.simulation(each.run, watch),
             partial(opener.simulation, each.run, watch),
             opener.prices(each.run),
-            partial(_simulation_by, opener, each.run),
+            partial(_simulation_by, opener, each.run, watch),
         )
         for each in named(runs, opener.inputs)
     ]
 
 
-def _simulation_by(opener: Opener, run: Run, release: Release) -> Simulation:
-    return opener.by(release).simulation(run)
+def _simulation_by(opener: Opener, run: Run, watch: Watch, release: Release) -> Simulation:
+    return opener.by(release).simulation(run, watch)
 
 
 def compare(sides: Sequence[Side]) -> Comparison:
@@ -335,9 +335,11 @@ def compare(sides: Sequence[Side]) -> Comparison:
 
 
 def _differs_in_release(first: Side, other: Side) -> bool:
-    """Whether nothing else differs between two sides."""
+    """Whether nothing else differs between two sides, at one instant."""
+    if first.by is None or first.named.run.timeline:
+        return False
     run = structs.replace(other.named.run, kubernetes_version=first.named.run.kubernetes_version)
-    return first.by is not None and run == first.named.run and first.release != other.release
+    return run == first.named.run and first.release != other.release
 
 
 def _rule_effects(

@@ -160,8 +160,14 @@ class Opener:
 
     def by(self, release: Release) -> Opener:
         """Return an Opener of the same Runs that has a release of its own decide all of them."""
-        other = copy(self)  # states are shared
-        vars(other).update(_release=release, _registries={}, _configurations=OrderedDict())
+        # States are shared, but for those that the release's own scheduler has rolled out.
+        other, changed = copy(self), self._changed_states.items()
+        vars(other).update(
+            _release=release,
+            _registries={},
+            _configurations=OrderedDict(),
+            _changed_states=OrderedDict(each for each in changed if not isinstance(each[0], str)),
+        )
         return other
 
     def registry(self, run: Run) -> Registry:
