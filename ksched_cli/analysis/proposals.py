@@ -108,10 +108,11 @@ def _keeps_pods(kind: str, workload: Any) -> bool:
     updateStatefulSet, which waits with policy OrderedReady while a pod is not available."""
     if kind in ("ReplicaSet", "ReplicationController"):
         return True
-    spec = plain_json(workload.raw).get("spec") or {} if bytes(workload.raw) else {}
-    if (spec.get("updateStrategy") or {}).get("type") == "OnDelete":
+    if kind not in ("StatefulSet", "DaemonSet"):
+        return False
+    if workload.spec.update_strategy.type == "OnDelete":
         return True
-    return kind == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel"
+    return kind == "StatefulSet" and workload.spec.pod_management_policy != "Parallel"
 
 
 def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[ChangedObject, ...]:

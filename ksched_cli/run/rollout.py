@@ -20,7 +20,15 @@ from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import Pod, ReplicaSet
+from ksched_cli.cluster.objects import (
+    DaemonSetSpec,
+    DeploymentSpec,
+    Pod,
+    ReplicaSet,
+    RollingUpdate,
+    RollingUpdateStatefulSetStrategy,
+    StatefulSetSpec,
+)
 from ksched_cli.cluster.objects.base import plain_fields
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
@@ -140,8 +148,7 @@ def _renewed(
         if key[1] not in WITH_TEMPLATE or is_inner or new.get(key) == pods:
             continue
         # Pods may change otherwise, as where a node has a new taint, or by themselves.
-        specs = [_spec_of(state, key) for state in (before, after)]
-        templates = [spec.get("template") for spec in specs]
+        templates = [_template_of(state, key) for state in (before, after)]
         is_named = isinstance(change, RolloutRestart) or (
             isinstance(change, SetResources) and templates[0] is None
         )
@@ -181,15 +188,17 @@ def _recreated_from(model: Pod, pod: Pod) -> Pod:
     return Pod(metadata, model.spec, PENDING_AGAIN, "", model.raw)
 
 
-def _spec_of(state: ClusterState, key: WorkloadKey) -> Manifest:
-    """Return the workload's spec; {} where the state does not have it."""
+def _workload_of(state: ClusterState, key: WorkloadKey) -> Any:
+    """Return the workload; None where the state does not have it."""
     namespace, kind, name = key
-    raw = bytes(getattr(objects_of(state, KINDS[kind]).get((namespace, name)), "raw", b""))
-    return _mapping(plain_json(raw).get("spec")) if raw else {}
+    return objects_of(state, KINDS[kind]).get((namespace, name))
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _template_of(state: ClusterState, key: WorkloadKey) -> Manifest | None:
+    """Return the workload's template; None where the state does not have it."""
+    raw = bytes(getattr(_workload_of(state, key), "raw", b""))
+    template = (plain_json(raw).get("spec") or {}).get("template") if raw else None
+    return template if isinstance(template, dict) else None
 
 
 def _rolled_workload(
@@ -206,11 +215,12 @@ def _rolled_workload(
     as they were, and the new template; former_sets: ReplicaSets before the change; fresh: keys of
     pods that are of the new template, and wait"""
     namespace, kind, name = key
-    text, spec = f"{kind} {namespace}/{name}", _spec_of(state, key)
-    strategy = _mapping(spec.get("strategy" if kind == "Deployment" else "updateStrategy"))
-    how = strategy.get("type")
+    text, workload = f"{kind} {namespace}/{name}", _workload_of(state, key)
     if kind not in RESTARTABLE:
         return state, [Effect(text, "rollout waits", "pods are replaced when deleted")]
+    spec = _SPECS[kind]() if workload is None else workload.spec
+    strategy = spec.strategy if kind == "Deployment" else spec.update_strategy
+    how = strategy.type
     if how == "OnDelete":
         return state, [Effect(text, "rollout waits", "OnDelete: pods are replaced when deleted")]
     if how == "Recreate" and kind != "Deployment" and not release.enabled(_RECREATE_GATE):
@@ -225,19 +235,24 @@ def _rolled_workload(
         ages = {n: former_sets[n].metadata.creation_timestamp for n in former_sets}
         order.sort(key=lambda pod: ages.get((namespace, pod.owner[1]), ""))
     elif kind == "StatefulSet":
-        ordinals = _mapping(spec.get("ordinals")), _mapping(strategy.get("rollingUpdate"))
-        numbers = ordinals[0].get("start"), ordinals[1].get("partition")
-        first = sum(number for number in numbers if isinstance(number, int))
+        first = _first_ordinal(spec)
         others = [pod for pod in order if _ordinal(pod) < first]
         order = [pod for pod in order if _ordinal(pod) >= first]
     else:
         order.sort(key=lambda pod: (_is_available(pod), target_node(pod)))
-    limits = _Limits.of(kind, spec, strategy, len(order) + len(fresh), len(others), release)
+    limits = _Limits.of(spec, len(order) + len(fresh), len(others), release)
+    limits = replace(limits, recreates=how == "Recreate")
     renewal.renames = kind == "Deployment" or (kind == "DaemonSet" and bool(limits.surge))
     rollout = _ROLLOUTS[kind](state, order, others, renewal, limits, open_simulation)
     rollout.waiting |= {pod.key: pod for pod in state.pods if pod.key in set(fresh)}
     state = renewal.with_replicas(rollout.run(most_steps))
     return state, [Effect(text, *rollout.verdict), *rollout.effects]
+
+
+def _first_ordinal(spec: StatefulSetSpec) -> int:
+    """Return the first ordinal whose pod is replaced."""
+    limits = spec.update_strategy.rolling_update or RollingUpdateStatefulSetStrategy()
+    return spec.ordinals.start + (limits.partition or 0)
 
 
 def _ordinal(pod: Pod) -> int:
@@ -296,7 +311,7 @@ class _Renewal:
     def of(cls, key: WorkloadKey, models: Mapping[str, Pod], state: ClusterState) -> _Renewal:
         """state: with the new template"""
         namespace, kind, name = key
-        template = _spec_of(state, key).get("template") or {"kind": kind}
+        template = _template_of(state, key) or {"kind": kind}
         taken = {each for space, each in state.replica_sets if space == namespace}
         for pod in models.values():
             taken |= {pod.owner[1], pod.metadata.labels.get(_REVISION_LABEL, "")}
@@ -393,40 +408,35 @@ class _Limits:
     replaces_unavailable: bool = False
 
     @classmethod
-    def of(
-        cls,
-        kind: str,
-        spec: Manifest,
-        strategy: Manifest,
-        count: int,
-        others: int,
-        release: Release,
-    ) -> _Limits:
+    def of(cls, spec: Any, count: int, others: int, release: Release) -> _Limits:
         """Upstream: ResolveFenceposts, getStatefulSetMaxUnavailable, updatedDesiredNodeCounts.
-        count: of the pods that are replaced; others: pods of a StatefulSet that are not"""
-        rolling_update = _mapping(strategy.get("rollingUpdate"))
-        recreates = strategy.get("type") == "Recreate"
-        if kind == "Deployment":
-            replicas = spec.get("replicas")
-            replicas = replicas if isinstance(replicas, int) else count
-            surge = scaled(rolling_update.get("maxSurge", "25%"), replicas) or 0
-            missing = rolling_update.get("maxUnavailable", "25%")
-            unavailable = scaled(missing, replicas, rounds=math.floor) or int(not surge)
-            return cls(replicas, recreates, surge, unavailable)
-        if kind == "StatefulSet":
+        spec: of the workload; count: of the pods that are replaced; others: pods of a StatefulSet
+        that are not"""
+        if isinstance(spec, StatefulSetSpec):
             whole = count + (0 if release.rules.scales_updated_range else others)
-            missing = rolling_update.get("maxUnavailable", 1)
+            limits = spec.update_strategy.rolling_update or RollingUpdateStatefulSetStrategy()
+            most = 1 if limits.max_unavailable is None else limits.max_unavailable
+            share = scaled(most, whole, rounds=math.floor)
             return cls(
                 count,
-                recreates,
-                unavailable=max(1, scaled(missing, whole, rounds=math.floor) or 0),
-                is_ordered=spec.get("podManagementPolicy") != "Parallel",
+                unavailable=max(1, share or 0),
+                is_ordered=spec.pod_management_policy != "Parallel",
                 is_sequential=not release.enabled("MaxUnavailableStatefulSet"),
                 replaces_unavailable=release.rules.updates_unavailable_first,
             )
-        surge = scaled(rolling_update.get("maxSurge", 0), count) or 0
-        missing = rolling_update.get("maxUnavailable", 0 if surge else 1)
-        return cls(count, surge=surge, unavailable=scaled(missing, count) or 0)
+        is_deployment = isinstance(spec, DeploymentSpec)
+        strategy = spec.strategy if is_deployment else spec.update_strategy
+        rolling_update = strategy.rolling_update or RollingUpdate()
+        more, fewer = rolling_update.max_surge, rolling_update.max_unavailable
+        if is_deployment:
+            replicas = count if spec.replicas is None else spec.replicas
+            surge = scaled("25%" if more is None else more, replicas) or 0
+            fewer = "25%" if fewer is None else fewer
+            unavailable = scaled(fewer, replicas, rounds=math.floor) or int(not surge)
+            return cls(replicas, surge=surge, unavailable=unavailable)
+        surge = scaled(more or 0, count) or 0
+        fewer = int(not surge) if fewer is None else fewer
+        return cls(count, surge=surge, unavailable=scaled(fewer, count) or 0)
 
 
 class _Rollout:
@@ -680,6 +690,11 @@ class _DaemonSetRollout(_Rollout):
         return bool(count)
 
 
+_SPECS: Mapping[str, type[Any]] = {
+    "Deployment": DeploymentSpec,
+    "StatefulSet": StatefulSetSpec,
+    "DaemonSet": DaemonSetSpec,
+}
 _ROLLOUTS: Mapping[str, type[_Rollout]] = {
     "Deployment": _DeploymentRollout,
     "StatefulSet": _StatefulSetRollout,

@@ -209,3 +209,18 @@ def test_kinds_that_nothing_reads_are_not_written_and_secrets_never(
     version: str, kind: str, is_read: bool
 ) -> None:
     assert is_written(version, kind, {"Widget.a.example", "Secret"}) is is_read
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("Deployment", {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}}),
+        ("Deployment", {"strategy": {"type": "Recreate"}}),
+        ("StatefulSet", {"podManagementPolicy": "Parallel"}),
+        ("StatefulSet", {"updateStrategy": {"rollingUpdate": {"partition": 2}}}),
+        ("DaemonSet", {"updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}}}),
+    ],
+)
+def test_what_a_rollout_depends_on_stays(kind: str, spec: dict[str, Any]) -> None:
+    manifest = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "w"}, "spec": spec}
+    assert trimmed(manifest)["spec"] == spec

@@ -155,17 +155,51 @@ class ReplicaSet(Workload, frozen=True):
     spec: ReplicaSetSpec = ReplicaSetSpec()
 
 
+class RollingUpdate(Record, frozen=True):
+    """How many pods may be there beside the others, and how many may be missing."""
+
+    max_surge: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
+
+
+class UpdateStrategy(Record, frozen=True):
+    """How pods of a changed template replace the others."""
+
+    type: str = ""
+    rolling_update: RollingUpdate | None = None
+
+
+class DeploymentSpec(ReplicaSetSpec, frozen=True):
+    strategy: UpdateStrategy = UpdateStrategy()
+
+
 class Deployment(Workload, frozen=True):
-    spec: ReplicaSetSpec = ReplicaSetSpec()
+    spec: DeploymentSpec = DeploymentSpec()
 
 
 class StatefulSetOrdinals(Record, frozen=True):
     start: Int32 = 0
 
 
+class RollingUpdateStatefulSetStrategy(Record, frozen=True):
+    """partition: the first ordinal that is replaced"""
+
+    partition: Int32 | None = None
+    max_unavailable: Int32 | str | None = None
+
+
+class StatefulSetUpdateStrategy(Record, frozen=True):
+    """How pods of a changed template replace the others."""
+
+    type: str = ""
+    rolling_update: RollingUpdateStatefulSetStrategy | None = None
+
+
 class StatefulSetSpec(ReplicaSetSpec, frozen=True):
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
     ordinals: StatefulSetOrdinals = StatefulSetOrdinals()
+    pod_management_policy: str = ""
+    update_strategy: StatefulSetUpdateStrategy = StatefulSetUpdateStrategy()
 
 
 class StatefulSet(Workload, frozen=True):
@@ -175,6 +209,7 @@ class StatefulSet(Workload, frozen=True):
 class DaemonSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
     template: PodTemplate | None = None
+    update_strategy: UpdateStrategy = UpdateStrategy()
 
 
 class DaemonSet(Workload, frozen=True):

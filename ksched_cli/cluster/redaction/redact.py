@@ -30,6 +30,7 @@ _EFFECT = constant("NoSchedule", "PreferNoSchedule", "NoExecute", "None")
 _OPERATOR = constant("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Equal")
 _NODE_POLICY = constant("Honor", "Ignore")
 _ACCESS_MODE = constant("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+_STRATEGY = constant("RollingUpdate", "Recreate", "OnDelete")
 _VOLUME_MODE = constant("Filesystem", "Block")
 _RECLAIM_POLICY = constant("Retain", "Delete", "Recycle")
 _ALLOCATION_MODE = constant("ExactCount", "All")
@@ -129,6 +130,14 @@ FIELDS: Mapping[type, Mapping[str, Rename]] = {
         "maxUnavailable": Renamer.percentage,
         "unhealthyPodEvictionPolicy": constant("IfHealthyBudget", "AlwaysAllow"),
     },
+    objects.UpdateStrategy: {"type": _STRATEGY},
+    objects.StatefulSetUpdateStrategy: {"type": _STRATEGY},
+    objects.RollingUpdate: {
+        "maxSurge": Renamer.percentage,
+        "maxUnavailable": Renamer.percentage,
+    },
+    objects.RollingUpdateStatefulSetStrategy: {"maxUnavailable": Renamer.percentage},
+    objects.StatefulSetSpec: {"podManagementPolicy": constant("OrderedReady", "Parallel")},
     objects.JobCondition: {"type": Renamer.condition, "status": _STATUS},
     objects.JobStatus: {"startTime": Renamer.time},
     objects.CELDeviceSelector: {"expression": Renamer.expression},

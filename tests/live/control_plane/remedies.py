@@ -17,6 +17,7 @@ import math
 import os
 import random
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -498,6 +499,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=math.inf, help="no more after these")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    # The control plane ends with this program.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ksched-live-") as folder:
         minor, limits = options.kubernetes_version, (options.count, options.seed, options.minutes)
