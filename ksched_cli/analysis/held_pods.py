@@ -144,6 +144,12 @@ def held_notes(pod: Pod, simulation: Simulation) -> Iterator[str]:
     key = group_key(pod)
     if groups is not None and key is not None:
         yield from group_notes(groups, key, simulation.state)
+    templates = simulation.state.resource_claim_templates
+    for reference in pod.spec.resource_claims:
+        template = reference.resource_claim_template_name
+        if template and (pod.namespace, template) not in templates:
+            absent = absent_kind(simulation.state, "ResourceClaimTemplate")
+            yield absent or f"there is no ResourceClaimTemplate {pod.namespace}/{template}"
     if any(reference.resource_claim_name for reference in pod.spec.resource_claims):
         absent = absent_kind(simulation.state, "ResourceClaim")
         if absent:

@@ -92,6 +92,10 @@ def _calls(
         yield NextCall("fix", arguments, "finds the smallest changes that place it")
         reason = f"says why not {node.node}" if node is not None else "has every node's reasons"
         yield NextCall("explain", {"pod": group.pods[0], **at_node}, reason)
+    for held in report.held[:MAX_CALLS]:
+        yield NextCall(
+            "read", {"pod": held.pods[0]}, "has its owner, priority, gates and scheduler"
+        )
     for placed in report.placed[:MAX_CALLS]:
         reason = f"says why {placed.nodes[0]}, and what the cluster's scheduler said"
         yield NextCall("explain", {"pod": placed.pods[0], **at_node}, reason)
@@ -99,5 +103,5 @@ def _calls(
         yield NextCall("explain", {"pod": subject.pod}, f"ranks {subject.node} among all nodes")
     if node is not None:
         yield NextCall("drain", {"nodes": [node.node]}, "says whether it can be drained")
-    if not (report.groups or report.placed or subject or node):
+    if not (report.groups or report.held or report.placed or subject or node):
         yield NextCall("status", {}, "shows nodes, how full they are, and blocked drains")

@@ -57,14 +57,14 @@ def _clauses(answer: Troubleshooting) -> Iterator[str]:
     if pending:
         who = pending[0] if len(pending) == 1 else counted(len(pending), "pod")
         yield f"{who} {verb(len(pending), 'stays', 'stay')} pending"
+    absent = sum(each.count for each in answer.absent)
+    if absent:
+        yield f"controllers have not made {counted(absent, 'pod')}"
     placed = [pod for group in answer.placed for pod in group.pods]
     if placed:
         who = placed[0] if len(placed) == 1 else counted(len(placed), "pending pod")
         on = f" ({answer.placed[0].nodes[0]})" if len(placed) == 1 else ""
         yield f"{who} would get a node now{on}"
-    absent = sum(each.count for each in answer.absent)
-    if absent:
-        yield f"controllers have not made {counted(absent, 'pod')}"
     if answer.subject is not None and answer.subject.node:
         yield f"{answer.subject.pod} is on {answer.subject.node}"
     elif not (answer.held or pending or placed or absent):
