@@ -23,8 +23,8 @@ DEFAULT = {"metadata": {"name": "default"}, "kind": "Namespace", "apiVersion": "
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault, and what an agent is asked.
+class Trouble:
+    """A fault of a cluster, and what an agent is asked.
 
     objects: besides those of `cluster`; tool, arguments: of the first call
     says: parts of the answer without which it is not right
@@ -127,9 +127,9 @@ APART = {
     }
 }
 FULL = [owned(f"batch-{n}", "Job/batch", node=f"pool-a-{n}", cpu="5500m") for n in range(6)]
-FAULTS = [
-    Fault("too large", "Why does api not run?", waiting(cpu=12), ["requests 12 of cpu", "fix {"]),
-    Fault(
+TROUBLES = [
+    Trouble("too large", "Why does api not run?", waiting(cpu=12), ["requests 12 of cpu", "fix {"]),
+    Trouble(
         "untolerated taint",
         "Why does api not run?",
         [
@@ -143,37 +143,37 @@ FAULTS = [
         ],
         ["would take it but for the taint gpu=a:NoSchedule", "tolerate gpu=a:NoSchedule"],
     ),
-    Fault(
+    Trouble(
         "misspelt label value",
         "Why does api not run?",
         waiting(spec={"nodeSelector": {"disk": "hd"}}),
         ["no node has the label disk=hd", "6 nodes have disk=hdd"],
     ),
-    Fault(
+    Trouble(
         "label that no node has",
         "Why does api not run?",
         waiting(spec={"nodeSelector": {"disc": "hdd"}}),
         ["no node has the label disc=hdd", "6 nodes have disk=hdd"],
     ),
-    Fault(
+    Trouble(
         "a Kueue gate",
         "Why does api not run?",
         waiting(spec={"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}),
         ["is gated", "Kueue"],
     ),
-    Fault(
+    Trouble(
         "another scheduler's",
         "Why does api not run?",
         waiting(spec={"schedulerName": "volcano"}),
         ["is left out", 'the scheduler "volcano"'],
     ),
-    Fault(
+    Trouble(
         "a claim that is not there",
         "Why does api not run?",
         waiting(spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}),
         ["claim default/data is not known"],
     ),
-    Fault(
+    Trouble(
         "a volume in a full zone",
         "Why does api not run?",
         [
@@ -189,13 +189,13 @@ FAULTS = [
             "of the 2 nodes",
         ],
     ),
-    Fault(
+    Trouble(
         "more replicas than nodes",
         "Why does api not run?",
         waiting(count=8, affinity=APART),
         ["2 pods stay pending", "but for its own anti-affinity"],
     ),
-    Fault(
+    Trouble(
         "spread over a zone that is full",
         "Why does api not run?",
         [
@@ -208,7 +208,7 @@ FAULTS = [
             "max skew 1",
         ],
     ),
-    Fault(
+    Trouble(
         "a host port that is taken",
         "Why does api not run?",
         waiting(
@@ -217,7 +217,7 @@ FAULTS = [
         ),
         ["default/api-6 stays pending", "a host port that is taken"],
     ),
-    Fault(
+    Trouble(
         "cordoned nodes",
         "Why does api not run?",
         [
@@ -226,26 +226,26 @@ FAULTS = [
         ],
         ["ssd-0 would take it but for the cordon", "uncordon ssd-0"],
     ),
-    Fault("nothing", "Why does api not run?", waiting(), ["default/api-0 would get a node now"]),
-    Fault(
+    Trouble("nothing", "Why does api not run?", waiting(), ["default/api-0 would get a node now"]),
+    Trouble(
         "a quota",
         "Why does api have no pods?",
         [quota_failure()],
         ["controllers have not made 3 pods", "exceeded quota"],
     ),
-    Fault(
+    Trouble(
         "no GPU",
         "Why does api not run?",
         waiting(requests={"nvidia.com/gpu": "1"}),
         ["requests 1 of nvidia.com/gpu", "none has more than 0"],
     ),
-    Fault(
+    Trouble(
         "a claim without its template",
         "Why does api not run?",
         waiting(spec={"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}),
         ["is gated", "the state has no ResourceClaimTemplates"],
     ),
-    Fault(
+    Trouble(
         "a strict budget",
         "Can I drain pool-a-0?",
         [budget(maxUnavailable=0)],
@@ -253,7 +253,7 @@ FAULTS = [
         "drain",
         {"nodes": ["pool-a-0"]},
     ),
-    Fault(
+    Trouble(
         "a zone too many",
         "Which zone may fail?",
         [owned(f"big-{n}", "big", node=f"pool-a-{n}", cpu=5) for n in (0, 1, 3)],
@@ -261,7 +261,7 @@ FAULTS = [
         "drain_each",
         {"each": "zone", "failed": True},
     ),
-    Fault(
+    Trouble(
         "a release that is too large",
         "Does this Deployment fit?",
         [],
@@ -269,7 +269,7 @@ FAULTS = [
         "fits",
         {"manifests": [deployment("new", 12, "4")]},
     ),
-    Fault(
+    Trouble(
         "a pod that evicts",
         "Whom will api evict?",
         [*FULL, *waiting(cpu=2, priority=100)],
@@ -288,21 +288,23 @@ async def measured(report: Callable[[str], None] = print) -> None:
     from ksched_cli.serve.mcp import Questions, server_of
 
     right = tokens = 0
-    for fault in FAULTS:
+    for trouble in TROUBLES:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "cluster.json")
-            path.write_text(fault.state)
+            path.write_text(trouble.state)
             questions = Questions(Run(states=(str(path),), extenders=False), 60.0)
             async with Client(server_of(questions)) as client:
-                answer = await client.call_tool(fault.tool, fault.arguments)
+                answer = await client.call_tool(trouble.tool, trouble.arguments)
         contents: list[Any] = answer.content
         text = "\n".join(each.text for each in contents)
         shown = " ".join(text.split())  # without the ends of lines
-        is_right = not answer.is_error and all(part in shown for part in fault.says)
+        is_right = not answer.is_error and all(part in shown for part in trouble.says)
         right += is_right
         tokens += len(text) // 4
-        report(f"{fault.name}: {'right' if is_right else 'WRONG'}, {len(text) // 4} tokens")
-    report(f"{right} of {len(FAULTS)} by the first call; {tokens / len(FAULTS):.0f} tokens each")
+        report(f"{trouble.name}: {'right' if is_right else 'WRONG'}, {len(text) // 4} tokens")
+    report(
+        f"{right} of {len(TROUBLES)} by the first call; {tokens / len(TROUBLES):.0f} tokens each"
+    )
 
 
 if __name__ == "__main__":
