@@ -13,6 +13,7 @@ from ksched_cli.commands.command import DEBUG_HINT
 from ksched_cli.commands.output import (
     SETTINGS,
     note,
+    note_in_handler,
     print_after,
     set_aside,
     set_release,
@@ -87,7 +88,7 @@ class Terminal(Observer):
     def searching(self, noun: str, search: Search) -> Iterator[None]:
         def interrupt() -> None:
             search.interrupt()
-            note("ending with the best answer so far; interrupt again to end at once")
+            note_in_handler("ending with the best answer so far; interrupt again to end at once")
 
         with progress.of_search(noun) as search.on_step, heeded_interrupt(interrupt):
             yield

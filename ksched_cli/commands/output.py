@@ -8,7 +8,7 @@ import shutil
 import subprocess  # nosec B404  # starts the pager
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ksched_cli.commands.options import CommonOptions
 
 A = TypeVar("A", bound="Answer")
+STDERR = 2  # the descriptor
 LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
 
@@ -156,6 +157,14 @@ def note(line: str) -> None:
     """Prints a line that is not a warning to standard error, but for --quiet."""
     if not SETTINGS.quiet:
         print(printable(shortened_lines(line)), file=sys.stderr)
+
+
+def note_in_handler(line: str) -> None:
+    """As `note`, in the handler of a signal: that may come while a line is being printed, and then
+    Python's buffer takes no other."""
+    if not SETTINGS.quiet:
+        with suppress(OSError):
+            os.write(STDERR, f"{printable(shortened_lines(line))}\n".encode())
 
 
 def warn(*lines: str) -> None:

@@ -17,6 +17,7 @@ import pytest
 from ksched_cli.commands.signals import EndedBySignal, raised_signals
 from ksched_cli.live.snapshot_file import written_aside
 from ksched_cli.testing import node, pod
+from tests.scenario.build import owned
 from tests.sweep.sweeps import write_sweep
 from tests.sweep.test_tune_file import OBJECTIVES, SPACE
 
@@ -65,6 +66,68 @@ def test_a_signal_in_the_middle_of_a_run_ends_it_by_that_signal(
     assert (process.returncode, out) == (-number, "")
     assert "Traceback" not in err
     assert "defect" not in err
+
+
+# Each node takes a moment, and is counted.
+COUNTED = """
+import time
+from ksched_cli.api import SUCCESS, FilterPlugin
+
+class Counted(FilterPlugin):
+    name = "Counted"
+
+    def filter(self, state, pod, node):
+        print("node", flush=True)
+        time.sleep(0.02)
+        return SUCCESS
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "pods"),
+    [
+        (("shrink",), [owned(f"p{n}", cpu=3, node=f"n{n}") for n in range(6)]),
+        (("capacity", "--pending", "--like", "n0"), [pod(f"p{n}", cpu=3) for n in range(20)]),
+    ],
+)
+def test_an_interrupted_search_answers_with_the_best_that_it_has(
+    question: tuple[str, ...], pods: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    plugin, state = tmp_path / "slow.py", tmp_path / "state.json"
+    plugin.write_text(COUNTED)
+    items = [*(node(f"n{n}", cpu=4 + n) for n in range(6)), *pods]
+    state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    options = ("--state", state, "--plugin", plugin, "-o", "json")
+    with started(*question, *options) as process:
+        assert process.stderr is not None
+        nodes = 0
+        while nodes < 10:
+            nodes += "node" in process.stderr.readline()
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        out, err = process.communicate()
+    assert process.returncode in (0, 1)
+    assert json.loads(out)["stopped"] == "interrupted"
+    assert "ending with the best answer so far" in err
+    assert time.monotonic() - begun < 30
+
+
+def test_a_search_that_is_terminated_ends_at_once(tmp_path: Path) -> None:
+    plugin, state = tmp_path / "slow.py", tmp_path / "state.json"
+    plugin.write_text(COUNTED)
+    items = [*(node(f"n{n}", cpu=4) for n in range(6)), *(pod(f"p{n}", cpu=3) for n in range(40))]
+    state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    command = ("capacity", "--pending", "--like", "n0", "--state", state, "--plugin", plugin)
+    with started(*command) as process:
+        assert process.stderr is not None
+        while "node" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        out, _ = process.communicate()
+        assert time.monotonic() - begun < 1
+    assert (process.returncode, out) == (-signal.SIGTERM, "")
 
 
 # The third run waits for the signal, or the fourth: a run may begin before the one before is saved.
