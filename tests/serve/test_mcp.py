@@ -491,14 +491,14 @@ def test_it_is_served_over_http_to_those_who_know_the_token(tmp_path: Path) -> N
     url = process.stderr.readline().removeprefix("serving ").partition(";")[0]
 
     async def ask() -> Any:
-        async with httpx2.AsyncClient() as stranger:
+        async with httpx2.AsyncClient(timeout=60) as stranger:
             body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
             refused = await stranger.post(url, json=body)
             foreign = await stranger.post(
                 url, json=body, headers={"Origin": "http://evil.example", **authorization}
             )
         async with (
-            httpx2.AsyncClient(headers=authorization) as http,
+            httpx2.AsyncClient(headers=authorization, timeout=60) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             answer = await client.call_tool("capacity", {"pod": "web-2"})
@@ -544,7 +544,7 @@ def status_of(url: str, **headers: str) -> int:
 @pytest.fixture
 def two_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served, "MAX_SESSIONS", 2)
-    monkeypatch.setattr(served, "SESSION_SECONDS", 0.5)
+    monkeypatch.setattr(served, "SESSION_SECONDS", 3.0)
 
 
 @pytest.mark.usefixtures("two_sessions")
