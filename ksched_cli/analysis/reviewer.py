@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from msgspec import structs
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin
-from ksched_cli.config.checks.findings import Finding, Severity, in_order
+from ksched_cli.config.checks.findings import Finding, Findings, Severity, in_order
 from ksched_cli.config.checks.rules import (
+    CHANGES_RULE,
     LATER_RULE,
     FileIgnore,
     Selection,
@@ -19,11 +21,15 @@ from ksched_cli.config.checks.rules import (
     matching,
     selected_rules,
 )
-from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.differences import differences
+from ksched_cli.config.effective import Configuration, KnownPlugins
+from ksched_cli.config.load import load_configuration
 from ksched_cli.config.review import Review, review_bytes
 from ksched_cli.config.sources import ConfigurationText
+from ksched_cli.config.types import DEFAULT_SCHEDULER_NAME
 from ksched_cli.errors import InputError
-from ksched_cli.kube.documents import decode_text
+from ksched_cli.kube.documents import Path, decode_text, load_documents
+from ksched_cli.kube.formatting import json_text
 from ksched_cli.kube.versions import (
     Release,
     inferred_release,
@@ -170,7 +176,7 @@ def review_text(
     Raises UsageError for a comment that allows no plugin.
     """
     review = review_bytes(source.raw, source.path, registry, allowed, looks_at_files=looks_at_files)
-    review = with_later_refusals(review, source.raw, source.path, later, allowed)
+    review = with_later_findings(review, source.raw, source.path, registry, later, allowed)
     lines = _shown_lines(source.raw) if review.findings else ()
 
     def placed(finding: Finding) -> Finding:
@@ -208,16 +214,19 @@ def refusals_of_gates(feature_gates: str, releases: Iterable[Release]) -> tuple[
     return ()
 
 
-def with_later_refusals(
+def with_later_findings(
     review: Review,
     raw: bytes,
     source_name: str,
-    later: Iterable[KnownPlugins],
+    own: KnownPlugins,
+    later: Sequence[KnownPlugins],
     allowed: Sequence[AllowedPlugin] = (),
 ) -> Review:
-    """The review with a warning for each error that only a later minor finds in the same file.
+    """The review with a warning for each error that only a later minor finds in the same file, and
+    for each plugin in it that a later minor has do something else.
 
-    later: the plugins of the later minors, oldest first; the first that refuses is named
+    own, later: the plugins of the file's minor and of the later ones, oldest first; the first that
+                refuses or changes something is named
     """
     errors = {(f.rule, f.path) for f in review.findings if f.refused}
     warnings: list[Finding] = []
@@ -228,14 +237,78 @@ def with_later_refusals(
                 message = f"Kubernetes {registry.release.minor} refuses this: {finding.message}"
                 changes = {"severity": Severity.WARNING, "rule": LATER_RULE, "message": message}
                 warnings.append(structs.replace(finding, refused=False, **changes))
+    text = raw.decode("utf-8", "replace")
+    if later and review.valid:
+        refused = {finding.path for finding in warnings}
+        effects = _changes(text, source_name, own, later, allowed)
+        warnings += [finding for finding in effects if finding.path not in refused]
     if not warnings:
         return review
-    text = raw.decode("utf-8", "replace")
-    lines = {item.line for item in ignores(text) if item.rule == LATER_RULE}
-    ignored = [finding for finding in warnings if finding.line in lines]
-    remaining = [finding for finding in warnings if finding.line not in lines]
+    silent = {(item.rule, item.line) for item in ignores(text)}
+    ignored = [finding for finding in warnings if (finding.rule, finding.line) in silent]
+    remaining = [finding for finding in warnings if finding not in ignored]
     return replace(
         review,
         findings=in_order((*review.findings, *remaining)),
         ignored=(*review.ignored, *ignored),
     )
+
+
+def _changes(
+    text: str,
+    source_name: str,
+    own: KnownPlugins,
+    later: Sequence[KnownPlugins],
+    allowed: Sequence[AllowedPlugin],
+) -> list[Finding]:
+    """Return a warning for each plugin of a valid file that the first later minor to do so has do
+    something else, beyond what changes for every configuration."""
+
+    def effect(text: str | None, registry: KnownPlugins) -> Configuration:
+        return load_configuration(text, source_name, registry, allowed, calls_extenders=False)
+
+    places = _plugin_places(next(iter(load_documents(text, source_name)), None))
+    findings = Findings(text)
+    if not places:
+        return []
+    changed: set[tuple[str, str]] = set()
+    for registry in later:
+        try:
+            changes = differences(effect(text, own), effect(text, registry), registry)
+        except InputError:
+            continue  # it refuses the file
+        usual = differences(effect(None, own), effect(None, registry), registry)
+        everywhere = {(each.path, repr((each.before, each.after))) for each in usual}
+        by_plugin: dict[tuple[str, str], list[str]] = {}
+        for change in changes:
+            kind, _, rest = change.path.partition(".")
+            name = rest.rpartition(".")[2] if kind == "plugins" else rest.partition(".")[0]
+            key, sides = (change.profile, name), (change.before, change.after)
+            if key not in places or (change.path, repr(sides)) in everywhere:
+                continue
+            before, after = map(_shown, sides)
+            by_plugin.setdefault(key, []).append(f"{change.path}: {before} → {after}")
+        for key in by_plugin.keys() - changed:
+            message = f"Kubernetes {registry.release.minor} gives this another effect"
+            findings.warn(CHANGES_RULE, places[key], message, "; ".join(by_plugin[key]))
+        changed |= by_plugin.keys()
+    return list(findings.sorted())
+
+
+def _plugin_places(data: Any) -> dict[tuple[str, str], Path]:
+    """Return where a file first names each plugin, by profile and name."""
+    places: dict[tuple[str, str], Path] = {}
+    profiles = data.get("profiles") if isinstance(data, dict) else None
+    for index, profile in enumerate(profiles or ()):
+        name = profile.get("schedulerName", DEFAULT_SCHEDULER_NAME)
+        for point, plugin_set in (profile.get("plugins") or {}).items():
+            for at, plugin in enumerate((plugin_set or {}).get("enabled") or ()):
+                path = ("profiles", index, "plugins", point, "enabled", at)
+                places.setdefault((name, plugin["name"]), path)
+        for at, args in enumerate(profile.get("pluginConfig") or ()):
+            places.setdefault((name, args["name"]), ("profiles", index, "pluginConfig", at))
+    return places
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else "runs" if value is True else json_text(value)

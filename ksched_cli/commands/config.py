@@ -78,7 +78,8 @@ def diff(
     """
     from msgspec.structs import replace
 
-    from ksched_cli.analysis.configuration import ConfigurationDiff, differences
+    from ksched_cli.analysis.configuration import ConfigurationDiff
+    from ksched_cli.config.differences import differences
 
     check_standard_input({"A": [before], "B": [after]})
     run = runs.in_project(runs.run_of(options), after)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ksched_cli.analysis.configuration import (
-    ConfigurationChange,
     ConfigurationDiff,
     EffectiveConfiguration,
 )
+from ksched_cli.config.differences import ConfigurationChange
 from ksched_cli.config.migration.migrate import ConfigurationMigration
 from ksched_cli.config.migration.settle import Remark, RemarkKind
 from ksched_cli.framework.plugin_list import ListedPlugin, PluginList

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.configuration import differences
+from ksched_cli.config.differences import differences
 from ksched_cli.config.load import load_configuration
 from tests.config.registries import FOREIGN, configured
 

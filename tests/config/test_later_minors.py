@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ksched_cli.analysis.reviewer import refusals_of_gates, with_later_refusals
+from ksched_cli.analysis.reviewer import refusals_of_gates, with_later_findings
 from ksched_cli.config.checks.findings import Severity
-from ksched_cli.config.checks.rules import LATER_RULE
+from ksched_cli.config.checks.rules import CHANGES_RULE, LATER_RULE
 from ksched_cli.config.review import Review, review_bytes
 from ksched_cli.kube.versions import MINORS, later_releases, release_of
 from ksched_cli.plugins import registry_of
@@ -30,8 +30,8 @@ profiles:
 def reviewed(text: str, minor: str) -> Review:
     raw, first, *later = text.encode(), *MINORS[MINORS.index(minor) :]
     registries = [registry_of(release_of(other)) for other in later]
-    review = review_bytes(raw, "f", registry_of(release_of(first)))
-    return with_later_refusals(review, raw, "f", registries)
+    own = registry_of(release_of(first))
+    return with_later_findings(review_bytes(raw, "f", own), raw, "f", own, registries)
 
 
 @pytest.mark.parametrize("minor", ["1.34", "1.35"])
@@ -75,3 +75,36 @@ def test_gates_that_a_later_minor_does_not_have_are_a_warning() -> None:
     refusal = "--feature-gates: unrecognized feature gate: SchedulerQueueingHints"
     assert warning.message.startswith(f"Kubernetes 1.37 refuses this: {refusal}")
     assert refusals_of_gates("OpportunisticBatching=false", later) == ()
+
+
+GANGS = (
+    HEAD
+    + """\
+profiles:
+- plugins:
+    multiPoint:
+      enabled: [{name: GangScheduling}]
+"""
+)
+
+
+def test_a_plugin_that_a_later_minor_runs_elsewhere_is_a_warning_at_its_place() -> None:
+    (warning,) = [each for each in reviewed(GANGS, "1.37").findings if each.rule == CHANGES_RULE]
+    assert (warning.severity, warning.line) == (Severity.WARNING, 6)
+    assert warning.message == "Kubernetes 1.38 gives this another effect"
+    assert "plugins.placementFeasible.GangScheduling: nothing → runs" in warning.hint
+
+
+def test_what_changes_for_every_configuration_is_no_warning() -> None:
+    plugins = "[{name: NodeName}, {name: VolumeBinding}]"
+    text = f"{HEAD}profiles:\n- plugins: {{filter: {{enabled: {plugins}}}}}\n"
+    assert CHANGES_RULE not in [finding.rule for finding in reviewed(text, "1.36").findings]
+
+
+def test_a_comment_silences_a_change_too() -> None:
+    silenced = GANGS.replace(
+        "[{name: GangScheduling}]", f"[{{name: GangScheduling}}]  # ksched: ignore[{CHANGES_RULE}]"
+    )
+    review = reviewed(silenced, "1.37")
+    assert CHANGES_RULE not in [finding.rule for finding in review.findings]
+    assert CHANGES_RULE in [finding.rule for finding in review.ignored]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ksched_cli.analysis.configuration import ConfigurationChange, ConfigurationDiff
+from ksched_cli.analysis.configuration import ConfigurationDiff
+from ksched_cli.config.differences import ConfigurationChange
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.html.page import page_of
 from ksched_cli.report.html.sections import Bars, Table

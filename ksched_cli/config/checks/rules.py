@@ -172,8 +172,8 @@ def matching(ignores: Iterable[FileIgnore], path: str, folder: Path) -> tuple[Fi
 _COMMENT = re.compile(
     r"(?:^|(?<=\s))#[ \t]*ksched:[ \t]*ignore\b(?:\[(?P<rules>[^\]\n]*)\])?", re.M
 )
-# The rule of findings about later minors, which are made after the others.
-LATER_RULE = "refused-later"
+# The rules of findings about later minors, which are made after the others.
+LATER_RULE, CHANGES_RULE = LATER_RULES = ("refused-later", "changes-later")
 _HINT = (
     f"as # ksched: ignore[weight-zero]; `{program_name()} validate --explain all` lists the rules"
 )
@@ -216,7 +216,7 @@ def without_ignored(
         by_place.setdefault((finding.rule, finding.line), []).append(finding)
     silenced: dict[tuple[str, int | None], list[Finding]] = {}
     for ignore in ignores(text):
-        if ignore.rule == LATER_RULE:
+        if ignore.rule in LATER_RULES:
             continue
         place = ignore.rule, ignore.line
         matching = by_place.get(place, [])

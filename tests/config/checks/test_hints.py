@@ -60,6 +60,7 @@ def test_the_hints_of_all_rules_are_followed() -> None:
         "not-text",
         "changed-since",
         "refused",
+        "changes-later",
         "refused-later",
         "forbidden-value",
         "syntax",
