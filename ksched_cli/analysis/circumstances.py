@@ -137,9 +137,7 @@ class RecordedMessages:
 
     @cached_property
     def _read_at(self) -> str:
-        """When the state was read, as far as some of its nodes and its pods show."""
-        state = self._state
-        return state.taken or time_of(replace(state, nodes=state.nodes[:_MAX_HEARTBEATS]))
+        return read_at(self._state)
 
     def _age(self, pod: Pod) -> str:
         """Return how long before that the condition was set, or "" if that is unknown."""
@@ -151,12 +149,25 @@ class RecordedMessages:
         except InputError:  # of a status that no scheduler wrote
             return ""
         since = next((each for each in conditions if each.type == "PodScheduled"), _Condition())
-        try:
-            set_at = unix_seconds(since.last_transition_time or "")
-            seconds = unix_seconds(self._read_at) - set_at
-        except ValueError:
-            return ""
-        for size, unit in _UNITS:
-            if seconds >= size:
-                return f" of {int(seconds // size)} {unit} ago"
-        return " of less than a minute ago" if seconds >= 0 else ""
+        moment = "less than a minute"
+        age = age_text(since.last_transition_time or "", self._read_at, moment)
+        return f" of {age} ago" if age else ""
+
+
+def read_at(state: ClusterState) -> str:
+    """Return when the state was read, as far as some of its nodes and its pods show; "" where that
+    is unknown."""
+    return state.taken or time_of(replace(state, nodes=state.nodes[:_MAX_HEARTBEATS]))
+
+
+def age_text(since: str, now: str, moment: str = "") -> str:
+    """Return how long ago a time is, as "3 d"; "" where one of the two is unknown. moment: for less
+    than a minute"""
+    try:
+        seconds = unix_seconds(now) - unix_seconds(since)
+    except ValueError:
+        return ""
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return moment if seconds >= 0 else ""

@@ -18,7 +18,12 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from ksched_cli.analysis.circumstances import RecordedMessages, circumstances
+from ksched_cli.analysis.circumstances import (
+    RecordedMessages,
+    age_text,
+    circumstances,
+    read_at,
+)
 from ksched_cli.analysis.fixed_places import FixedPlace, fixed_places
 from ksched_cli.analysis.gates import READS
 from ksched_cli.analysis.held_pods import (
@@ -72,6 +77,7 @@ class RoomHolder(Part, frozen=True):
     owner: namespace/Kind/name, or words for pods without a controller
     pods: how many of its pods are there; priority: of the first of them
     amount: of the resource, in words; total: how much these nodes have
+    age: of the oldest of these pods, as "3 d"; "" where that is unknown, or less than a minute
     """
 
     owner: str
@@ -80,6 +86,7 @@ class RoomHolder(Part, frozen=True):
     resource: str
     amount: str
     total: str
+    age: str = ""
 
 
 class Diagnosis(Part, frozen=True):
@@ -410,10 +417,13 @@ class _Nodes:
         # Pods of one signature are of one owner, and request the same.
         counts: Counter[int] = Counter()
         pods: dict[int, PodInfo] = {}
+        since: dict[int, str] = {}
         for row in rows.tolist():
             for pod in self._snapshot.pods[row]:
                 counts[pod.signature] += 1
                 pods[pod.signature] = pod
+                created = pod.pod.metadata.creation_timestamp
+                since[pod.signature] = min(since.get(pod.signature, created), created)
         amounts = {
             each: pods[each].resources.requests.get(resource, 0) * n for each, n in counts.items()
         }
@@ -422,15 +432,15 @@ class _Nodes:
             pod = pods[signature].pod
             owner = owner_path(pod) if pod.owner[0] else f"{pod.namespace}/pods without controller"
             by_owner.setdefault(owner, []).append(signature)
-        holders = []
+        holders, now = [], read_at(self._state)
         total = int(self._snapshot.allocatable(resource)[rows].sum())
         for owner, signatures in by_owner.items():
             amount = sum(amounts[each] for each in signatures)
             count = sum(counts[each] for each in signatures)
-            texts = amount_texts(resource, (amount, total))
-            holders.append(
-                (amount, RoomHolder(owner, count, pods[signatures[0]].priority, resource, *texts))
-            )
+            held, whole = amount_texts(resource, (amount, total))
+            age = age_text(min(since[each] for each in signatures), now)
+            priority = pods[signatures[0]].priority
+            holders.append((amount, RoomHolder(owner, count, priority, resource, held, whole, age)))
         largest = sorted(holders, key=lambda each: -each[0])[:_MAX_LISTED]
         return tuple(holder for amount, holder in largest if amount)
 
@@ -578,13 +588,25 @@ class _Nodes:
             there = f"the largest of the {among} has {text}"
         else:
             there = f"the {among} have at most {text} free ({best})"
-        what = f"requests {resource} {requested}; {there}"
+        what = f"requests {resource} {requested}{self._overhead(resource, most)}; {there}"
         never, best, most = most_on(rows)
         requested, text = amount_texts(resource, (amount, most))
         has = f"{best} has {text}{'' if never else ' free'}"
         beside = f"too little {resource} (requests {requested}, {has})"
         difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
         return Obstacle(difficulty, what, resource, beside)
+
+    def _overhead(self, resource: str, most: int) -> str:
+        """Return how much of a request is the pod's overhead, where it would fit without it. most:
+        how much there is"""
+        overhead = self._pod.spec.overhead.get(resource)
+        if overhead is None:
+            return ""
+        amount = overhead.milli_value() if resource == "cpu" else overhead.value()
+        if self._pod.resources.requests[resource] - amount > most:
+            return ""
+        (text,) = amount_texts(resource, (amount,))
+        return f", {text} of it overhead of its RuntimeClass"
 
     def _open_rows(self) -> Rows:
         """Return the rows that only NodeResourcesFit rejects."""

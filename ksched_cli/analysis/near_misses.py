@@ -4,17 +4,16 @@ from a taint by a part."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ksched_cli.cluster.objects import Taint, Toleration
 from ksched_cli.cluster.tolerations import COMPARISON_GATE, COMPARISONS, tolerates
 from ksched_cli.kube.near_names import nearest
 from ksched_cli.kube.selectors import IN, Requirement
+from ksched_cli.plugins.helper import listed
 
-_MAX_VALUES = 3
 
-
-def near_label(requirement: Requirement, nodes: Iterable[Mapping[str, str]]) -> str:
+def near_label(requirement: Requirement, nodes: Collection[Mapping[str, str]]) -> str:
     """Return which labels of nodes are nearly one that no node has, or "". nodes: their labels"""
     key = requirement.key
     counts = Counter(item for labels in nodes for item in labels.items())
@@ -22,18 +21,16 @@ def near_label(requirement: Requirement, nodes: Iterable[Mapping[str, str]]) -> 
     if values:
         if requirement.operator != IN:
             return ""
-        # Values that are equally near are ranked by how many nodes have them.
-        shown = nearest_values(requirement.values[0], values) if requirement.values else []
-        shown = shown or [*values]
-        shown.sort(key=lambda value: (-values[value], value))
+        shown = ranked_values(requirement.values[0] if requirement.values else "", values)
         if len(shown) == 1:
             return f"{_nodes(values[shown[0]])} {key}={shown[0]}"
-        more = ", …" if len(shown) > _MAX_VALUES else ""
-        return f"nodes have {', '.join(shown[:_MAX_VALUES])}{more}"
-    keys = {name for name, _ in counts}
+        texts = [f"{value} ({values[value]:,})" for value in shown]
+        return f"nodes have {listed(texts)}"
+    keys = Counter(name for labels in nodes for name in labels)
     # The same name with another prefix, or none: zone, topology.kubernetes.io/zone.
     name = key.rpartition("/")[2]
-    of_same_name = sorted(each for each in keys if each.rpartition("/")[2] == name)
+    of_same_name = [each for each in keys if each.rpartition("/")[2] == name]
+    of_same_name.sort(key=lambda each: (-keys[each], each))
     near = of_same_name[0] if of_same_name else nearest(key, keys)
     with_key = [(value, count) for (each, value), count in counts.items() if each == near]
     preferred = [(value, count) for value, count in with_key if value in requirement.values]
@@ -43,17 +40,21 @@ def near_label(requirement: Requirement, nodes: Iterable[Mapping[str, str]]) -> 
     return f"{_nodes(count)} {near}={value}"
 
 
-def nearest_values(value: str, candidates: Iterable[str], cutoff: float = 0.72) -> list[str]:
-    """Return the candidates that are most like a value, all of which are equally like it."""
+def ranked_values(value: str, counts: Mapping[str, int], cutoff: float = 0.72) -> list[str]:
+    """Return the candidates that are spelled nearly as the value, the most alike first, and of
+    those that are equally alike what more nodes have; all by that where none is near. counts: how
+    many nodes have each"""
     from difflib import SequenceMatcher  # which only near misses need
 
     matcher = SequenceMatcher(b=value.casefold())
     ratios: dict[str, float] = {}
-    for candidate in candidates:
+    for candidate in counts:
         matcher.set_seq1(candidate.casefold())
         ratios[candidate] = matcher.ratio()
-    most = max(ratios.values(), default=0.0)
-    return [each for each, ratio in ratios.items() if ratio == most >= cutoff]
+    near = [each for each, ratio in ratios.items() if ratio >= cutoff]
+    if not near:
+        return sorted(counts, key=lambda each: (-counts[each], each))
+    return sorted(near, key=lambda each: (-ratios[each], -counts[each], each))
 
 
 def near_toleration(tolerations: Iterable[Toleration], taint: Taint, *, compares: bool) -> str:

@@ -95,7 +95,8 @@ def may_make_room(other: PodInfo, pod: PodInfo) -> bool:
 def listed(names: Sequence[str]) -> str:
     """The first names, and the number of the others."""
     rest = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    first = [*names[:MOST_NAMED], *([f"{rest} more"] if rest > 0 else [])]
+    return " and ".join(filter(None, (", ".join(first[:-1]), *first[-1:])))
 
 
 def named(pods: Sequence[PodInfo]) -> str:

@@ -281,7 +281,9 @@ def proposals(
         for key, values in labels_of
         if key in node.labels and values
     )
-    text, amount = " and ".join(texts), len(texts) + unlikeness
+    # Where values are equally alike, the one that more nodes have comes first.
+    rarity = sum(_rarity(key, node) for key, _ in labels_of if key in node.labels)
+    text, amount = " and ".join(texts), len(texts) + unlikeness + rarity
     yield Proposal("selector", text, patch={"spec": patch}, amount=amount)
 
 
@@ -291,6 +293,12 @@ def _unlikeness(value: str, other: str) -> float:
     from difflib import SequenceMatcher  # which only proposals need
 
     return 1 - SequenceMatcher(None, value.casefold(), other.casefold()).ratio()
+
+
+def _rarity(key: str, node: NodeInfo) -> float:
+    """Return less than a hundredth, the less the more nodes have the node's value of a label."""
+    codes = node.snapshot.labels[key].codes
+    return 0.01 * float((codes != codes[node.row]).mean())
 
 
 def _unmet(term: NodeSelectorTerm, node: NodeInfo) -> list[NodeSelectorRequirement]:

@@ -91,6 +91,7 @@ def remedy_lines(diagnosis: Diagnosis) -> Iterator[str]:
     can."""
     holders = [
         f"{each.owner} (priority {each.priority:,}) {each.amount} of {each.total} {each.resource}"
+        f"{f' for {each.age}' if each.age else ''}"
         for each in diagnosis.holders
     ]
     yield f"who holds the room: {enumerated(holders)}" if holders else ""

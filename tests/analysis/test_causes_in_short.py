@@ -160,6 +160,20 @@ def test_what_other_nodes_lack_is_a_sentence_of_its_own() -> None:
     assert answer.notes == ("requests cpu 2; the only node it may use, a, has 1",)
 
 
+@pytest.mark.parametrize(("cpu", "text"), [(4, ", 1 of it overhead of its RuntimeClass"), (5, "")])
+def test_overhead_is_named_where_the_pod_would_fit_without_it(cpu: int, text: str) -> None:
+    large = pod("p", cpu=cpu, spec={"overhead": {"cpu": "1"}})
+    cause = of(node("a", cpu=4), large).cause
+    assert cause == f"requests cpu {cpu + 1}{text}; the only node it may use, a, has 4"
+
+
+def test_who_holds_the_room_is_named_with_the_age_of_its_oldest_pod() -> None:
+    old = pod("old", cpu=2, node="a", metadata={"creationTimestamp": "2026-03-01T00:00:00Z"})
+    young = pod("young", cpu=1, node="a", metadata={"creationTimestamp": "2026-03-04T02:00:00Z"})
+    (holder,) = of(node("a", cpu=3), old, young, pod("p", cpu=1)).holders
+    assert (holder.amount, holder.total, holder.age) == ("3", "3", "3 d")
+
+
 def test_several_obstacles_of_a_node_are_in_one_list() -> None:
     answer = of(node("a", cpu=1, taints=["x:NoSchedule"], unschedulable=True), pod("p", cpu=2))
     assert answer.cause == (
@@ -170,6 +184,13 @@ def test_several_obstacles_of_a_node_are_in_one_list() -> None:
 
 
 # -- near misses -----------------------------------------------------------------------------------
+
+
+def test_near_values_are_ranked_by_how_alike_they_are_and_by_how_many_nodes_have_them() -> None:
+    pools = ["gpus-a", "gpus-b", "gpus-b", "gpus", "gpux", "other"]
+    nodes = [node(f"n{i}", labels={"pool": value}) for i, value in enumerate(pools)]
+    answer = of(*nodes, pod("p", node_selector={"pool": "gpus-c"}))
+    assert answer.cause.endswith("(nodes have gpus-b (2), gpus-a (1) and gpus (1))")
 
 
 @pytest.mark.parametrize(

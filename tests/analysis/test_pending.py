@@ -115,7 +115,7 @@ def gang(minimum: int, name: str = "train") -> dict[str, Any]:
     [
         (
             gang(4),
-            "PodGroup default/train has 2 of the 4 pods that it needs: default/g-0, default/g-1",
+            "PodGroup default/train has 2 of the 4 pods that it needs: default/g-0 and default/g-1",
         ),
         (gang(2, "trian"), 'there is no PodGroup default/train; did you mean "trian"?'),
     ],
@@ -181,7 +181,7 @@ def test_a_daemon_set_without_a_pod_on_a_tainted_pool_is_told() -> None:
     )
     (absent,) = report.absent
     assert (absent.owner, absent.count) == ("DaemonSet/agent", 2)
-    assert absent.reason == "it does not tolerate gpu=x:NoSchedule (gpu-1, gpu-2)"
+    assert absent.reason == "it does not tolerate gpu=x:NoSchedule (gpu-1 and gpu-2)"
 
 
 class Failing(FilterPlugin):
