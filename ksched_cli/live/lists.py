@@ -67,11 +67,12 @@ class _Entries(Struct):
 
 def kinds_to_read(reads: Iterable[str] = ()) -> dict[str, str]:
     """Kind → its group, in the order in which they are read. reads: kinds of plugins from
-    outside, as "PodGroup.scheduling.x-k8s.io"."""
+    outside, and those that questions quote, as "PodGroup.scheduling.x-k8s.io"; the second of two
+    kinds of one name keeps its group in the key."""
     kinds = {kind.name: kind.group for kind in KINDS.values()}
     for name in sorted(reads):
         kind, _, group = name.partition(".")
-        kinds.setdefault(kind, group)
+        kinds[kind if kinds.get(kind, group) == group else name] = group
     return kinds
 
 
@@ -105,9 +106,10 @@ def _resource(
             continue
         if version not in entries:
             entries[version] = _read_entries(server, version)
-        entry = entries[version].get(kind)
+        short = kind.partition(".")[0]
+        entry = entries[version].get(short)
         if entry is not None:
-            return Resource(kind, version, entry.name, entry.namespaced)
+            return Resource(short, version, entry.name, entry.namespaced)
     return None
 
 

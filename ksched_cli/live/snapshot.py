@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 import msgspec
 from msgspec import Raw, Struct
 
+from ksched_cli.analysis.gates import READS
 from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.cluster.loading.load import load_sources
 from ksched_cli.cluster.loading.sources import Source
@@ -163,9 +164,11 @@ class ClusterReader:
         or where a server's error leaves open whether there are objects of a kind."""
         self._taken = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._version = self._read_version()
-        for kind, resource in discover(self._server, kinds_to_read(self._reads)).items():
+        kinds = kinds_to_read(self._reads)
+        for kind, resource in discover(self._server, kinds).items():
             if resource is None:
-                self._note_unserved(kind)
+                if not _is_quoted(kind, kinds[kind]):
+                    self._note_unserved(kind)
                 continue
             objects = self._list(resource)
             if objects is not None:
@@ -209,11 +212,13 @@ class ClusterReader:
 
     def _list(self, resource: Resource) -> ObjectList | None:
         """None where they may not be listed, in no namespace either."""
+        is_quoted = _is_quoted(resource.kind, resource.api_version.partition("/")[0])
         try:
             return self._read(resource, "")
         except StatusError as error:
             if error.status == ABSENT:
-                self._note_unserved(resource.kind)
+                if not is_quoted:
+                    self._note_unserved(resource.kind)
                 return None
             if error.status != FORBIDDEN:
                 raise
@@ -228,7 +233,8 @@ class ClusterReader:
                     raise
         if resource.kind in REQUIRED:
             raise refusal
-        self._forbidden.append(resource.kind)
+        if not is_quoted:
+            self._forbidden.append(resource.kind)
         return None
 
     def _read(self, resource: Resource, namespace: str) -> ObjectList:
@@ -276,6 +282,11 @@ def annotated_object(resource: Resource, item: Raw) -> bytes:
     if isinstance(metadata, dict) and (annotations := metadata.get("annotations")):
         rest["metadata"] = {**rest["metadata"], "annotations": annotations}
     return msgspec.json.encode(rest)
+
+
+def _is_quoted(kind: str, group: str) -> bool:
+    """Whether answers quote objects of a kind that decides nothing: nobody misses it."""
+    return f"{kind.partition('.')[0]}.{group}" in READS
 
 
 def whole_object(resource: Resource, item: Raw) -> bytes:

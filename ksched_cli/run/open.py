@@ -261,8 +261,7 @@ class Opener:
         if key not in self._states:
             reads = self.kinds(run)
             if run.live is not None:
-                # A cluster is asked for what decides, not for what a question quotes besides.
-                state = self._read_live(run.live, reads - self._reads)
+                state = self._read_live(run.live, reads)
             else:
                 state = self.inputs.load(run.states, reads)
             if run.workloads:

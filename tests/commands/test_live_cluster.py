@@ -85,3 +85,42 @@ def test_options_of_live_clusters_are_refused_where_they_do_nothing(
 ) -> None:
     code, _, err = ksched("schedule", *arguments)
     assert (code, message in err) == (2, True)
+
+
+GATED = pod(
+    "gated",
+    labels={"kueue.x-k8s.io/queue-name": "lq"},
+    spec={"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]},
+)
+QUEUED = {
+    "apiVersion": "kueue.x-k8s.io/v1beta1",
+    "kind": "Workload",
+    "metadata": {"name": "job-p", "namespace": "default"},
+    "spec": {"queueName": "lq"},
+    "status": {
+        "conditions": [
+            {"type": "QuotaReserved", "status": "False", "message": "insufficient quota for cpu"}
+        ]
+    },
+}
+KUEUE = "/apis/kueue.x-k8s.io/v1beta1"
+
+
+def test_kueue_s_workload_is_read_of_a_live_cluster_and_nobody_misses_it(
+    ksched: Ksched, cluster: ApiServer
+) -> None:
+    cluster.objects += [GATED, QUEUED]
+    without = ksched("explain", "gated", "--live")
+    assert "queue lq" not in without[1]
+    cluster.served["kueue.x-k8s.io/v1beta1"] = {"Workload": ("workloads", True)}
+    _, out, err = ksched("explain", "gated", "--live")
+    text = "its Workload default/job-p waits in queue lq: insufficient quota for cpu"
+    assert text in " ".join(out.split())
+    assert err == without[2]
+    cluster.faults.refused = {
+        f"{KUEUE}/workloads": 403,
+        f"{KUEUE}/namespaces/default/workloads": 403,
+    }
+    refused = ksched("explain", "gated", "--live")
+    assert refused[1] == without[1]
+    assert "Workload" not in refused[2]
