@@ -350,7 +350,7 @@ PENDING_AGAIN_COST = 30.0  # of a pod that had a node
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class RemedySearch:
     """The limits and preferences of a search for remedies.
 
     prefer, never: kinds of changes
@@ -406,7 +406,7 @@ class Outcome(Struct, frozen=True):
 class _Frontier:
     """The candidates still to be tried, the cheapest first."""
 
-    def __init__(self, search: Search, changes: Sequence[ChangeRecord]) -> None:
+    def __init__(self, search: RemedySearch, changes: Sequence[ChangeRecord]) -> None:
         """changes: those of the question, which no candidate undoes"""
         self._search = search
         self._fields = fields_set(changes)
@@ -472,7 +472,7 @@ class Fixer:
 
     open: Callable[[ClusterState], Simulation]
     state: ClusterState
-    search: Search
+    search: RemedySearch
     release: Release = field(default_factory=lambda: release_of(NEWEST, ""))
     workloads: bool = True
     empty_protects: bool = False
@@ -816,7 +816,7 @@ def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermat
     )
 
 
-def remedies_of(subject: Subject, search: Search, *, pending: bool = False) -> Remedies:
+def remedies_of(subject: Subject, search: RemedySearch, *, pending: bool = False) -> Remedies:
     """Search for changes that would give the subject's pods a node. pending: all pods that stay
     pending instead. Raises KschedError."""
     simulation, name = subject.simulation, subject.name
@@ -990,7 +990,7 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
     max_seconds: float = MAX_SECONDS
 
     def answer(self, opened: Opened) -> Remedies:
-        search = Search(
+        search = RemedySearch(
             prefer=frozenset(self.prefer),
             never=frozenset(self.never),
             max_runs=self.max_runs,

@@ -34,7 +34,7 @@ from ksched_cli.report.view import (
     bars,
     table,
 )
-from ksched_cli.report.words import counted, enumerated, grouped, percent, verb
+from ksched_cli.report.words import counted, enumerated, grouped, percent, verb, with_counts
 
 SHOWN_GROUPS = 20
 SHOWN_PODS = 3  # of a rule
@@ -281,8 +281,7 @@ def _places(places: Sequence[Place]) -> str | tuple[str, ...]:
     """The nodes, those of most of the pods first, or what the pods are instead."""
     if not places[0].node:
         return places[0].standing.text
-    nodes = Counter(place.node or "" for place in places).most_common()
-    return tuple(node if count == 1 else f"{node} ({count:,})" for node, count in nodes)
+    return with_counts(dict(Counter(place.node or "" for place in places).most_common()))
 
 
 def _causes(pods: Sequence[PodDifference]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -26,7 +26,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, enumerated, grouped, listed, verb
+from ksched_cli.report.words import counted, enumerated, grouped, listed, verb, with_counts
 
 SHOWN_NAMES, SHOWN_NODES = 3, 6
 SHOWN_DOMAINS, SHOWN_BLOCKERS = 4, 15
@@ -235,7 +235,10 @@ def _moves(answer: DrainResult) -> Iterator[Table]:
             sorted(by_owner.items(), key=lambda item: -len(item[1])),
             (Column("Owner", Kind.OWNER), lambda each: each[0]),
             (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
-            (Column("To", Kind.NODE), lambda each: _counts(each[1])),
+            (
+                Column("To", Kind.NODE),
+                lambda each: with_counts(dict(Counter(each[1]).most_common())),
+            ),
             brief=12,
             noun="owners",
             note="-o wide shows where every pod goes",
@@ -245,13 +248,6 @@ def _moves(answer: DrainResult) -> Iterator[Table]:
 
 def _owner(answer: DrainResult, pod: str) -> str:
     return shared_owner(answer.owners.get(pod, f"{pod.partition('/')[0]}/Pod/"))
-
-
-def _counts(nodes: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
-        name if count == 1 else f"{name} ({count:,})"
-        for name, count in Counter(nodes).most_common()
-    )
 
 
 def _zones(answer: DrainResult, pod: str, node: str) -> str:

@@ -24,7 +24,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, listed, verb
+from ksched_cli.report.words import counted, listed, verb, with_counts
 
 SHOWN_NAMES, SHOWN_REASONS = 3, 4
 SHOWN_ROWS = 10
@@ -175,5 +175,4 @@ def _first_reason(workload: FittedWorkload) -> str:
 
 def _nodes(workload: FittedWorkload) -> tuple[str, ...]:
     """The nodes, those that take the most first."""
-    ordered = sorted(workload.nodes.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(node if count == 1 else f"{node} ({count:,})" for node, count in ordered)
+    return with_counts(dict(sorted(workload.nodes.items(), key=lambda item: (-item[1], item[0]))))

@@ -29,7 +29,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, grouped, verb
+from ksched_cli.report.words import counted, grouped, verb, with_counts
 from ksched_cli.scenario.owned_pods import POD
 
 MAX_POD_ROWS = 20  # have a row each
@@ -190,8 +190,7 @@ def _placed(answer: ScheduleResult) -> Iterator[Table]:
 
 def _nodes_of(pods: Sequence[PlacedPod]) -> tuple[str, ...]:
     """The nodes, those with the most of the pods first, and how many there are."""
-    counts = Counter(pod.node for pod in pods).most_common()
-    return tuple(name if count == 1 else f"{name} ({count:,})" for name, count in counts)
+    return with_counts(dict(Counter(pod.node for pod in pods).most_common()))
 
 
 def _devices(placed: Sequence[PlacedPod]) -> Table:

@@ -27,7 +27,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, grouped, listed, verb
+from ksched_cli.report.words import counted, grouped, listed, verb, with_counts
 
 FIRST = ("cpu", "memory")
 SHOWN_NAMES = 3
@@ -199,8 +199,7 @@ def _going(nodes: Sequence[NodeToDrain]) -> Table:
 
 def _targets(node: NodeToDrain) -> tuple[str, ...]:
     """Where the node's pods move to, and how many of them where these are several."""
-    targets = Counter(node.moves_to.values())
-    return tuple(f"{name} ({count:,})" if count > 1 else name for name, count in targets.items())
+    return with_counts(Counter(node.moves_to.values()))
 
 
 def _moves(nodes: Sequence[NodeToDrain]) -> Table:

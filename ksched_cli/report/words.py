@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 K = TypeVar("K")
@@ -40,6 +40,11 @@ def listed(names: Sequence[str], most: int | None = None) -> str:
     if most is None or len(names) <= most + 1:
         return enumerated(names)
     return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def with_counts(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the names in their order, each with its count in parentheses where that is not one."""
+    return tuple(name if count == 1 else f"{name} ({count:,})" for name, count in counts.items())
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ksched_cli.analysis.fix import GONE_COST, Fixer, Remedies, Search, fix, fix_pending
+from ksched_cli.analysis.fix import GONE_COST, Fixer, Remedies, RemedySearch, fix, fix_pending
 from ksched_cli.analysis.proposals import COSTS
 from ksched_cli.api import CycleState, FilterPlugin, NodeInfo, PodInfo, Proposal, Proposes, Status
 from ksched_cli.errors import UsageError
@@ -26,15 +26,17 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def fixer(
-    *objects: Manifest, plugins: Sequence[type[Plugin]] = (), search: Search | None = None
+    *objects: Manifest, plugins: Sequence[type[Plugin]] = (), search: RemedySearch | None = None
 ) -> Fixer:
     state = cluster(*objects)
-    return Fixer(lambda changed: simulation(changed, plugins=plugins), state, search or Search())
+    return Fixer(
+        lambda changed: simulation(changed, plugins=plugins), state, search or RemedySearch()
+    )
 
 
 def remedies(*objects: Manifest, name: str = "default/p", **options: Any) -> Remedies:
     """The remedies of the pod p, each run again: the pod has the node that the remedy says."""
-    search = Search(**options) if options else None
+    search = RemedySearch(**options) if options else None
     search_of = fixer(*objects, search=search)
     answer = fix(search_of, name, frozenset({name}))
     for remedy in answer.remedies:
@@ -251,7 +253,7 @@ def test_a_node_is_added_of_the_size_that_is_needed() -> None:
 def test_many_nodes_are_no_more_than_are_needed() -> None:
     """Eight would do, and four would not."""
     waiting = [pod(f"p{number}", cpu=1) for number in range(12)]
-    search = Search(never=frozenset({"request"}))
+    search = RemedySearch(never=frozenset({"request"}))
     answer = fix(
         fixer(node("a", cpu=2, unschedulable=True), *waiting, search=search),
         "p",
@@ -486,7 +488,7 @@ def test_fewer_devices_of_a_claim_are_requested() -> None:
     run = Run(states=(str(EXAMPLES / "dra" / "cluster.yaml"),))
     opener = Opener((run,))
     search_of = Fixer(
-        lambda changed: opener.simulation(run, state=changed), opener.state(run), Search()
+        lambda changed: opener.simulation(run, state=changed), opener.state(run), RemedySearch()
     )
     answer = fix(search_of, "default/triple", frozenset({"default/triple"}))
     (remedy,) = answer.remedies
@@ -536,7 +538,7 @@ def test_the_search_ends_after_so_many_seconds_and_says_so() -> None:
 
 def test_of_all_pending_pods_each_owner_has_its_own_runs_and_the_answer_says_so() -> None:
     waiting = (pod("p"), pod("q", node_selector={"x": "b"}))
-    search = Search(max_runs=2, most=9)
+    search = RemedySearch(max_runs=2, most=9)
     answer = fix_pending(fixer(node("a", taints=["gpu:NoSchedule"]), *waiting, search=search))
     assert answer.runs > search.max_runs
     why = "the search for one owner's pods stopped at --max-runs 2"
@@ -555,7 +557,7 @@ def test_without_a_remedy_the_fewest_reasons_that_stand_against_all_nodes_are_na
 
 def test_an_unknown_kind_is_an_error() -> None:
     with pytest.raises(UsageError, match='"evicted" is no kind of change'):
-        Search(never=frozenset({"evicted"})).check()
+        RemedySearch(never=frozenset({"evicted"})).check()
 
 
 def test_what_else_happens_is_shown() -> None:
@@ -882,7 +884,7 @@ def test_a_workload_is_asked_as_a_whole() -> None:
 def test_no_remedy_undoes_a_change_of_the_question() -> None:
     state = cluster(node("a"), node("b", unschedulable=True), pod("p"))
     drained, _ = apply_changes(state, [parse_change("drain a --force")])
-    answer = fix(Fixer(simulation, drained, Search()), "default/p", frozenset({"default/p"}))
+    answer = fix(Fixer(simulation, drained, RemedySearch()), "default/p", frozenset({"default/p"}))
     assert of_kind(answer, "uncordon").changes == ("uncordon b",)
     assert "1 change: undo what --change does" in answer.not_tried
 
@@ -908,7 +910,9 @@ def test_lower_requests_of_several_runs_are_told_from_the_original_request() -> 
     run = Run(states=(str(EXAMPLES / "what-if" / "cluster.yaml"),))
     opener = Opener((run,))
     answer = fix_pending(
-        Fixer(lambda changed: opener.simulation(run, state=changed), opener.state(run), Search())
+        Fixer(
+            lambda changed: opener.simulation(run, state=changed), opener.state(run), RemedySearch()
+        )
     )
     assert "request cpu 1.5 instead of 2, which" in answer.remedies[0].text
 
@@ -918,7 +922,7 @@ def test_lower_requests_of_several_runs_are_told_from_the_original_request() -> 
 
 def of_workload(kind: str, *objects: Manifest, **search: Any) -> Remedies:
     """The remedies of the workload web, whose pods the state has or lacks."""
-    search_of = fixer(*objects, search=Search(**search))
+    search_of = fixer(*objects, search=RemedySearch(**search))
     search_of.state = search_of.changed(["label nodes a x=y"])  # makes missing pods
     pods = frozenset(pod.key for pod in search_of.state.pods if pod.name.startswith("web-"))
     return fix(search_of, f"{kind}/web", pods)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.fix import Fixer, Remedies, Search, fix
+from ksched_cli.analysis.fix import Fixer, Remedies, RemedySearch, fix
 from ksched_cli.analysis.named_objects import pods_of
 from ksched_cli.errors import UsageError
 from ksched_cli.testing import cluster, node, pod, simulation
@@ -40,7 +40,7 @@ def remedies(*objects: Manifest, name: str, version: str = "1.37", **options: An
     def opened(changed: Any) -> Any:
         return simulation(changed, kubernetes_version=version, feature_gates=MINORS[version])
 
-    fixer = Fixer(opened, state, Search(**options))
+    fixer = Fixer(opened, state, RemedySearch(**options))
     return fix(fixer, name, pods_of(opened(state), name))
 
 
