@@ -45,8 +45,10 @@ from ksched_cli.engine.scheduling_cycle import first_by_name
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
+from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
 from ksched_cli.scenario.node_groups import NodeGroup
+from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 from ksched_cli.scenario.scale import time_of
 
@@ -117,6 +119,8 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     uncontrolled: pods that move and have no controller: somebody has to create them again
     per_hour: what the nodes that could go cost an hour; with prices only
     total_per_hour: what all nodes cost
+    added: the new nodes that join before the first drain; only with --replace-with
+    added_per_hour: what these cost
     repack: how few nodes would do, were every pod placed afresh; only with --repack
     pending: pods that were pending before any drain and stay so, by owner and cause; they are left
              aside
@@ -138,6 +142,8 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     uncontrolled: tuple[str, ...] = ()
     per_hour: float | UnsetType = UNSET
     total_per_hour: float | UnsetType = UNSET
+    added: tuple[str, ...] | UnsetType = UNSET
+    added_per_hour: float | UnsetType = UNSET
     repack: Repack | UnsetType = UNSET
     pending: tuple[PendingGroup, ...] = ()
     stopped_at: Rank | None = None
@@ -159,13 +165,15 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
 class ShrinkLimits:
     """among: the nodes to look at, by their labels. keep: those of them that stay. maximum: how
     many may go. keep_free: the share of each resource that stays free, 0 to 1. prices: of nodes,
-    whose sum is to be high; without any, their number is"""
+    whose sum is to be high; without any, their number is. replacement: copies of it may join, where
+    that saves more than they cost"""
 
     among: Selector | None = None
     keep: Selector | None = None
     maximum: int | None = None
     keep_free: float = 0
     prices: Prices = NO_PRICES
+    replacement: Node | None = None
 
     @classmethod
     def of(
@@ -175,16 +183,29 @@ class ShrinkLimits:
         keep: str,
         maximum: int | None = None,
         keep_free: float = 0,
+        replace_with: str = "",
     ) -> Self:
-        """selector, keep: as -l and --keep take them; "" for none. The prices are those of the Run.
-        Raises UsageError, also where no node has the labels of the selector."""
+        """selector, keep: as -l and --keep take them; "" for none. replace_with: a node's name. The
+        prices are those of the Run. Raises UsageError, also where no node has the labels of the
+        selector, or the node has no price."""
+        nodes = {node.name: node for node in subject.simulation.state.nodes}
+        if replace_with and replace_with not in nodes:
+            # Its error names those that are near.
+            about = f"--replace-with {replace_with}"
+            apply_changes(subject.simulation.state, [AddNodes(about, "x", replace_with, 0)])
         limits = cls(
             among=label_selector_of(selector) if selector else None,
             keep=label_selector_of(keep) if keep else None,
             maximum=maximum,
             keep_free=keep_free,
             prices=subject.opener.prices(subject.run),
+            replacement=nodes[replace_with] if replace_with else None,
         )
+        if replace_with and limits.prices.of_node(nodes[replace_with]) is None:
+            raise UsageError(
+                f"--replace-with compares prices, and {replace_with} has none; add --price "
+                f"{replace_with}=N"
+            )
         if selector and not any(map(limits.selects, subject.simulation.state.nodes)):
             raise UsageError(f"no node has the labels of -l {selector}")
         return limits
@@ -546,18 +567,27 @@ def shrink(
 
     repacked = repack(base, _in_order(base, free_to_go, limits)) if repacks else UNSET
     before = node_usages(base.live.snapshot) if draws_map else []
-    order = _in_order(base, free, limits)
-    room = Room(base, limits.keep_free)
-    search = Shrinking(base, order, maximum, worth, room, progress or Search())
-    plan = search.run()
-    stopped = search.progress.why()
-    search.carry_out(plan)
-    after = node_usages(base.live.snapshot) if draws_map else []
-    held |= search.holds(plan)
-    search.take_back()
-    for name, holds in held.items():
-        if holds == (Hold(None, INSTEAD),):
-            held[name] = (Hold(None, search.why_not_too(plan, name)),)
+    order, search_of = _in_order(base, free, limits), progress or Search()
+
+    def searching() -> Shrinking:
+        """Begin a search in the cluster as it is now."""
+        return Shrinking(base, order, maximum, worth, Room(base, limits.keep_free), search_of)
+
+    copies = _replacing(base, limits, searching) if limits.replacement is not None else None
+    stopped = ""
+    with base.trial():
+        if copies is not None:
+            _add_copies_of(base, limits.replacement, len(copies.names))
+        search = searching()
+        plan = search.run() if copies is None else copies.plan
+        stopped = search.progress.why()
+        search.carry_out(plan)
+        after = node_usages(base.live.snapshot) if draws_map else []
+        held |= search.holds(plan)
+        search.take_back()
+        for name, holds in held.items():
+            if holds == (Hold(None, INSTEAD),):
+                held[name] = (Hold(None, search.why_not_too(plan, name)),)
     going = [
         NodeToDrain.of(name, drain, order)
         for order, (name, drain) in enumerate(plan.drains.items(), 1)
@@ -572,6 +602,8 @@ def shrink(
         uncontrolled=base.uncontrolled(plan.drains.keys()),
         per_hour=round(worth(plan.nodes), 6) if limits.prices.listed else UNSET,
         total_per_hour=round(worth(nodes), 6) if limits.prices.listed else UNSET,
+        added=UNSET if copies is None else copies.names,
+        added_per_hour=UNSET if copies is None else round(copies.per_hour, 6),
         repack=repacked,
         pending=base.pending,
         stopped_at=limits.maximum if limits.maximum == len(going) else None,
@@ -579,6 +611,69 @@ def shrink(
         undecided=bool(base.simulation.caller.defects),
         cluster_map=_map(base, plan, before, after) if draws_map else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """New nodes of one model, and the plan of the nodes that could go once they are there.
+
+    per_hour: what the new ones cost; saved: what that saves, all in all
+    """
+
+    names: tuple[str, ...]
+    per_hour: float
+    plan: Plan
+    saved: float
+
+
+def _replacing(  # noqa: PLR0915  # one search, from top to bottom
+    base: DrainedCluster, limits: ShrinkLimits, searching: Callable[[], Shrinking]
+) -> Copies:
+    """Search for the number of copies with which the most is saved. searching: see `shrink`"""
+    assert limits.replacement is not None
+    price = limits.worth([limits.replacement])
+    tried: dict[int, Copies] = {}
+
+    def save(count: int) -> float:
+        if count not in tried:
+            with base.trial():
+                names = _add_copies_of(base, limits.replacement, count)
+                search = searching()
+                plan = search.run()
+                search.take_back()
+            saved = search.worth(plan.nodes) - count * price
+            tried[count] = Copies(names, count * price, plan, saved)
+        return tried[count].saved
+
+    search = searching()
+    most = int(search.worth(search.candidates) / price) if price > 0 else len(search.candidates)
+    # 1. More and more nodes are added, up to those that cost as much as all that could go.
+    best, count = 0, 1
+    save(0)
+    while count <= most and not search.progress.stops():
+        best = max(best, count, key=save)
+        count *= 2
+    # 2. What is left idle need not join.
+    drains = tried[best].plan.drains.values()
+    targets = {target for drain in drains for target in drain.moves.values()}
+    busy = len(targets.intersection(tried[best].names))
+    # 3. The numbers around the best one are tried.
+    step = max(1, best // 2)
+    while step and not search.progress.stops():
+        near = [each for each in (busy, best - step, best + step) if 0 <= each <= most]
+        better = max(near, key=lambda each: (save(each), -each))
+        if (save(better), -better) > (save(best), -best):
+            best = better
+        else:
+            step //= 2
+    return tried[best]
+
+
+def _add_copies_of(base: DrainedCluster, model: Node | None, count: int) -> tuple[str, ...]:
+    """Let so many copies of the node join; return their names."""
+    if model is None or not count:
+        return ()
+    return _add_copies(base, [model] * count)
 
 
 def _map(
@@ -847,9 +942,10 @@ def _add_copies(cluster: DrainedCluster, nodes: Iterable[Node]) -> tuple[str, ..
     taken = set(cluster.live.snapshot.row)
     copies: dict[str, NodeGroup] = {}
     for node in nodes:
-        name = f"{node.name}-new"
+        name, number = f"{node.name}-new", 1
         while name in taken or name in copies:
-            name += "-new"
+            number += 1
+            name = f"{node.name}-new-{number}"
         copies[name] = NodeGroup(node.name, node, state.csi_nodes.get(node.name))
     cluster.add_nodes([(group, name) for name, group in copies.items()])
     return tuple(copies)
@@ -868,6 +964,7 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     repack:  ask how few nodes would do, too
     is_mapped: with the map of a page
     keep_free: the share of each resource that stays free on the nodes that stay, 0 to 1
+    replace_with: a node of which copies may join where that saves more than they cost; "" for none
     time_limit: seconds after which the search ends with the best plan so far; 0 for none
     """
 
@@ -877,6 +974,7 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     keep: str = ""
     maximum: int | None = None
     keep_free: float = 0
+    replace_with: str = ""
     force: bool = False
     delete_emptydir_data: bool = False
     repack: bool = False
@@ -884,7 +982,7 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     time_limit: float = 0
 
     def answer(self, opened: Opened) -> ShrinkResult:
-        base, limits = _before_drains(self, opened, self.maximum, self.keep_free)
+        base, limits = _before_drains(self, opened, self.maximum, self.keep_free, self.replace_with)
         search = Search(self.time_limit)
         with opened.observer.searching("nodes tried", search), gc_rare():
             return shrink(base, limits, search, draws_map=self.is_mapped, repacks=self.repack)
@@ -913,11 +1011,14 @@ def _before_drains(
     opened: Opened,
     maximum: int | None = None,
     keep_free: float = 0,
+    replace_with: str = "",
 ) -> tuple[DrainedCluster, ShrinkLimits]:
     """Return the cluster before any drain, and which of its nodes may go."""
     subject = opened.subject()
     state = subject.simulation.state
-    limits = ShrinkLimits.of(subject, question.selector, question.keep, maximum, keep_free)
+    limits = ShrinkLimits.of(
+        subject, question.selector, question.keep, maximum, keep_free, replace_with
+    )
     opened.warn(*budget_warnings(state))
     rules = rules_of(state, question.force, question.delete_emptydir_data)
     workloads = subject.run.workloads

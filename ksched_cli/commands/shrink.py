@@ -21,6 +21,7 @@ class ShrinkOptions(StateOptions):
     keep SELECTOR: Keep the nodes with these labels.
     maximum N: Stop after N nodes.
     keep_free SHARE: Keep so much of each resource free, such as 20%.
+    replace_with NODE: Also add copies of this node where that costs less; requires --price.
     force: Also move pods without a controller, as if somebody recreated them.
     delete_emptydir: Also move pods with emptyDir and hostPath volumes.
     repack: Also count the nodes needed if every pod were placed afresh.
@@ -33,6 +34,7 @@ class ShrinkOptions(StateOptions):
     keep: str = ""
     maximum: Annotated[int | None, option(name="--max", parser=whole_number("--max", 1))] = None
     keep_free: Annotated[float, option(parser=share("--keep-free"))] = 0
+    replace_with: str = ""
     force: bool = False
     delete_emptydir: Annotated[bool, option(name="--delete-emptydir-data")] = False
     repack: bool = False
@@ -76,6 +78,7 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         keep=options.keep,
         maximum=options.maximum,
         keep_free=options.keep_free,
+        replace_with=options.replace_with,
         force=options.force,
         delete_emptydir_data=options.delete_emptydir,
         repack=options.repack,
@@ -91,6 +94,9 @@ def _check(options: ShrinkOptions) -> None:
         raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
     if options.upgrade and options.maximum is not None:
         raise UsageError("--upgrade replaces all nodes of -l and cannot be combined with --max")
+    if options.replace_with and (options.upgrade or not options.given["price"]):
+        reason = "replaces nodes itself" if options.upgrade else "requires --price"
+        raise UsageError(f"--replace-with {reason}")
     if options.upgrade and options.keep_free:
         raise UsageError("--upgrade replaces nodes and cannot be combined with --keep-free")
     if options.upgrade and options.time_limit:

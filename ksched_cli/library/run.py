@@ -236,13 +236,14 @@ class Run(Settings, frozen=True, kw_only=True):
 
         return answered(MoreNodes(like=like), self)
 
-    def shrink(
+    def shrink(  # noqa: PLR0913  # as many as the command has options
         self,
         *,
         selector: str = "",
         keep: str = "",
         maximum: int | None = None,
         keep_free: float = 0,
+        replace_with: str = "",
         force: bool = False,
         delete_emptydir_data: bool = False,
         repack: bool = False,
@@ -258,6 +259,7 @@ class Run(Settings, frozen=True, kw_only=True):
             keep=keep,
             maximum=maximum,
             keep_free=keep_free,
+            replace_with=replace_with,
             force=force,
             delete_emptydir_data=delete_emptydir_data,
             repack=repack,

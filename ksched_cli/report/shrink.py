@@ -153,7 +153,12 @@ def _freed(answer: ShrinkResult) -> Iterator[Line]:
             f"of that, pods that go with their nodes (DaemonSets, static) request {overhead}"
         )
     if answer.per_hour is not UNSET and answer.total_per_hour is not UNSET:
-        yield Line(f"saves {answer.per_hour:g} of {answer.total_per_hour:g} an hour")
+        saved, new = answer.per_hour, ""
+        if answer.added and answer.added_per_hour is not UNSET:
+            saved = round(saved - answer.added_per_hour, 6)
+            new = f", with {listed(answer.added, SHOWN_NAMES)} added, which cost "
+            new += f"{answer.added_per_hour:g}"
+        yield Line(f"saves {saved:g} of {answer.total_per_hour:g} an hour{new}")
     if answer.repack is not UNSET:
         repack, nodes = answer.repack, counted(answer.repack.nodes, "node")
         misfits = f" but {counted(repack.unplaced, 'pod')}" if repack.unplaced else " pods"

@@ -72,6 +72,45 @@ def test_what_goes_is_drained_all_at_once_too() -> None:
     assert held(answer, "a") == [(None, NOT_AT_ONCE)]
 
 
+def replaced(*objects: Manifest, price: float) -> ShrinkResult:
+    """Large nodes cost 10 an hour; `small`, which is full, may be copied."""
+    small = node("small", cpu=4, labels={"stays": "yes"})
+    state = cluster(*objects, small, owned("q", cpu=4, node="small"))
+    (model,) = (each for each in state.nodes if each.name == "small")
+    prices, keep = read_prices([f"stays=yes={price}", "*=10"]), label_selector_of("stays")
+    limits = ShrinkLimits(keep=keep, prices=prices, replacement=model)
+    return shrink(DrainedCluster.after_run(simulation(state), RULES), limits)
+
+
+LARGE = [
+    *(node(name, cpu=16) for name in "abc"),
+    *(owned(f"{name}{n}", cpu=2, node=name) for name in "abc" for n in range(3)),
+]
+
+
+def test_dear_nodes_are_replaced_by_as_many_cheaper_ones_as_their_pods_need() -> None:
+    """One small node beside a large one saves 19; five instead of all large ones 25."""
+    answer = replaced(*LARGE, price=1)
+    assert going(answer) == ["a", "b", "c"]
+    assert (answer.per_hour, answer.added_per_hour) == (30, 5)
+    assert answer.added == ("small-new", *(f"small-new-{n}" for n in range(2, 6)))
+    targets = {to for each in answer.nodes for to in each.moves_to.values()}
+    assert targets == set(answer.added)
+
+
+def test_no_node_is_added_that_costs_more_than_it_saves() -> None:
+    """With one more, two large nodes could go, instead of one."""
+    answer = replaced(*LARGE, price=11)
+    assert (answer.removable, answer.added, answer.added_per_hour) == (1, (), 0)
+    cheaper = replaced(*LARGE, price=9)
+    assert (cheaper.removable, cheaper.added, cheaper.added_per_hour) == (2, ("small-new",), 9)
+
+
+def test_what_could_go_without_a_replacement_needs_none() -> None:
+    answer = replaced(node("a", cpu=16), node("b", cpu=16), owned("p", cpu=1, node="a"), price=11)
+    assert (answer.removable, answer.added) == (1, ())
+
+
 @pytest.mark.parametrize(("share", "number"), [(0.0, 2), (0.5, 1), (0.51, 0)])
 def test_a_share_of_each_resource_can_stay_free(share: float, number: int) -> None:
     """4 of 12 cpu are requested; 4 of 8 once a node is gone."""
