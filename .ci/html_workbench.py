@@ -42,7 +42,7 @@ def served(ksched: str, state: str) -> Iterator[str]:
     assert process.stderr is not None
     try:
         texts = iter(process.stderr.readline, "")
-        yield next(match[1] for text in texts if (match := re.match(r"serving (\S+);", text)))
+        yield next(match[1] for text in texts if (match := re.match(r"(http\S+)$", text)))
     finally:
         process.terminate()
         assert process.wait(100) == 0

@@ -30,6 +30,8 @@ from ksched_cli.plugins.taint_toleration import HARD_EFFECTS, taint_text
 from ksched_cli.scenario.owned_pods import POD, owner_of
 from ksched_cli.scenario.workloads import daemon_model, should_run_on, target_node
 
+GATED, LEFT_OUT = "gated", "left out"
+
 
 class HeldPods(Part, frozen=True):
     """Pods of one owner that no attempt is made for, for one reason.
@@ -102,13 +104,13 @@ def placed_pods(simulation: Simulation, run: RunRecord) -> tuple[PlacedPods, ...
 
 def held_pods(simulation: Simulation, run: RunRecord) -> tuple[HeldPods, ...]:
     """Return the pods that are gated or of another scheduler; those of the most pods first."""
-    reasons = {key: ("gated", status.message) for key, status in run.gated.items()}
+    reasons = {key: (GATED, status.message) for key, status in run.gated.items()}
     pods = {pod.key: pod for pod in simulation.state.pods}
     for ignored in run.ignored:
         pod = pods[ignored.pod]
         is_pending = not (pod.finished or pod.deleting or pod.node_name)
         if is_pending and pod.spec.scheduler_name not in simulation.frameworks:
-            reasons[ignored.pod] = "left out", f"it is {ignored.reason}"
+            reasons[ignored.pod] = LEFT_OUT, f"it is {ignored.reason}"
     groups: dict[tuple[str, ...], list[str]] = {}
     notes: dict[tuple[str, ...], tuple[str, ...]] = {}
     for key, (state, reason) in reasons.items():
@@ -116,7 +118,7 @@ def held_pods(simulation: Simulation, run: RunRecord) -> tuple[HeldPods, ...]:
         owner = owner_of(pod) if pod.owner[0] else POD
         group = (owner, pod.namespace, state, reason.replace(key, "it"))
         groups.setdefault(group, []).append(key)
-        holder = held_by(pod, simulation.state) if state == "gated" else ""
+        holder = held_by(pod, simulation.state) if state == GATED else ""
         notes.setdefault(group, (*filter(None, (holder,)), *held_notes(pod, simulation)))
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     return tuple(

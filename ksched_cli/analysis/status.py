@@ -4,13 +4,15 @@ that let no pod go."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
-from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_report
-from ksched_cli.analysis.gates import READS, held_by
+from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
+from ksched_cli.analysis.gates import READS
+from ksched_cli.analysis.held_pods import GATED, HeldPods, held_pods
+from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.usage import (
     HourlyCost,
@@ -27,7 +29,6 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.loading.state_warnings import is_dump
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.records import RunRecord
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.run.open import Watch
@@ -164,8 +165,9 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             simulation = opened.simulation(watch=Watch(on_progress=on_progress))
             state = simulation.state
             usages = node_usages(simulation.snapshot, opened.opener.prices(opened.run))
-            pending = pending_report(simulation, workloads=opened.run.workloads).groups
-        run = simulation.record()
+            run = simulation.run()
+            hints = Hints(simulation, run, workloads=opened.run.workloads)
+            pending = pending_groups(simulation, run, hints)
         apart: dict[str, list[str]] = {}
         for usage in usages:
             apart.setdefault(usage.apart, []).append(usage.name)
@@ -185,7 +187,7 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             pools=utilization_by(_label(self.by, usages), usages),
             cost=HourlyCost.of(usages),
             pending=pending,
-            gated=tuple(_gated(state, run)),
+            gated=tuple(_gated(held_pods(simulation, run))),
             blocking_budgets=blocking,
             idle_budgets=idle,
             lacks=tuple(_lacking(state)),
@@ -194,16 +196,12 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
         )
 
 
-def _gated(state: ClusterState, run: RunRecord) -> Iterator[GatedGroup]:
-    """Yield the gated pods by owner and who holds them back, else the message; those of the most
-    pods first."""
-    members: dict[tuple[str, str], list[str]] = {}
-    for pod in state.pods:
-        if pod.key in run.gated:
-            key = (owner_path(pod), held_by(pod, state) or run.gated[pod.key].message)
-            members.setdefault(key, []).append(pod.key)
-    for (owner, message), keys in sorted(members.items(), key=lambda item: -len(item[1])):
-        yield GatedGroup(owner, tuple(keys), message)
+def _gated(held: Iterable[HeldPods]) -> Iterator[GatedGroup]:
+    """Yield the gated ones of the pods that no attempt is made for, with who holds them back."""
+    for each in held:
+        if each.state == GATED:
+            because = "; ".join(each.notes) or each.reason
+            yield GatedGroup(f"{each.namespace}/{each.owner}", each.pods, because)
 
 
 def _budgets(state: ClusterState) -> tuple[tuple[BlockingBudget, ...], tuple[str, ...]]:

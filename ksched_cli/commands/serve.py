@@ -244,7 +244,8 @@ def mcp(options: McpOptions) -> ExitCode:
     )
     with interruption.awaited():
         server.start()
-        note(f"serving {server.url}/mcp; stop with Ctrl-C")
+        note("serving agents until Ctrl-C:")
+        note(f"{server.url}/mcp")
         while not interruption.number:
             time.sleep(_POLL_SECONDS)
         server.stop()

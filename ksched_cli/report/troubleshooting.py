@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from ksched_cli.analysis.held_pods import GATED, LEFT_OUT
 from ksched_cli.analysis.readings import NodeReading, PodReading, Reading
 from ksched_cli.analysis.troubleshooting import Troubleshooting
 from ksched_cli.report.pending import nodes_of, not_in_queue, opened_groups, shared_owner
@@ -46,7 +47,7 @@ def view(answer: Troubleshooting) -> View:
 
 def _clauses(answer: Troubleshooting) -> Iterator[str]:
     """Yield what keeps pods from running; gated pods first, as nothing else matters to them."""
-    for state in ("gated", "left out"):
+    for state in (GATED, LEFT_OUT):
         held = [each for each in answer.held if each.state == state]
         pods = [pod for each in held for pod in each.pods]
         if pods:

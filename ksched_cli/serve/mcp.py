@@ -162,6 +162,8 @@ class Questions:
             if process.returncode is None:
                 process.kill()
                 await asyncio.shield(process.wait())
+            # Process has no close of its own, and its pipes would outlive the loop.
+            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
         if process.returncode or not output:
             message = errors.decode("utf-8", "replace").partition("error: ")[2] or "it failed"
             raise QuestionError(printable(shortened_lines(message.strip())))

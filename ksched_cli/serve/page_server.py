@@ -167,7 +167,9 @@ class PageServer:
         )
         server.start()
         url = f"{server.url}/#token={self.token}"
-        self.note(f"serving {url}; Ctrl-C ends it")
+        # The address is a line of its own, so that nothing else is copied with it.
+        self.note("serving the workbench until Ctrl-C:")
+        self.note(url)
         show(url)
         try:
             while not is_interrupted():

@@ -373,7 +373,8 @@ class Workbench:
             case "schedule":
                 return self._schedule(run)
             case "explain":
-                return self._answer_to(Explain(pod=f"/{about}"), run)
+                pod, _, node = about.partition(" on ")
+                return self._answer_to(Explain(pod=f"/{pod}", nodes=(node,) * bool(node)), run)
             case "fix":
                 return self._answer_to(Fix(pod=f"/{about}", max_seconds=FIX_SECONDS), run)
             case "compare":

@@ -488,7 +488,8 @@ def test_it_is_served_over_http_to_those_who_know_the_token(tmp_path: Path) -> N
         [PYTHON, *line], stderr=subprocess.PIPE, text=True, env=environment()
     )
     assert process.stderr is not None
-    url = process.stderr.readline().removeprefix("serving ").partition(";")[0]
+    assert process.stderr.readline() == "serving agents until Ctrl-C:\n"
+    url = process.stderr.readline().strip()
 
     async def ask() -> Any:
         async with httpx2.AsyncClient(timeout=60) as stranger:

@@ -618,7 +618,7 @@ def test_it_prints_its_address_outlives_a_plugin_that_hangs_and_ends_with_a_sign
     url, token = next(
         match.groups()
         for text in lines
-        if (match := re.match(r"serving (http://127\.0\.0\.1:\d+)/#token=(\S{40,});", text))
+        if (match := re.match(r"(http://127\.0\.0\.1:\d+)/#token=(\S{40,})$", text))
     )
     for edits, undecided in questions:
         answer = HTTP.request(

@@ -53,6 +53,7 @@ function act(action) {
 }
 
 function say(text, isError = false) {
+  document.querySelector(".menu").open = false; // it lies over the message
   $("error").hidden = !isError;
   $("error").textContent = isError ? text : "";
   $("status").textContent = isError ? "" : text;
@@ -96,6 +97,14 @@ const step = (by) => opened(async () => {
   return run;
 });
 
+// The Run of the command line again; undo leads back from it.
+const reset = () => opened(async () => {
+  const run = await ask("/api/runs/" + bench.start);
+  bench.runs = [...bench.runs.slice(0, bench.at + 1), run.digest];
+  bench.at += 1;
+  return run;
+});
+
 const changed = (change) => edit(({ changes = [] }) => ({ changes: [...changes, change] }));
 
 function show(run, start) {
@@ -103,6 +112,7 @@ function show(run, start) {
   history.replaceState(null, "", "#run=" + run.digest);
   $("undo").disabled = bench.at <= 0;
   $("redo").disabled = bench.at >= bench.runs.length - 1;
+  $("reset").disabled = run.digest === bench.start;
   document.title = run.title + " - ksched workbench";
   showChanges();
   showWeights();
@@ -176,6 +186,7 @@ function framed(page, signal) {
       sheet.replaceSync('[data-grid="pods"] tbody td:first-child { cursor: pointer; text-decoration: underline dotted; } header, main, footer { padding-left: 8px; padding-right: 8px; }');
       inside.adoptedStyleSheets = [sheet];
       inside.addEventListener("click", explainClicked);
+      inside.addEventListener("node", act((event) => showObject({ kind: "Node", namespace: "", name: event.detail }, true)));
       if (before && before.dataset.question === bench.question) frame.contentWindow.scrollTo(0, before.contentWindow.scrollY);
       frame.dataset.question = bench.question;
       frame.classList.remove("loading");
@@ -294,7 +305,15 @@ function actions(object, text) {
   const remove = line("Delete", "delete " + target + inside);
   if (kind === "Node") {
     const isCordoned = /^ {2}unschedulable: true$/m.test(text);
-    return [line("Drain", "drain " + name), line(isCordoned ? "Uncordon" : "Cordon", (isCordoned ? "uncordon " : "cordon ") + name), begin("Taint\u2026", "taint nodes " + name + " key=value:NoSchedule"), begin("Copies\u2026", "add-nodes spare --like " + name + " --count 1"), remove];
+    const why = button("Why not here", act(() => {
+      const pod = $("pod").value.split(" on ")[0].trim();
+      if (!pod) {
+        $("pod").focus();
+        throw new Error("name the pod that is not on " + object.name);
+      }
+      return question("explain", pod + " on " + object.name);
+    }));
+    return [why, line("Drain", "drain " + name), line(isCordoned ? "Uncordon" : "Cordon", (isCordoned ? "uncordon " : "cordon ") + name), begin("Taint\u2026", "taint nodes " + name + " key=value:NoSchedule"), begin("Copies\u2026", "add-nodes spare --like " + name + " --count 1"), remove];
   }
   if (kind === "Pod") {
     const key = namespace + "/" + object.name;
@@ -409,6 +428,7 @@ function later(action, milliseconds) {
 function listen() {
   $("undo").addEventListener("click", () => step(-1));
   $("redo").addEventListener("click", () => step(1));
+  $("reset").addEventListener("click", reset);
   $("link").addEventListener("click", act(async () => {
     await navigator.clipboard.writeText(location.href);
     say("The link is copied. It is good while this server runs.");
@@ -453,6 +473,7 @@ const begin = act(async () => {
   $("minor").replaceChildren(element("option", { value: "" }), ...minors.map((minor) => element("option", { value: minor }, minor)));
   $("theme").textContent = isDark() ? "Light" : "Dark";
   if (matchMedia("(max-width: 900px)").matches) document.querySelectorAll("#edit > details:not(:first-child)").forEach((details) => { details.open = false; });
+  bench.start = run.digest;
   bench.runs = [run.digest];
   bench.at = 0;
   listen();

@@ -85,7 +85,13 @@ class NodeMap {
 
   listen() {
     const rowOf = (event) => this.rowOf(event);
-    this.list.addEventListener("click", (event) => { const row = rowOf(event); if (row >= 0) this.select(row); });
+    this.list.addEventListener("click", (event) => {
+      const row = rowOf(event);
+      if (row < 0) return;
+      this.select(row);
+      // The workbench, which frames the page, shows what can be done with the node.
+      this.list.dispatchEvent(new CustomEvent("node", { bubbles: true, detail: this.names[row] }));
+    });
     this.list.addEventListener(this.names.length > DRAWN ? "pointermove" : "pointerover", (event) => { const row = rowOf(event); if (row >= 0) this.describe(row); });
     this.list.addEventListener("pointerleave", () => this.describe(this.selected));
     this.list.addEventListener("focus", () => { if (this.selected < 0 && this.order.length) this.select(this.order[0]); });
