@@ -158,12 +158,14 @@ class Questions:
         except TimeoutError:
             raise QuestionError(f"no answer within {self.seconds:g} s") from None
         finally:
-            self._processes.discard(process)
-            if process.returncode is None:
-                process.kill()
-                await asyncio.shield(process.wait())
-            # Process has no close of its own, and its pipes would outlive the loop.
-            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+            try:
+                if process.returncode is None:
+                    process.kill()
+                    await asyncio.shield(process.wait())
+            finally:
+                # Process has no close of its own, and its pipes would outlive the loop.
+                process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+                self._processes.discard(process)
         if process.returncode or not output:
             message = errors.decode("utf-8", "replace").partition("error: ")[2] or "it failed"
             raise QuestionError(printable(shortened_lines(message.strip())))
