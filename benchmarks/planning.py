@@ -2,6 +2,7 @@
 """What planners' questions cost: processor time and memory of whole commands, by size of cluster.
 
     planning.py [--nodes N...]                      measure, and print a table
+    planning.py --baseline CHECKOUT [--nodes N...]  with another commit, both at the same time
     planning.py --state N [--pending] --out FILE    write the state of N nodes
 
 The cluster has three zones, three pools with prices, DaemonSets, Deployments that spread over
@@ -292,12 +293,26 @@ def write_state(path: Path, count: int, *, pending: bool = False) -> None:
         file.write("\n]}\n")
 
 
-def measure(arguments: list[str]) -> tuple[float, float]:
-    """Run a command. Return its processor time in seconds and its memory in MB."""
+def measure(arguments: list[str], checkouts: list[Path]) -> list[str]:
+    """Run a command of each checkout, all at once. Return their processor times in seconds and
+    their memory in MB."""
     command = [sys.executable, "-m", "ksched_cli", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, _, usage = os.wait4(process.pid, 0)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    processes = [
+        subprocess.Popen(
+            command,
+            cwd=checkout,
+            env={**os.environ, "PYTHONPATH": str(checkout)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for checkout in checkouts
+    ]
+    figures = []
+    for process in processes:
+        _, _, usage = os.wait4(process.pid, 0)
+        seconds, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+        figures += [f"{seconds:.1f} s", f"{memory:.0f} MB"]
+    return figures
 
 
 def main() -> None:
@@ -307,21 +322,28 @@ def main() -> None:
     parser.add_argument("--state", type=int)
     parser.add_argument("--pending", action="store_true")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--baseline", type=Path)
     parser.add_argument("--nodes", type=int, nargs="*", default=[250, 1000])
     args = parser.parse_args()
     if args.state is not None:
         write_state(args.out, args.state, pending=args.pending)
         return
+    checkouts = [Path(__file__).resolve().parents[1]]
+    columns = ["processor time", "memory"]
+    if args.baseline is not None:
+        checkouts.insert(0, args.baseline.resolve())
+        columns = [f"{name}, {when}" for when in ("before", "after") for name in columns]
     print(f"{describe()}\n")
-    print("| question | nodes | processor time | memory |\n| --- | --: | --: | --: |")
+    print(f"| question | nodes | {' | '.join(columns)} |")
+    print(f"| --- | --: |{' --: |' * len(columns)}")
     with tempfile.TemporaryDirectory() as folder:
         for count in args.nodes:
             for question, arguments, pending in QUESTIONS:
                 path = Path(folder, f"{count}-{pending}.json")
                 if not path.exists():
                     write_state(path, count, pending=pending)
-                seconds, memory = measure([*arguments, "--state", str(path)])
-                print(f"| {question} | {count:,} | {seconds:.1f} s | {memory:.0f} MB |", flush=True)
+                figures = measure([*arguments, "--state", str(path)], checkouts)
+                print(f"| {question} | {count:,} | {' | '.join(figures)} |", flush=True)
 
 
 if __name__ == "__main__":
