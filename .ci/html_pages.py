@@ -181,6 +181,10 @@ def check_filter(page: Page, pending: int, placed: int) -> None:
 def check_map(page: Page, document: dict[str, Any]) -> None:
     """Arrow keys walk over the cells; what is on a node shows; a click leads to its pods."""
     listbox = page.locator("#map [role=listbox]")
+    # Cells stay where they are while the mouse goes over them.
+    for cell in (page.locator("#map [data-row]").first, page.locator("#map [data-row]").last):
+        cell.click(timeout=10_000)
+        assert cell.get_attribute("aria-selected") == "true"
     listbox.focus()
     first = page.locator("#map h3").inner_text()
     page.keyboard.press("ArrowRight")

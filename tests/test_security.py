@@ -17,6 +17,8 @@ from tests.extenders.servers import Server, everything
 from tests.hostile_files import CALLING, COLUMNS, KINDS, READS, Evil, Place, Seen
 from tests.live.fake_api_server import ApiServer
 
+pytestmark = pytest.mark.slow
+
 trustme = pytest.importorskip("trustme", reason="comes with the tests")
 
 SECURITY = Path(__file__).parent.parent / "docs" / "security.md"

@@ -128,7 +128,7 @@ APART = {
 }
 FULL = [owned(f"batch-{n}", "Job/batch", node=f"pool-a-{n}", cpu="5500m") for n in range(6)]
 TROUBLES = [
-    Trouble("too large", "Why does api not run?", waiting(cpu=12), ["requests 12 of cpu", "fix {"]),
+    Trouble("too large", "Why does api not run?", waiting(cpu=12), ["requests cpu 12", "fix {"]),
     Trouble(
         "untolerated taint",
         "Why does api not run?",
@@ -186,7 +186,7 @@ TROUBLES = [
         ],
         [
             "the volume of claim default/data is in topology.kubernetes.io/zone=zone-a",
-            "of the 2 nodes",
+            "2 nodes",
         ],
     ),
     Trouble(
@@ -204,7 +204,7 @@ TROUBLES = [
         ],
         [
             "2 pods stay pending",
-            "of the 2 nodes it may use none has more than 0.4 free",
+            "the 2 nodes it may use have at most 0.4 free",
             "max skew 1",
         ],
     ),
@@ -237,7 +237,7 @@ TROUBLES = [
         "no GPU",
         "Why does api not run?",
         waiting(requests={"nvidia.com/gpu": "1"}),
-        ["requests 1 of nvidia.com/gpu", "none has more than 0"],
+        ["requests nvidia.com/gpu 1"],
     ),
     Trouble(
         "a claim without its template",
@@ -265,7 +265,7 @@ TROUBLES = [
         "a release that is too large",
         "Does this Deployment fit?",
         [],
-        ["6 of the 12 wanted fit", "requests 4 of cpu"],
+        ["6 of the 12 wanted fit", "requests cpu 4"],
         "fits",
         {"manifests": [deployment("new", 12, "4")]},
     ),

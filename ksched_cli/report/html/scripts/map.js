@@ -43,7 +43,7 @@ class NodeMap {
       role: "listbox", tabindex: 0, class: size,
       "aria-label": host.dataset.label + ", one cell each; arrow keys move, the text above tells",
     });
-    this.about = element("div", { class: "about", role: "status" });
+    this.about = element("div", { class: "about", role: "status", tabindex: 0 });
     this.legend = element("p", { class: "legend", "aria-hidden": "true" });
     replaceChildren(
       host,
