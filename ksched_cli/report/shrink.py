@@ -114,7 +114,7 @@ def _title(answer: ShrinkResult, going: Sequence[NodeToDrain]) -> str:
     order = ", in this order" if len(going) > 1 else ""
     names = listed([node.node for node in going], SHOWN_NAMES)
     count = f"{answer.removable:,} of {nodes}"
-    return f"{names} could go{order} ({count}); {_pods_move(_moving(going))}"
+    return f"{count} could go: {names}{order}; {_pods_move(_moving(going))}"
 
 
 def _moving(nodes: Iterable[NodeToDrain]) -> int:

@@ -34,7 +34,7 @@ NONE = ShrinkResult(nodes=STAYING, removable=0, freed={}, total={}, overhead={})
 
 def test_the_nodes_are_in_order_with_what_is_freed_and_what_holds_the_others() -> None:
     assert shown(ANSWER) == [
-        "n1 and n2 could go, in this order (2 of 3 nodes); 3 pods move",
+        "2 of 3 nodes could go: n1 and n2, in this order; 3 pods move",
         "freed: cpu 4 of 6, memory 2Gi of 3Gi",
         f"node names end in {END}",
         "",

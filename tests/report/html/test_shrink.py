@@ -31,7 +31,7 @@ def test_nodes_that_go_are_not_there_afterwards(page_of: PageOf) -> None:
     cpu = next(each for each in page.data["map"]["resources"] if each["name"] == "cpu")
     there = [amount is not None for amount in cpu["views"][1]["values"]]
     assert there == [name not in table["Node"] for name in page.data["map"]["names"]]
-    assert f"{table['Node'][0]} could go (1 of 3 nodes)" in " ".join(page.text)
+    assert f"1 of 3 nodes could go: {table['Node'][0]}" in " ".join(page.text)
 
 
 def test_an_upgrade_has_its_waves_and_the_nodes_in_their_order(page_of: PageOf) -> None:
