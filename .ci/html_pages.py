@@ -182,7 +182,7 @@ def check_map(page: Page, document: dict[str, Any]) -> None:
     """Arrow keys walk over the cells; what is on a node shows; a click leads to its pods."""
     listbox = page.locator("#map [role=listbox]")
     # Cells stay where they are while the mouse goes over them.
-    for cell in (page.locator("#map [data-row]").first, page.locator("#map [data-row]").last):
+    for cell in (page.locator("#map [data-row]").last, page.locator("#map [data-row]").first):
         cell.click(timeout=10_000)
         assert cell.get_attribute("aria-selected") == "true"
     listbox.focus()
@@ -378,11 +378,6 @@ def cases(folder: Path, ksched: str) -> Iterator[Case]:
         "kind: KubeSchedulerConfiguration\nparallelism: -1\n"
     )
     nodes = [node("a", 4), node("b", 8, EVIL)]
-    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"}
-    before = write(folder / "before.json", [*nodes, pod("p", "2")])
-    placed = pod("p", "2", "a", conditions=[bound])
-    placed["metadata"]["resourceVersion"] = "101"  # the order of bindings is known by it
-    after = write(folder / "after.json", [*nodes, placed])
     small = [pod(f"p{i}", "100m") for i in range(7)]
     strange = write(folder / "evil.json", [*nodes, *small, pod(EVIL, "1")])
     yield Case("schedule", ["schedule", "--state", FIRST], schedule)
@@ -396,7 +391,7 @@ def cases(folder: Path, ksched: str) -> Iterator[Case]:
     )
     yield Case("shrink", ["shrink", "--state", WHAT_IF], shrink)
     yield Case("drift", ["drift", "--state", WHAT_IF], drift)
-    yield Case("audit", ["audit", "--before", before, "--after", after], audit)
+    yield Case("audit", ["audit", *wrongly_bound(folder, nodes)], audit)
     yield Case("config", ["config", "show"], config)
     yield Case("validate", ["validate", str(config_file)], validate)
     yield Case("evil", ["schedule", "--state", strange], evil)
@@ -406,6 +401,16 @@ def cases(folder: Path, ksched: str) -> Iterator[Case]:
     many = large_state(folder, MOST_NODES, MOST_PODS)
     name = f"schedule-{MOST_NODES}"
     yield Case(name, ["schedule", "--state", many], drawn_map, largest=LARGEST_MAP)
+
+
+def wrongly_bound(folder: Path, nodes: list[dict[str, Any]]) -> list[str]:
+    """The options of an audit of a pod that is on the fuller node."""
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"}
+    log = folder / "scheduler.log"
+    log.write_text('I0101 00:00:01.0 1 x.go:100] "Attempting to schedule pod" pod="default/p"\n')
+    before = write(folder / "before.json", [*nodes, pod("p", "2")])
+    after = write(folder / "after.json", [*nodes, pod("p", "2", "a", conditions=[bound])])
+    return ["--before", before, "--after", after, "--scheduler-log", str(log)]
 
 
 def lists() -> Iterator[Case]:
