@@ -1,10 +1,13 @@
 """An error's text has where, what and what to do; its class the exit code."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.pod_group_cycle import PodGroupCycle
 from ksched_cli.errors import (
     InputError,
@@ -14,6 +17,7 @@ from ksched_cli.errors import (
     UsageError,
     is_of_decisions,
 )
+from ksched_cli.testing import cluster, simulation
 
 
 @pytest.mark.parametrize(
@@ -49,7 +53,12 @@ class Endless(PodGroupCycle):
     """A cycle whose attempt is another one."""
 
     def __init__(self) -> None:
-        self._tried = []
+        run = simulation(cluster(), kubernetes_version="1.36", feature_gates="GenericWorkload=true")
+        assert run.pod_groups is not None
+        super().__init__(run.cycle, run.frameworks, run.pod_groups, print, print)
+
+    def _begin(self, batching: Batching, pods: Sequence[PodInfo]) -> None:
+        """Count nothing."""
 
     _attempt = PodGroupCycle.attempt
 

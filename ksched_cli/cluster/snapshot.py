@@ -361,6 +361,8 @@ class Snapshot:
     saturates:     then they end at the largest int64 (Rules.saturates_sums); else they wrap
     log:           the rows changed so far, in order; a cache notes its length
     touched:       how long the log was when a row was last changed, by the row's `rank`
+    version:       of the pods on the nodes: every change makes another, and `retract` brings the
+                   former back
     sealed:        pods may not come or go just now
     journal:       what was changed, so that `take_back` can undo it; None while nobody tries
 
@@ -401,6 +403,7 @@ class Snapshot:
         self._requested: dict[str, Column] = {**contents.requested, CPU: cpu, MEMORY: memory}
         self.ports = contents.ports
         self.log = contents.log
+        self.version = len(contents.log)
         self.touched = contents.touched
         self.huge, self.saturates = contents.huge, contents.saturates
         self.sealed = False
@@ -507,6 +510,15 @@ class Snapshot:
         self._count(pod.resources, row, -1)
         for watcher in self._watchers:
             watcher.pod_removed(pod, row)
+
+    def retract(self, pod: PodInfo, row: int, came: int, before: int) -> None:
+        """Take off a pod that came in the change to version `came`, from version `before`, which it
+        is again where nothing else has changed since."""
+        is_last = self.version == came
+        self.remove(pod, row)
+        # Ports and sums beyond an int64 are not sure to be what they were.
+        if is_last and not (pod.template.host_ports or self.huge):
+            self.version = before
 
     def _write_journal(self, pod: PodInfo, row: int, index: int | None) -> None:
         """Note what a change of the row takes to be undone, before it is made."""
@@ -634,6 +646,7 @@ class Snapshot:
 
     def _note(self, row: int) -> None:
         self.log.append(row)
+        self.version = len(self.log)
         self.touched[self.rank.item(row)] = len(self.log)
         self._rows_amounts[row] = None
         if self.amounts_read:

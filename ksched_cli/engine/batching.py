@@ -147,6 +147,14 @@ class Batching(Struct, eq=False):
         self.attempts += attempts
         self.hint = None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no batch can continue with the next attempt, whatever pod that tries."""
+        return not any(
+            batch.signature is not None and batch.left and batch.last_attempt >= self.attempts
+            for batch in self._batches.values()
+        )
+
     def forget(self, framework: Framework) -> None:
         """The profile's ranking is used no more."""
         batch = self._batches.get(framework.profile.scheduler_name)

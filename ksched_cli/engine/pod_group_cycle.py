@@ -23,15 +23,19 @@ from msgspec import Struct
 from msgspec import field as struct_field
 from msgspec.structs import replace
 
-from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
+from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.evaluation import Mode
+from ksched_cli.engine.node_search import feasible_nodes_to_find
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import (
     NO_NODES,
     Assumed,
     BindingCycle,
     Outcome,
+    RandomChoice,
     SchedulingCycle,
+    first_by_name,
 )
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.node_statuses import NOT_LOOKED_AT, counts_message
@@ -44,6 +48,7 @@ from ksched_cli.framework.pod_groups import (
     TrialListing,
     group_key,
 )
+from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.runtime import Framework, PodGroupPlugins
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 
@@ -73,11 +78,12 @@ class Trial(Struct, frozen=True):
 class TrialBinding(BindingCycle):
     """Assumes pods until they are taken back.
 
-    assumed: with the nodes that they were nominated to
+    assumed: with the nodes that they were nominated to, and the versions of the snapshot before
+             and with each
     permit:  of the pod assumed last; asks_permit: see PermittedGroupCycle
     """
 
-    assumed: list[tuple[Assumed, str]] = field(default_factory=list)
+    assumed: list[tuple[Assumed, str, int, int]] = field(default_factory=list)
     permit: Status = SUCCESS
     asks_permit: bool = True
 
@@ -85,10 +91,12 @@ class TrialBinding(BindingCycle):
         self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
     ) -> Outcome:
         nominated = self.nominator.node_of(pod)
+        before = self.snapshot.version
         self.snapshot.add(pod, row)
         self.nominator.clear(pod)
         node = NodeInfo(self.snapshot, row)
-        self.assumed.append((Assumed(framework, state, pod, node, record), nominated))
+        assumed = Assumed(framework, state, pod, node, record)
+        self.assumed.append((assumed, nominated, before, self.snapshot.version))
         state.trial_group = group_key(pod.pod)
         status = framework.reserve(state, pod, node)
         if not status.is_success:
@@ -111,19 +119,25 @@ class TrialBinding(BindingCycle):
             self._take_back_last()
 
     def _take_back_last(self) -> None:
-        assumed, nominated = self.assumed.pop()
+        assumed, nominated, before, came = self.assumed.pop()
         assumed.framework.unreserve(assumed.state, assumed.pod, assumed.node)
-        self.snapshot.remove(assumed.pod, assumed.node.row)
+        self.snapshot.retract(assumed.pod, assumed.node.row, came, before)
         if nominated:
             self.nominator.nominate(assumed.pod, nominated)
 
 
 @dataclass(slots=True)
 class TrialCycle(SchedulingCycle):
-    """Tries pods of a group. state: of the pod tried last; preempts: PostFilter is run"""
+    """Tries pods of a group.
+
+    state:    of the pod tried last
+    preempts: PostFilter is run
+    advances: by how many nodes the search's start moved on, and in how many, since it was cleared
+    """
 
     state: CycleState = field(default_factory=CycleState)
     preempts: bool = True
+    advances: list[tuple[int, int]] = field(default_factory=list)
 
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
         pipeline = self.pipeline
@@ -138,6 +152,7 @@ class TrialCycle(SchedulingCycle):
         evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
         self.state = evaluation.state
         pipeline.search.advance(evaluation.visited, node_count)
+        self.advances.append((evaluation.visited, node_count))
         if evaluation.error:
             return self._failed(evaluation)
         if len(evaluation.feasible):
@@ -205,6 +220,28 @@ class GroupResult(Struct, frozen=True):
     tried: tuple[TriedPlacement, ...] = ()
 
 
+class _Moment(Struct, frozen=True):
+    """The values that an attempt of a group depends on, besides its pods.
+
+    snapshot, nominations, pods: versions of the snapshot, the nominator and the groups
+    start: where the search starts; -1 where that makes no difference
+    """
+
+    snapshot: int
+    nominations: int
+    pods: int
+    start: int
+    carries_out: bool
+
+
+class _Refusal(Struct, frozen=True):
+    """An attempt of a group that placed no pod and changed nothing; advances: see TrialCycle"""
+
+    moment: _Moment
+    result: GroupResult
+    advances: tuple[tuple[int, int], ...]
+
+
 class PodGroupCycle(ABC):
     """Runs attempts of groups, one after the other.
 
@@ -238,14 +275,90 @@ class PodGroupCycle(ABC):
         self._look_at_rejected = look_at_rejected
         self._tried: list[TriedPlacement] = []
         self._carries_out = True
+        # The last attempts of groups that would be refused again, by uid and signature of the pods.
+        self._refusals: dict[tuple[tuple[str, int], ...], _Refusal] = {}
 
-    def attempt(self, pods: Sequence[PodInfo], *, carries_out: bool = True) -> GroupResult:
+    def attempt(
+        self, pods: Sequence[PodInfo], *, carries_out: bool = True, repeats: bool = False
+    ) -> GroupResult:
         """pods: of the group, those without a node; the first ones first. carries_out: what
-        PostFilter decides takes effect"""
+        PostFilter decides takes effect; repeats: an attempt that must fail as it failed before need
+        not be made, and then has no `tried`"""
+        search, batching = self._pipeline.search, self._pipeline.batching
+        may_repeat = repeats and self._may_repeat(pods)
+        if batching is not None:
+            self._begin(batching, pods)
+        key = tuple((pod.uid, pod.signature) for pod in pods) if may_repeat else ()
+        moment = self._moment(pods, carries_out=carries_out) if may_repeat else None
+        refusal = self._refusals.pop(key, None)
+        # 1. The same pods were just refused, and nothing has changed since.
+        if refusal is not None and refusal.moment == moment:
+            self._refusals[key] = refusal
+            for visited, node_count in refusal.advances:
+                search.advance(visited, node_count)
+            return refusal.result
+        # 2. They are tried.
+        unseen = self._unseen() if moment is not None else ()
+        self._trial_cycle.advances.clear()
         self._tried.clear()
         self._carries_out = carries_out
-        result = self._attempt(pods)
-        return replace(result, tried=tuple(self._tried))
+        result = replace(self._attempt(pods), tried=tuple(self._tried))
+        # 3. The result is kept if it depends on nothing else, and nothing came of the attempt.
+        if moment is None or not _changes_nothing(result) or self._unseen() != unseen:
+            return result
+        after = self._moment(pods, carries_out=carries_out)
+        is_same = replace(after, start=moment.start) == moment
+        if is_same and (batching is None or batching.is_over):
+            first = next(iter(self._refusals.values()), None)
+            if first is not None and first.moment.snapshot != moment.snapshot:
+                self._refusals.clear()
+            advances = tuple(self._trial_cycle.advances)
+            self._refusals[key] = _Refusal(moment, replace(result, tried=()), advances)
+        return result
+
+    def _unseen(self) -> tuple[object, ...]:
+        """The traces that an attempt may leave besides its result: draws among ties, and defects of
+        plugins, which all profiles share."""
+        tie_break, framework = self._trial_cycle.tie_break, next(iter(self._frameworks.values()))
+        draws = tie_break.state if isinstance(tie_break, RandomChoice) else None
+        return draws, framework.caller.noted
+
+    def _may_repeat(self, pods: Sequence[PodInfo]) -> bool:
+        """Whether an attempt of the pods depends on nothing but them and the moment. Plugins that
+        are not in-tree, extenders, claims and pods that wait in Permit change without notice."""
+        pipeline, tie_break = self._pipeline, self._trial_cycle.tie_break
+        framework, nominator = self._frameworks[pods[0].spec.scheduler_name], pipeline.nominator
+        return (
+            not (framework.caller.foreign or framework.caller.trace is not None)
+            and not (pipeline.detailed or pipeline.extenders.extenders)
+            and not len(self._binding.waiting)
+            and (tie_break is first_by_name or isinstance(tie_break, RandomChoice))
+            and (pipeline.batching is None or pipeline.batching.is_over)
+            and not any(
+                nominator.node_of(pod)
+                or has_volume_claims(pod.spec)
+                or may_allocate_devices(pod, framework.handle)
+                for pod in pods
+            )
+        )
+
+    def _moment(self, pods: Sequence[PodInfo], *, carries_out: bool) -> _Moment:
+        pipeline, count = self._pipeline, len(self._pipeline.snapshot)
+        framework = self._frameworks[pods[0].spec.scheduler_name]
+        percentage = framework.profile.percentage_of_nodes_to_score
+        # Where every node is asked and scored, the order in which that happens has no effect.
+        is_thorough = (
+            feasible_nodes_to_find(percentage, count) >= count
+            and framework.scoring.plugins
+            and framework.filtering.plugins
+        )
+        start = -1 if is_thorough else pipeline.search.next_start
+        versions = pipeline.snapshot.version, pipeline.nominator.version, self._groups.version
+        return _Moment(*versions, start, carries_out)
+
+    @abstractmethod
+    def _begin(self, batching: Batching, pods: Sequence[PodInfo]) -> None:
+        """Count an attempt of the pods."""
 
     @abstractmethod
     def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
@@ -284,10 +397,11 @@ class _Verdict(Struct, frozen=True):
 class PermittedGroupCycle(PodGroupCycle):
     """The rules of minors whose queue has no groups."""
 
+    def _begin(self, batching: Batching, pods: Sequence[PodInfo]) -> None:
+        # Each pod counts as one, all before the first is tried.
+        batching.attempts += len(pods)
+
     def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
-        if self._pipeline.batching is not None:
-            # Each pod counts as one, all before the first is tried.
-            self._pipeline.batching.attempts += len(pods)
         first, *others = dict.fromkeys(pod.spec.scheduler_name for pod in pods)
         if others:
             message = TWO_SCHEDULERS.format(first, others[0])
@@ -467,6 +581,25 @@ class PermittedGroupCycle(PodGroupCycle):
         if trial.needs_room:
             return outcome
         return Outcome(left(record, verdict.message), nomination=record.node)
+
+
+def _changes_nothing(result: GroupResult) -> bool:
+    """Whether the pods were all rejected, nobody makes room, and nothing is to be done."""
+    outcomes = [outcome for _, outcome in result.outcomes]
+    outcomes += [trial.outcome for placement in result.tried for _, trial in placement.trials]
+    return (
+        not (result.waits or result.victims or result.afterwards or result.nodes)
+        and (result.status is None or result.status.is_rejected)
+        and all(outcome.row is None for _, outcome in result.outcomes)
+        and not any(
+            outcome.preemption
+            or outcome.nomination
+            or outcome.afterwards
+            or outcome.activated
+            or outcome.attempt.error
+            for outcome in outcomes
+        )
+    )
 
 
 def _verdict(trials: Sequence[Trial]) -> _Verdict:

@@ -22,6 +22,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.group_checks import tree_error
 from ksched_cli.engine.group_statuses import GroupStatuses, GroupTrial, NamingStatuses
 from ksched_cli.engine.node_search import placements_to_find
@@ -109,10 +110,11 @@ class PodGroupEntityCycle(PodGroupCycle):
     def _statuses(self) -> GroupStatuses:
         return NamingStatuses() if self._rules.names_failed_groups else GroupStatuses()
 
+    def _begin(self, batching: Batching, pods: Sequence[PodInfo]) -> None:
+        batching.begin()
+        batching.shares_attempts = True
+
     def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
-        if self._pipeline.batching is not None:
-            self._pipeline.batching.begin()
-            self._pipeline.batching.shares_attempts = True
         key = group_key(pods[0].pod)
         root = self._groups.root_of(key) if key is not None else None
         if root is None:

@@ -97,7 +97,8 @@ class Scheduler(ABC, Generic[Queued]):
         for queued in members:
             self._begin(queued)
         pods = [queued.pod for queued in members]
-        result = engine.group_cycle.attempt(pods, carries_out=carries_out)
+        repeats = engine.focus is None and engine.options.cache_answers
+        result = engine.group_cycle.attempt(pods, carries_out=carries_out, repeats=repeats)
         engine.look_at_group(result)
         # In the order in which they were tried, the groups of a tree one after the other.
         by_uid = {queued.pod.uid: queued for queued in members}

@@ -159,13 +159,13 @@ class BindingCycle:
 class RepeatableRejection(Struct, frozen=True):
     """An outcome without a node, and the values that it depends on.
 
-    log_length:  of the snapshot, which grows with every pod that joins or leaves a node
+    version:     of the snapshot
     nominations: Nominator.version
     visited:     by how many nodes the search's start moves on
     """
 
     outcome: Outcome
-    log_length: int
+    version: int
     nominations: int
     visited: int
 
@@ -255,7 +255,7 @@ class SchedulingCycle:
             return None
         pipeline = self.pipeline
         is_repeated = (
-            rejection.log_length == len(pipeline.snapshot.log)
+            rejection.version == pipeline.snapshot.version
             and rejection.nominations == pipeline.nominator.version
             and not pipeline.nominator.node_of(pod)
         )
@@ -280,7 +280,7 @@ class SchedulingCycle:
         ):
             snapshot, nominator = self.pipeline.snapshot, self.pipeline.nominator
             self._rejections[pod.signature] = RepeatableRejection(
-                outcome, len(snapshot.log), nominator.version, evaluation.visited
+                outcome, snapshot.version, nominator.version, evaluation.visited
             )
 
     def repeats_rejection(self, pod: PodInfo) -> bool:

@@ -216,6 +216,7 @@ class PodGroups:
     compose: groups may be parts of CompositePodGroups
     api_version: of the objects
     warnings: what of the objects is not followed
+    version: how often a pod joined a group, or was gone
     """
 
     def __init__(
@@ -241,6 +242,7 @@ class PodGroups:
         self._children = _children_of(self.groups.values())
         self.warnings = tuple(_warnings(state, release))
         self.trial: TrialListing | None = None
+        self.version = 0
         self._list_members(state.pods)
         snapshot.subscribe(self)
 
@@ -368,6 +370,7 @@ class PodGroups:
             return
         if not pod.node_name and pod.spec.scheduler_name not in self._scheduler_names:
             return
+        self.version += 1
         self._members[key][pod.metadata.uid] = pod.key
         if pod.node_name and pod.node_name not in self._snapshot.row:
             self._elsewhere[key][pod.metadata.uid] = pod
@@ -413,6 +416,7 @@ class PodGroups:
         """Remove a pod that is gone."""
         key = group_key(pod.pod)
         if key is not None:
+            self.version += 1
             self._members[key].pop(pod.uid, None)
             self._elsewhere[key].pop(pod.uid, None)
 

@@ -269,8 +269,16 @@ class UsageRecorder:
         self.history.requests.append(self._index(pod.resources))
 
     def pod_removed(self, pod: PodInfo, row: int) -> None:
-        self.history.nodes.append(self._nodes[row])
-        self.history.requests.append(~self._index(pod.resources))
+        """Record a pod that leaves its node; one that came last and at this very moment, as in a
+        trial of its group, was never there."""
+        history, index, node = self.history, self._index(pod.resources), self._nodes[row]
+        is_new = len(history.nodes) > (history.upto[-1] if history.upto else 0)
+        if is_new and (history.nodes[-1], history.requests[-1]) == (node, index):
+            history.nodes.pop()
+            history.requests.pop()
+        else:
+            history.nodes.append(node)
+            history.requests.append(~index)
 
     def _index(self, resources: PodResources) -> int:
         """Return the index of the pod's requests in `amounts`."""

@@ -30,3 +30,19 @@ def test_a_moment_at_which_nothing_changes_takes_no_space(tmp_path: Path) -> Non
     assert history.pending.tolist() == [0, 2, 2]
     assert history.upto.tolist() == [1, 1, 2]
     assert history.requests.tolist() == [0, ~0]
+
+
+def test_a_pod_that_was_only_tried_takes_no_space(tmp_path: Path) -> None:
+    cluster = cluster_of(state_of(tmp_path, node("a", "4"), pod("x"), pod("y", nodeName="a")))
+    recorder = UsageRecorder(cluster.snapshot)
+    recorder.note(0, cluster.snapshot, 1)
+    (waits,) = cluster.engine.pending()
+    for at in (1, 2):
+        cluster.snapshot.add(waits, 0)
+        cluster.snapshot.remove(waits, 0)
+        recorder.note(at, cluster.snapshot, 1)
+    assert recorder.history.times.tolist() == [0]
+    assert recorder.history.requests.tolist() == [0]
+    cluster.remove("default/y")
+    recorder.note(3, cluster.snapshot, 1)
+    assert recorder.history.times.tolist() == [0, 3], "one that was there before did leave"
