@@ -572,8 +572,9 @@ class _Rollout:
     def _schedule(self) -> bool:
         """Run the scheduler. Return whether a pod was placed."""
         with self._live.trial() as trial:
-            self._live.run()
-            # Where all find a node, none evicts others; that is found out at less cost.
+            # Where all find a node, none evicts others; that is found out at less cost, and no more
+            # is to be found out where one finds none.
+            self._live.run(stops_at=(lambda _: True) if self._preempts else None)
             if not (self._preempts and self._live.waiting):
                 trial.keep()
         if not trial.stays:

@@ -11,7 +11,7 @@ import pytest
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import ChangeSource, Run
-from ksched_cli.testing import Manifest, node
+from ksched_cli.testing import Manifest, node, pod
 from tests.scenario.build import owned, workload
 
 Rolled = tuple[ClusterState, list[str]]
@@ -73,6 +73,17 @@ def test_a_surge_that_finds_no_port_is_stuck(tmp_path: Path) -> None:
     state, did = rolled(path, RESTART.format("deployment"))
     assert did[0] == "rollout is stuck: 0 of 1 pods updated; the next ones find no node"
     assert sorted(pod.node_name for pod in state.pods) == ["", "n0"]
+
+
+@pytest.mark.parametrize("preemption", [True, False])
+def test_a_rollout_goes_on_beside_a_pod_that_finds_no_node(
+    preemption: bool, tmp_path: Path
+) -> None:
+    large = pod("large", cpu=8, metadata={"creationTimestamp": "2020-01-01T00:00:00Z"})
+    path = state_file(tmp_path, *nodes(2), large, deployment(2), *pods_of("ReplicaSet", 2))
+    state, did = rolled(path, RESTART.format("deployment"), preemption=preemption)
+    assert did[0] == "rollout finishes: steps: 2"
+    assert sorted(each.node_name for each in state.pods) == ["", "n0", "n1"]
 
 
 @pytest.mark.parametrize("strategy", [{"type": "Recreate"}, {"rollingUpdate": {"maxSurge": 0}}])
