@@ -203,20 +203,27 @@ class Look(Struct, frozen=True):
     domain: str = ""
 
 
+class _LeftOutError(Exception):
+    """A look that matters was left out."""
+
+
 @dataclass(slots=True)
 class Looks:
-    """The looks of one run.
+    """The looks of one run. A look costs more than many attempts, and in the end the one at the
+    first pod that waits is all that matters. Mostly that is the first that found no node.
 
     pods:        those asked about; waiting: how many of them have no node before any change
     subjects_of: what is changed so that a pod changes
+    is_complete: all pods that find no node are looked at, not the first of each domain alone
     """
 
     simulation: Simulation
     pods: frozenset[str]
     waiting: int
     subjects_of: Callable[[Pod], tuple[ChangedObject, ...]]
-    # By domain, then by pod.
-    _looks: dict[str, dict[str, Look]] = field(default_factory=dict)
+    is_complete: bool
+    # By domain, then by pod; None where it was left out.
+    _looks: dict[str, dict[str, Look | None]] = field(default_factory=dict)
     _fitting: dict[str, set[str]] = field(default_factory=dict)
 
     def look(self, pod: PodInfo) -> None:
@@ -227,6 +234,7 @@ class Looks:
         fitting = self._fitting.setdefault(domain, set())
         fitting.discard(pod.key)
         # The first attempt finds the most room, a later one what others have left since.
+        was_left_out = pod.key in looks and looks[pod.key] is None
         earlier = looks.pop(pod.key, None)
         if len(evaluation.feasible):
             fitting.add(pod.key)
@@ -235,7 +243,10 @@ class Looks:
             own, most = len(fitting), max(counts, default=0)
             # Where no fewer pods find a node than in the domains looked at before.
             if own > most or (own == most and counts.count(most) < MAX_DOMAINS):
-                looks[pod.key] = self._look(pod, evaluation, earlier, domain)
+                is_first = not was_left_out and not any(looks.values())
+                matters = self.is_complete or is_first
+                looked = self._look(pod, evaluation, earlier, domain) if matters else None
+                looks[pod.key] = looked
 
     def _look(
         self, pod: PodInfo, evaluation: Evaluation, earlier: Look | None, domain: str
@@ -270,16 +281,19 @@ class Looks:
 
     def conclude(self, record: RunRecord) -> Look | None:
         """Return the look at the first pod that waits after the run, with what might help in any of
-        the domains; None where no pod waits."""
+        the domains; None where no pod waits. Raises _LeftOutError where it was left out."""
         gated = [key for key in record.gated if key in self.pods]
         if gated:
             return self._at_gate(gated, record)
         waiting = [key for key in record.pending if key in self.pods]
-        firsts = [
+        in_domains = [
             next(looks[key] for key in waiting if key in looks)
             for looks in self._looks.values()
             if not looks.keys().isdisjoint(waiting)
         ]
+        firsts = [look for look in in_domains if look is not None]
+        if len(firsts) < len(in_domains):
+            raise _LeftOutError
         if not firsts:
             return self._without_look(record)
         nearest = max(firsts, key=lambda look: len(self._fitting[look.domain]))
@@ -497,21 +511,35 @@ class Fixer:
         state = self.changed(lines)
         successors = successors_of(self.state, state) if lines else {}
         pods |= {successors[key] for key in pods if key in successors}
-        simulation = self.open(state)
-        waiting = sum(pod.key in pods and not pod.node_name for pod in self.state.pods)
-        looks = Looks(simulation, pods, waiting, lambda pod: subjects_of(pod, pods, self.state))
-        simulation.focus = Focus(pods, looks.look, records_detail=False, in_every_placement=True)
-        record = simulation.run()
-        simulation.focus = None
+        try:
+            simulation, record, looked = self._looked_run(state, pods)
+        except _LeftOutError:
+            simulation, record, looked = self._looked_run(state, pods, is_complete=True)
         self.runs += 1
         if self.search.on_run is not None:
             self.search.on_run(self.runs, max(self.runs, self._last_run))
         nodes = record.nodes(state.pods)
-        looked = looks.conclude(record)
         self.failed |= not pods.isdisjoint(record.failed)
         self.defects |= simulation.caller.defects
-        simulation.close()
         return Outcome(state, record, nodes, looked, successors)
+
+    def _looked_run(
+        self, state: ClusterState, pods: frozenset[str], *, is_complete: bool = False
+    ) -> tuple[Simulation, RunRecord, Look | None]:
+        """Run everything, and look at the first of the pods that waits. is_complete: see Looks.
+        Raises _LeftOutError, only where that is False."""
+        simulation = self.open(state)
+        # What others have written may fail in any look, and is not asked twice.
+        is_complete |= bool(simulation.caller.foreign or simulation.extenders.extenders)
+        waiting = sum(pod.key in pods and not pod.node_name for pod in self.state.pods)
+        looks = Looks(
+            simulation, pods, waiting, lambda pod: subjects_of(pod, pods, self.state), is_complete
+        )
+        simulation.focus = Focus(pods, looks.look, records_detail=False, in_every_placement=True)
+        record = simulation.run()
+        simulation.focus = None
+        simulation.close()
+        return simulation, record, looks.conclude(record)
 
     def changed(self, lines: Sequence[str]) -> ClusterState:
         """The state after changes. Raises UsageError and InputError."""

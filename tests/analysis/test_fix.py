@@ -331,6 +331,16 @@ def test_affinity_to_pods_that_are_not_there_is_lifted() -> None:
     assert kinds(answer) == [("affinity",)]
 
 
+def test_the_pod_that_waits_in_the_end_is_looked_at_not_one_that_only_waited_for_others() -> None:
+    near = {"podAffinity": anti("zone", "late")["podAntiAffinity"]}
+    waiting = pod("p0", affinity=near), pod("p1", cpu=3), pod("p2", labels={"app": "late"})
+    search_of = fixer(node("a", cpu=2, labels={"zone": "x"}), *waiting)
+    answer = fix(search_of, "default", frozenset({"default/p0", "default/p1"}))
+    assert (answer.pods, answer.blocked_by) == (("default/p1",), "default/p1")
+    assert ("request",) in kinds(answer)
+    assert ("affinity",) not in kinds(answer)
+
+
 def test_another_host_port_is_taken() -> None:
     answer = remedies(node("a"), pod("q", ports=[80, 81], node="a"), pod("p", ports=[80]))
     assert of_kind(answer, "port").text == "use the host port 82 instead of 80"
