@@ -176,6 +176,13 @@ def test_affinity_and_spread_name_their_topology() -> None:
     )
 
 
+def test_a_plugin_that_fails_without_its_pre_filter_is_the_cause() -> None:
+    disabled = {"preFilter": {"disabled": [{"name": "InterPodAffinity"}]}}
+    run = simulation(cluster(node("a"), pod("p")), {"profiles": [{"plugins": disabled}]})
+    failure = 'error reading "PreFilterInterPodAffinity" from cycleState: not found'
+    assert failure in present(diagnosed(run, "default/p")).cause
+
+
 def test_a_cluster_without_nodes() -> None:
     assert of(pod("p")).cause == "the cluster has no nodes"
 
