@@ -99,8 +99,25 @@ def _merged_object(value: dict[str, Any], patch: dict[str, Any]) -> dict[str, An
         if item is None:
             merged.pop(key, None)
         else:
-            merged[key] = strategic_merge(merged[key], item, key) if key in merged else item
+            new = strategic_merge(merged[key], item, key) if key in merged else _added(item)
+            if new is not None:
+                merged[key] = new
     return merged
+
+
+def _added(patch: Any) -> Any:
+    """Return a field of a patch as it is added to an object that lacks it: without nulls, and
+    without objects that have a directive; None for such an object itself. Upstream:
+    removeDirectives and discardNullValuesFromPatch."""
+    if isinstance(patch, dict):
+        if _DIRECTIVE in patch:
+            return None
+        items = {key: _added(item) for key, item in patch.items()}
+        return {key: item for key, item in items.items() if item is not None}
+    if isinstance(patch, list):
+        added = [(item, _added(item)) for item in patch]
+        return [new for item, new in added if item is None or new is not None]
+    return patch
 
 
 def _merged_list(value: list[Any], patch: list[Any], key: str) -> list[Any]:

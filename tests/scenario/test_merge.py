@@ -126,6 +126,8 @@ def test_a_patch_that_cannot_be_carried_out_is_an_error(operation: Any, message:
         ({"a": {"x": 1, "y": 2}}, {"a": {"$patch": "replace", "z": 3}}, {"a": {"z": 3}}),
         ({"a": {"x": 1, "y": 2}}, {"a": {"x": None}}, {"a": {"y": 2}}),
         ({"a": 1}, {"$setElementOrder/a": [1]}, {"a": 1}),
+        ({}, {"volumes": [{"$patch": "replace"}, {"name": "z"}]}, {"volumes": [{"name": "z"}]}),
+        ({}, {"a": {"$patch": "replace", "z": 3}, "b": {"x": None, "y": 1}}, {"b": {"y": 1}}),
     ],
 )
 def test_lists_are_merged_by_kubernetes_keys(original: Any, patch: Any, result: Any) -> None:
