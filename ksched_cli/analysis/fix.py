@@ -749,8 +749,9 @@ class Fixer:
             return proposal.text
         changed = next(each for each in after.state.pods if each.key == after.current(pod.key))
         if proposal.kind == "spread":
-            constraints = (each.spec.topology_spread_constraints for each in (pod, changed))
-            return spread_text(*constraints)
+            old, new = (each.spec.topology_spread_constraints for each in (pod, changed))
+            # The pods of one workload may differ from each other, and from its template.
+            return spread_text(old, new) if len(old) == len(new) else proposal.text
         catalog = PodCatalog()
         own, lower = catalog.info(pod), catalog.info(changed).resources.requests
         limits = {

@@ -297,6 +297,18 @@ def test_a_spread_constraint_is_loosened_by_as_little_as_helps() -> None:
     assert of_kind(answer, "spread").text == "raise the maxSkew over zone from 1 to 4"
 
 
+def test_pods_of_one_workload_that_spread_otherwise_are_loosened_by_its_template() -> None:
+    plain, spreading = (
+        owned(pod(name, cpu=1, labels={"app": "web"}, spec=spec), "StatefulSet", "web")
+        for name, spec in (("p0", {}), ("p1", {"topologySpreadConstraints": [spread(1)]}))
+    )
+    web = {**deployment("web", 2, cpu=1), "kind": "StatefulSet"}
+    search_of = fixer(node("a", cpu=2), web, plain, spreading)
+    answer = fix(search_of, "statefulset/web", frozenset({"default/p0", "default/p1"}))
+    text = of_kind(answer, "spread").text
+    assert text.startswith("let the spread over zone be ScheduleAnyway, and delete its 2 waiting")
+
+
 def test_a_domain_without_the_label_makes_the_spread_soft() -> None:
     waiting = pod("p", labels={"app": "web"}, spec={"topologySpreadConstraints": [spread(1)]})
     answer = remedies(node("a"), waiting)
