@@ -57,7 +57,7 @@ from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.results import Ids
-from ksched_cli.framework.status import Code, Status
+from ksched_cli.framework.status import PluginError, Status
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement, label_selector, requirement_text
 from ksched_cli.plugins.controllers import owner_of_taint, taint_sentence
@@ -500,10 +500,11 @@ class _Nodes:
         shortages = np.zeros(len(self._snapshot), dtype=np.int32)
         rows = np.flatnonzero(answer.verdicts.ids)
         plugin = self._evaluation.framework.plugin(answer.plugin)
-        # One that failed, as where its PreFilter is switched off, has no more to say.
-        failed = any(status.code is Code.ERROR for status in answer.verdicts.statuses)
-        if isinstance(plugin, DynamicResources | InterPodAffinity) and not failed:
-            texts = plugin.shortages(self._evaluation.state, self._pod, rows)
+        if isinstance(plugin, DynamicResources | InterPodAffinity):
+            try:
+                texts = plugin.shortages(self._evaluation.state, self._pod, rows)
+            except PluginError:
+                return shortages  # its PreFilter is switched off
             shortages[rows] = [numbers.setdefault(text, len(numbers) + 1) for text in texts]
             self._shortage_texts[answer.plugin] = dict(zip(rows.tolist(), texts, strict=True))
         return shortages
