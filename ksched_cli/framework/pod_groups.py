@@ -381,7 +381,7 @@ class PodGroups:
 
     def pod_count(self, key: GroupKey) -> int:
         """The group's pods, with a node or without."""
-        return len(self.members(key))
+        return sum(len(self._members[leaf]) for leaf in self._leaf_keys(key))
 
     def scheduled_count(self, key: GroupKey) -> int:
         """The group's pods that are on a node, bound or assumed."""
