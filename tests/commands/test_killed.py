@@ -232,6 +232,7 @@ WRITERS = {
     "commands/snapshot_files.py": KILLED,
     "commands/timeline.py": KILLED,
     "commands/tune.py": ASIDE,
+    "commands/validate.py": ASIDE,
     "extenders/client.py": SCRATCH,
     "extenders/recording.py": KILLED,
     "kube/file_lock.py": "empty, and the lock ends with its process",
