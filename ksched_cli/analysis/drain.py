@@ -216,7 +216,7 @@ class _Drains:
             drains = cls(tuple(finished), tuple(finished.values()))
             if not waiting:
                 return drains
-            rest = base.drain(tuple(waiting), explains=False)
+            rest = base.drain(tuple(waiting))
             # Cordoned nodes would be named as those nearest to fitting.
             base.leave(nodes)
             groups = base.drain(tuple(waiting), verifies=True).groups if rest.unplaced else ()
@@ -231,11 +231,11 @@ class _Drains:
         return replace(drains, rest=rest, groups=groups)
 
     @classmethod
-    def of_lost(cls, base: DrainedCluster, nodes: Sequence[str], *, explains: bool) -> _Drains:
-        """Lose the nodes at once, and take that back. explains: say why pods find no node"""
+    def of_lost(cls, base: DrainedCluster, nodes: Sequence[str]) -> _Drains:
+        """Lose the nodes at once, and take that back."""
         with base.trial():
             base.leave(nodes)
-            loss = base.drain(nodes, explains=explains)
+            loss = base.drain(nodes, explains=True)
         return cls(tuple(nodes), (loss,)) if loss.finishes else cls((), (), loss, loss.groups)
 
     @property
@@ -334,12 +334,14 @@ class DrainTrial:
 
     @classmethod
     def of(cls, base: LeavingCluster, nodes: Sequence[str], *, force: bool) -> DrainTrial:
+        """Drain the nodes together, or lose them where budgets are not asked. force: evict pods
+        without a controller"""
         pods = _Filtered.of(base, frozenset(nodes), force=force)
         with base.losing(pods):
             if base.asks_budgets:
                 drains = _Drains.of(base, nodes, {pod.node_name for pod in pods.refused})
             else:
-                drains = _Drains.of_lost(base, nodes, explains=True)
+                drains = _Drains.of_lost(base, nodes)
             blockers = [*pods.blockers]
             if drains.rest is not None:
                 others = [pod for pod in drains.rest.unplaced if pod not in pods.leaving]

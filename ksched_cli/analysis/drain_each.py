@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import structs
@@ -34,7 +33,6 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import Eviction
 from ksched_cli.errors import ExitCode, InputError, UsageError
 from ksched_cli.kube.near_names import near_hint
-from ksched_cli.scenario.node_groups import NodeGroup
 
 EACH_NODE = "node"
 # Kinds of nodes of which more are tried.
@@ -86,6 +84,7 @@ class DrainResults(StateAnswer, frozen=True, kw_only=True):
     domains: those that are not possible first, with the most waiting pods in front
     without_label: nodes that are in no domain
     already_pending: pods that were pending before, by owner and cause; they are left aside
+    options: of the question, besides the label
     undecided: a plugin's failure left a pod undecided
     """
 
@@ -99,6 +98,7 @@ class DrainResults(StateAnswer, frozen=True, kw_only=True):
     domains: tuple[DomainDrain, ...]
     without_label: tuple[str, ...] = ()
     already_pending: tuple[PendingGroup, ...] = ()
+    options: Annotated[tuple[str, ...], HIDDEN] = ()
     undecided: Annotated[bool, HIDDEN] = False
 
     @property
@@ -137,6 +137,7 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
             tried = self._tried(base, domains, on_progress)
         rows = sorted(tried, key=lambda row: (row.possible, -len(row.waiting), row.value))
         rows = [*self._with_remedies(subject, base, rows)]
+        selected = ("-l", self.selector) if self.selector else ()
         answer = DrainResults(
             label=label,
             failed=self.failed,
@@ -144,6 +145,7 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
             domains=tuple(rows),
             without_label=without_label,
             already_pending=base.pending,
+            options=(*selected, *["--force"] * self.force, *["--failed"] * self.failed),
             undecided=bool(base.simulation.caller.defects),
         )
         close_other(subject, base)
@@ -215,14 +217,20 @@ def _more_nodes(base: LeavingCluster, row: DomainDrain, *, force: bool) -> MoreL
     """Return copies of a node that stays, with which the domain can go: as few as runs find, and no
     more than it has nodes."""
     for model in _models(base.state, row.nodes):
-        growth = _Growth(base, row, model, force)
+
+        def suffices(count: int, model: Node = model) -> bool:
+            with suppress(InputError), base.trial():
+                base.add_copies([model] * count)
+                return DrainTrial.of(base, row.nodes, force=force).is_possible
+            return False
+
         most = len(row.nodes)
-        if not growth.suffices(most):
+        if not suffices(most):
             continue
         enough, lacking = most, 0
         while enough - lacking > 1:
             middle = (lacking + enough) // 2
-            if growth.suffices(middle):
+            if suffices(middle):
                 enough = middle
             else:
                 lacking = middle
@@ -252,26 +260,3 @@ def _models(state: ClusterState, leaving: Sequence[str]) -> Iterator[Node]:
 
     for _, node in sorted(models.items(), key=likeness)[:MAX_MODELS]:
         yield node
-
-
-@dataclass(frozen=True, slots=True)
-class _Growth:
-    """The drain or the loss of a domain where there are copies of a node besides."""
-
-    base: LeavingCluster
-    row: DomainDrain
-    model: Node
-    force: bool
-
-    def suffices(self, count: int) -> bool:
-        """Whether every pod finds a node with so many copies."""
-        base, model = self.base, self.model
-        group = NodeGroup(model.name, model, base.state.csi_nodes.get(model.name))
-        taken = base.live.snapshot.row
-        names = (f"{model.name}-more-{number}" for number in range(1, len(taken) + count + 1))
-        new = [name for name in names if name not in taken][:count]
-        with suppress(InputError), base.trial():
-            base.add_nodes([(group, name) for name in new])
-            trial = DrainTrial.of(base, self.row.nodes, force=self.force)
-            return not trial.drains.waiting
-        return False

@@ -21,7 +21,7 @@ from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.answers import HIDDEN, Part
-from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
+from ksched_cli.cluster.objects import Node, Pod, PodDisruptionBudget
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus, TopologySpreadConstraint
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.live_cluster import LiveCluster, Trial
@@ -152,11 +152,22 @@ class DrainedCluster:
         state, _ = cordon(self.live.state(), tuple(nodes))
         self.live.replace_nodes({node.name: node for node in state.nodes})
 
-    def add_nodes(self, nodes: Sequence[tuple[NodeGroup, str]]) -> None:
-        """Let new nodes of groups join, on which the pods of DaemonSets run. Raises InputError
-        where the template of one is not valid."""
-        state = with_new_nodes(self.live.state(), nodes, makes_pods=True, runs_pods=True)
-        self.live.renew(state)
+    def add_copies(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+        """Let a copy of each node join, on which the pods of DaemonSets run; return their names.
+        Raises InputError where the template of a DaemonSet is not valid."""
+        if not nodes:
+            return ()
+        taken = set(self.live.snapshot.row)
+        copies: dict[str, NodeGroup] = {}
+        for node in nodes:
+            name, number = f"{node.name}-new", 1
+            while name in taken or name in copies:
+                number += 1
+                name = f"{node.name}-new-{number}"
+            copies[name] = NodeGroup(node.name, node, self.state.csi_nodes.get(node.name))
+        new = [(group, name) for name, group in copies.items()]
+        self.live.renew(with_new_nodes(self.live.state(), new, makes_pods=True, runs_pods=True))
+        return tuple(copies)
 
     # -- what leaves, and what cannot -------------------------------------------------------------
 
@@ -333,7 +344,7 @@ class DrainedCluster:
             if not victims:
                 break
             evictions += self.simulation.scheduler.evicted
-            # What they hold besides room goes with them where they leave, not where they are gone.
+            # A pod's claims and volumes are freed as it leaves its node: it is put back first.
             for pod in victims:
                 self.live.place(pod)
             self.live.remove([pod for pod in victims if not _is_recreated(pod)])

@@ -29,7 +29,7 @@ from msgspec import UNSET, UnsetType
 
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
-from ksched_cli.analysis.named_objects import Subject, label_selector_of
+from ksched_cli.analysis.named_objects import Subject, check_nodes, label_selector_of
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
 from ksched_cli.analysis.search import Search
@@ -45,10 +45,7 @@ from ksched_cli.engine.scheduling_cycle import first_by_name
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
-from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
-from ksched_cli.scenario.node_groups import NodeGroup
-from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 from ksched_cli.scenario.scale import time_of
 
@@ -189,10 +186,7 @@ class ShrinkLimits:
         prices are those of the Run. Raises UsageError, also where no node has the labels of the
         selector, or the node has no price."""
         nodes = {node.name: node for node in subject.simulation.state.nodes}
-        if replace_with and replace_with not in nodes:
-            # Its error names those that are near.
-            about = f"--replace-with {replace_with}"
-            apply_changes(subject.simulation.state, [AddNodes(about, "x", replace_with, 0)])
+        check_nodes(subject.simulation, filter(None, [replace_with]))
         limits = cls(
             among=label_selector_of(selector) if selector else None,
             keep=label_selector_of(keep) if keep else None,
@@ -573,14 +567,14 @@ def shrink(
         """Begin a search in the cluster as it is now."""
         return Shrinking(base, order, maximum, worth, Room(base, limits.keep_free), search_of)
 
-    copies = _replacing(base, limits, searching) if limits.replacement is not None else None
-    stopped = ""
+    replacement = None
+    if limits.replacement is not None:
+        replacement = _replaced(base, limits, limits.replacement, searching)
     with base.trial():
-        if copies is not None:
-            _add_copies_of(base, limits.replacement, len(copies.names))
+        if replacement is not None:
+            base.add_copies([replacement.model] * len(replacement.names))
         search = searching()
-        plan = search.run() if copies is None else copies.plan
-        stopped = search.progress.why()
+        plan = search.run() if replacement is None else replacement.plan
         search.carry_out(plan)
         after = node_usages(base.live.snapshot) if draws_map else []
         held |= search.holds(plan)
@@ -602,47 +596,48 @@ def shrink(
         uncontrolled=base.uncontrolled(plan.drains.keys()),
         per_hour=round(worth(plan.nodes), 6) if limits.prices.listed else UNSET,
         total_per_hour=round(worth(nodes), 6) if limits.prices.listed else UNSET,
-        added=UNSET if copies is None else copies.names,
-        added_per_hour=UNSET if copies is None else round(copies.per_hour, 6),
+        added=UNSET if replacement is None else replacement.names,
+        added_per_hour=UNSET if replacement is None else round(replacement.per_hour, 6),
         repack=repacked,
         pending=base.pending,
         stopped_at=limits.maximum if limits.maximum == len(going) else None,
-        stopped=stopped or search.progress.why(),
+        stopped=search.progress.why(),
         undecided=bool(base.simulation.caller.defects),
         cluster_map=_map(base, plan, before, after) if draws_map else None,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
-    """New nodes of one model, and the plan of the nodes that could go once they are there.
+class NodeReplacement:
+    """New nodes that are copies of a model, and the plan of the nodes that could go once they are
+    there.
 
     per_hour: what the new ones cost; saved: what that saves, all in all
     """
 
+    model: Node
     names: tuple[str, ...]
     per_hour: float
     plan: Plan
     saved: float
 
 
-def _replacing(  # noqa: PLR0915  # one search, from top to bottom
-    base: DrainedCluster, limits: ShrinkLimits, searching: Callable[[], Shrinking]
-) -> Copies:
+def _replaced(
+    base: DrainedCluster, limits: ShrinkLimits, model: Node, searching: Callable[[], Shrinking]
+) -> NodeReplacement:
     """Search for the number of copies with which the most is saved. searching: see `shrink`"""
-    assert limits.replacement is not None
-    price = limits.worth([limits.replacement])
-    tried: dict[int, Copies] = {}
+    price = limits.worth([model])
+    tried: dict[int, NodeReplacement] = {}
 
     def save(count: int) -> float:
         if count not in tried:
             with base.trial():
-                names = _add_copies_of(base, limits.replacement, count)
+                names = base.add_copies([model] * count)
                 search = searching()
                 plan = search.run()
                 search.take_back()
             saved = search.worth(plan.nodes) - count * price
-            tried[count] = Copies(names, count * price, plan, saved)
+            tried[count] = NodeReplacement(model, names, count * price, plan, saved)
         return tried[count].saved
 
     search = searching()
@@ -667,13 +662,6 @@ def _replacing(  # noqa: PLR0915  # one search, from top to bottom
         else:
             step //= 2
     return tried[best]
-
-
-def _add_copies_of(base: DrainedCluster, model: Node | None, count: int) -> tuple[str, ...]:
-    """Let so many copies of the node join; return their names."""
-    if model is None or not count:
-        return ()
-    return _add_copies(base, [model] * count)
 
 
 def _map(
@@ -890,7 +878,7 @@ def upgrade(
         spare = len(copied) - sum(len(wave.drained) for wave in waves)
         new = uncopied[: surge - spare]
         copied += new
-        names = _add_copies(base, [models[name] for name in new])
+        names = base.add_copies([models[name] for name in new])
         drains, failed = _drained(base, waiting, surge)
         if not drains:
             held |= failed
@@ -934,21 +922,6 @@ def _drained(
         else:
             failed[name] = drain.why
     return drains, failed
-
-
-def _add_copies(cluster: DrainedCluster, nodes: Iterable[Node]) -> tuple[str, ...]:
-    """Let a copy of each node join; return their names."""
-    state = cluster.state
-    taken = set(cluster.live.snapshot.row)
-    copies: dict[str, NodeGroup] = {}
-    for node in nodes:
-        name, number = f"{node.name}-new", 1
-        while name in taken or name in copies:
-            number += 1
-            name = f"{node.name}-new-{number}"
-        copies[name] = NodeGroup(node.name, node, state.csi_nodes.get(node.name))
-    cluster.add_nodes([(group, name) for name, group in copies.items()])
-    return tuple(copies)
 
 
 # -- the questions --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -369,8 +370,8 @@ def _each_sections(answer: DrainResults, stuck: Sequence[DomainDrain]) -> Iterat
     if more:
         like = max(more, key=lambda each: each.count)
         change = f"--change 'add-nodes more --like {like.like} --count {like.count}'"
-        failed = " --failed" * answer.failed
-        command = f"{program_name()} drain --each {answer.label}{failed} {change}"
+        options = shlex.join(["--each", answer.label, *answer.options])
+        command = f"{program_name()} drain {options} {change}"
         yield Commands(heading="What to try next", commands=[Command(command)])
 
 

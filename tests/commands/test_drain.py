@@ -1,5 +1,6 @@
 """`ksched drain`: yes or no, what blocks it, who moves, and kubectl's command."""
 
+import shlex
 from typing import Any
 
 import pytest
@@ -413,6 +414,35 @@ def test_the_first_line_names_the_zones_whose_loss_is_not_survived(
     more = ("--change", "add-nodes more --like a1 --count 1")
     code, out, _ = ksched("drain", "--each", ZONE, "--failed", *more, "--state", state)
     assert (code, out.splitlines()[0]) == (0, "survives the loss of any of its 3 zones")
+
+
+def test_nodes_more_are_named_only_where_the_domain_can_go_with_them(drain_each: Answer) -> None:
+    objects = zones_of(0, 3, 0)
+    rows = {
+        each["value"]: each for each in drain_each("--each", "zone", objects=objects)[1]["domains"]
+    }
+    assert rows["b"]["possibleWith"] == {"like": "a1", "count": 1}
+    # A pod that nobody creates again keeps the zone, however many nodes there are.
+    objects.append(pod("alone", node="b2"))
+    _, answer = drain_each("--each", "zone", objects=objects)
+    rows = {each["value"]: each for each in answer["domains"]}
+    assert rows["b"]["waiting"] == ["default/p-b"]
+    assert rows["b"].get("possibleWith") is None
+    _, answer = drain_each("--each", "zone", "--force", objects=objects)
+    rows = {each["value"]: each for each in answer["domains"]}
+    assert rows["b"]["possibleWith"] == {"like": "a1", "count": 1}
+
+
+def test_what_to_try_next_asks_the_same_question(ksched: Ksched, write_state: WriteState) -> None:
+    state = write_state(*zones_of(0, 3, 0), pod("alone", node="b2"))
+    line = ["drain", "--each", "zone", "-l", "pool=blue", "--force", "--state", state]
+    code, out, _ = ksched(*line)
+    assert code == 1
+    command = next(text for text in out.splitlines() if "add-nodes more" in text)
+    assert f"--each {ZONE} -l pool=blue --force" in command
+    arguments = shlex.split(command)
+    code, out, _ = ksched(*arguments[arguments.index("drain") :], "--state", state)
+    assert (code, out.splitlines()[0]) == (0, "can drain any of its 3 zones")
 
 
 def test_each_domain_is_tried_while_the_others_are_there(drain_each: Answer) -> None:
