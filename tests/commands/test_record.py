@@ -39,6 +39,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServ
     server.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_and_what_was_recorded_can_be_replayed(
     number: signal.Signals, ksched: Ksched, cluster: ApiServer, tmp_path: Path

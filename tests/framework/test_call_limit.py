@@ -65,6 +65,7 @@ def test_there_is_no_limit_in_another_thread() -> None:
     assert len(errors) == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_stopped_ends_the_process() -> None:
     script = """
 from ksched_cli.framework import failures

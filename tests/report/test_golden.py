@@ -158,6 +158,7 @@ ANSWERS: dict[str, Callable[[ClusterState], TextAt]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answers_about_5000_nodes_are_readable_at_every_width(
     name: str, state: ClusterState, request: pytest.FixtureRequest

@@ -548,6 +548,7 @@ def two_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served, "SESSION_SECONDS", 3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_sessions")
 def test_sessions_are_limited_and_end_when_nobody_asks(url: str) -> None:
     assert [status_of(url) for _ in range(4)] == [200, 200, 503, 503]

@@ -600,6 +600,7 @@ def test_what_is_kept_is_bounded() -> None:
 HANGING = {"changes": [{"apply": pod("slow", labels={"fail": "hangs"})}]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "questions"),
     [(signal.SIGINT, [(HANGING, 1), ({}, 0)]), (signal.SIGTERM, [({}, 0)])],

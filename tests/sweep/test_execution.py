@@ -108,6 +108,7 @@ def test_without_workers_one_run_is_made_after_the_other(tmp_path: Path) -> None
     assert [(item.status, item.worker) for item in outcomes] == [("ok", "serial")] * 2
 
 
+@pytest.mark.slow
 def test_workers_of_this_machine_make_the_same_rows(tmp_path: Path) -> None:
     read = sweep(tmp_path, patches=PATCHES, seeds=4)
     with (
@@ -144,6 +145,7 @@ def slow(tmp_path: Path) -> Sweep:
     return sweep(tmp_path, plugins=["slow.py"], seeds=2)
 
 
+@pytest.mark.slow
 def test_a_run_that_takes_long_keeps_no_other_waiting(slow: Sweep) -> None:
     with open_executor(slow.shared, ExecutorOptions(workers=2)) as (executor, _):
         outcomes = [outcome for _, outcome in executor(iter(slow.tasks()), 2)]
@@ -151,6 +153,7 @@ def test_a_run_that_takes_long_keeps_no_other_waiting(slow: Sweep) -> None:
     assert len(processes) == 2
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_interrupted_ends_its_processes(slow: Sweep) -> None:
     with open_executor(slow.shared, ExecutorOptions(workers=2)) as (executor, _):
         runs = executor(iter(slow.tasks() * 2), 4)
@@ -161,6 +164,7 @@ def test_a_sweep_that_is_interrupted_ends_its_processes(slow: Sweep) -> None:
         os.kill(int(outcome.metrics["Slow.process"]), 0)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_loses_no_row(slow: Sweep) -> None:
     statuses = []
     with open_executor(slow.shared, ExecutorOptions(workers=2)) as (executor, _):

@@ -41,6 +41,7 @@ def decided(path: Path, case: Path) -> Any:
     return Simulation(state, load_configuration(None, "", registry), registry).run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", STATES, ids=lambda path: str(path.relative_to(CASES)))
 def test_every_decision_is_the_same(path: Path, tmp_path: Path) -> None:
     objects = [json.dumps(obj, default=str).encode() for obj in plain_objects([str(path)])]
