@@ -88,14 +88,16 @@ def of_status(answer: ClusterStatus) -> str:  # noqa: C901  # one metric after t
 def of_drain(answer: DrainResult | DrainResults) -> str:
     """Return whether each node or domain can be drained, or lost, and how many pods would wait."""
     metrics = _Metrics()
-    what = "survivable" if answer.failed else "drainable"
+    # A text may have both, as where a job sends them together.
+    what, event = ("survivable", "loss") if answer.failed else ("drainable", "drain")
     labels = ("label", "value")
     can_go = metrics.gauge(what, f"Whether it is {what}: 1 or 0.", *labels)
     if isinstance(answer, DrainResult):
         for node in answer.nodes:
             can_go(node in answer.order, EACH_NODE, node)
         return metrics.text
-    waiting = metrics.gauge("pods_without_node", "Pods that would find no node then.", *labels)
+    about = f"Pods that would find no node at its {event}."
+    waiting = metrics.gauge(f"{event}_pods_without_node", about, *labels)
     for domain in answer.domains:
         can_go(domain.possible, answer.label, domain.value)
         waiting(len(domain.waiting), answer.label, domain.value)
