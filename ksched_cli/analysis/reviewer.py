@@ -296,17 +296,19 @@ def _changes(
 
 
 def _plugin_places(data: Any) -> dict[tuple[str, str], Path]:
-    """Return where a file first names each plugin, by profile and name."""
+    """Return where a valid file first names each plugin, by profile and name."""
     places: dict[tuple[str, str], Path] = {}
     profiles = data.get("profiles") if isinstance(data, dict) else None
-    for index, profile in enumerate(profiles or ()):
-        name = profile.get("schedulerName", DEFAULT_SCHEDULER_NAME)
+    for index, item in enumerate(profiles or ()):
+        profile = item or {}  # null is an empty profile, as in Go
+        name = profile.get("schedulerName") or DEFAULT_SCHEDULER_NAME
         for point, plugin_set in (profile.get("plugins") or {}).items():
             for at, plugin in enumerate((plugin_set or {}).get("enabled") or ()):
-                path = ("profiles", index, "plugins", point, "enabled", at)
+                path: Path = ("profiles", index, "plugins", point, "enabled", at)
                 places.setdefault((name, plugin["name"]), path)
         for at, args in enumerate(profile.get("pluginConfig") or ()):
-            places.setdefault((name, args["name"]), ("profiles", index, "pluginConfig", at))
+            path = ("profiles", index, "pluginConfig", at)
+            places.setdefault((name, (args or {}).get("name", "")), path)
     return places
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli import program_name
 from ksched_cli.commands import output, runs
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
@@ -167,7 +168,11 @@ def _write(source: ConfigurationText, path: str, migration: ConfigurationMigrati
     if migration.text == source.text:
         output.note(f"no change is needed in {path}")
         return ExitCode.YES
-    content = with_text(source, migration.text, path)
+    content = with_text(source, migration.text, source.file)
+    if content is None:
+        command = f"{program_name()} config migrate {path}"
+        hint = f"print the new configuration with `{command}`, and put it there"
+        raise UsageError(f"{source.name} cannot be written in its place; {hint}")
     with written_aside(path) as file:
         file.write(content)
     output.note(f"wrote {path}")

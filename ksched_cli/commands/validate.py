@@ -25,6 +25,7 @@ from ksched_cli.commands.output import (
 from ksched_cli.commands.runs import run_of
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_paths import STDIN, split_reference
+from ksched_cli.kube.streams import STDIN_NAME
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
@@ -156,37 +157,36 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
 
 def _fix(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:
     """Print the edits of all files, or write the files, and say what is left."""
-    from ksched_cli.analysis.fixes import fixed
+    from ksched_cli.analysis.configuration_edits import EditedFile, edited
     from ksched_cli.live.snapshot_file import written_aside
+    from ksched_cli.report.words import counted, grouped, verb
 
     if options.output is not Form.TABLE:
         raise UsageError(f"--fix has no effect with -o {options.output.value}")
-    diffs, fails = [], False
-    for source in sources.texts:
-        result = fixed(source, reviewer)
-        path = source.path
-        if options.write and path == STDIN:
-            raise UsageError("-w requires files; standard input cannot be written")
-        if result.edited and options.write:
-            content = result.content(path)
-            with written_aside(path) as file:
-                file.write(content)
-            edits = "1 edit" if len(result.edited) == 1 else f"{len(result.edited)} edits"
-            note(f"{source.name}: wrote {edits}")
-        elif result.edited:
-            diffs.append(result.diff(path))
-        left = result.after if options.write else result.before
-        fails |= left.fails
-        remaining = len(result.after.review.findings)
-        if remaining:
-            have = "finding has" if remaining == 1 else "findings have"
-            command = f"{program_name()} validate {path}"
-            note(f"{source.name}: {remaining} {have} no edit; `{command}` shows what is left")
-    if diffs:
-        print_text("".join(diffs).rstrip("\n"))
-    elif not options.write:
+    if options.write and any(source.path == STDIN_NAME for source in sources.texts):
+        raise UsageError("-w requires files; standard input cannot be written")
+    texts = [edited(source, reviewer) for source in sources.texts]
+    by_path = grouped((text.before.source.path, text) for text in texts)
+    # All edits are made before the first file is written.
+    files = [EditedFile.of(path, own) for path, own in by_path.items()]
+    changed = [file for file in files if file.count]
+    if options.write:
+        for each in changed:
+            with written_aside(each.path) as file:
+                file.write(each.after)
+            note(f"{each.path}: wrote {counted(each.count, 'edit')}")
+    elif changed:
+        print_text("".join(each.diff for each in changed).rstrip("\n"))
+    else:
         note("no finding has an edit")
-    return ExitCode.of(not fails)
+    for text in texts:
+        left = len(text.after.review.findings)
+        if left:
+            have = f"{counted(left, 'finding')} {verb(left, 'has', 'have')} no edit"
+            command = f"{program_name()} validate {text.before.source.path}"
+            note(f"{text.before.source.name}: {have}; `{command}` shows what is left")
+    read_next = [text.after if options.write else text.before for text in texts]
+    return ExitCode.of(not any(text.fails for text in read_next))
 
 
 def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:

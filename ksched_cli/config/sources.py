@@ -21,10 +21,9 @@ from typing import Any
 from msgspec import structs
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ksched_cli import program_name
 from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.types import GROUP, KIND
-from ksched_cli.errors import InputError, Position, UsageError
+from ksched_cli.errors import InputError, Position
 from ksched_cli.kube import json_tree, yaml_tree
 from ksched_cli.kube.documents import (
     Path,
@@ -80,6 +79,7 @@ class ConfigurationText:
     object: the object in it that holds the configuration, as "ConfigMap kube-system/scheduler:
             data.config.yaml"; "" where the file is the configuration
     names:  that FILE#NAME may give it, the shortest first; its scheduler's and its number besides
+    file:   the whole file, where the object is not ""
     """
 
     path: str
@@ -87,6 +87,7 @@ class ConfigurationText:
     object: str = ""
     place: Place = Place()
     names: tuple[str, ...] = ()
+    file: bytes = b""
 
     @property
     def name(self) -> str:
@@ -134,7 +135,7 @@ def configurations_in(raw: bytes, name: str) -> list[ConfigurationText]:
                 content, place = _mapping_text(node, text, lines)
             own = content.encode("utf-8", "surrogatepass")
             holder, names = _described(owner, path, index)
-            texts.append(ConfigurationText(name, own, holder, place, names))
+            texts.append(ConfigurationText(name, own, holder, place, names, raw))
     return texts
 
 
@@ -266,16 +267,14 @@ def _first_line(line: int, indent: int, lines: Sequence[str]) -> int:
     return line
 
 
-def with_text(source: ConfigurationText, text: str, path: str) -> bytes:
-    """The bytes of the file with the text in the place of the source's.
-
-    Raises UsageError where the configuration has no lines of its own in the file, as in a quoted
-    string: what is written must be what is read again.
-    """
+def with_text(source: ConfigurationText, text: str, file: bytes) -> bytes | None:
+    """Return the bytes of the file with the text in the place of the source's; None where the
+    configuration has no lines of its own in the file, as in a quoted string: what is written must
+    be what is read again."""
     if not source.object:
         return text.encode()
     place = source.place
-    lines = read_file(path)[0].decode("utf-8").splitlines(keepends=True)
+    lines = file.decode("utf-8").splitlines(keepends=True)
     begin = place.line - 1
     end = begin + len(source.text.splitlines())
     prefix, indent = lines[begin][: place.indent], " " * place.indent
@@ -288,11 +287,7 @@ def with_text(source: ConfigurationText, text: str, path: str) -> bytes:
     except (InputError, YamlError):
         held = []
     own = [item.text.rstrip() for item in held if item.object == source.object]
-    if own != [text.rstrip()]:
-        command = f"{program_name()} config migrate {path}"
-        hint = f"print the new configuration with `{command}`, and put it there"
-        raise UsageError(f"{source.name} cannot be written in its place; {hint}")
-    return content
+    return content if own == [text.rstrip()] else None
 
 
 # -- files ----------------------------------------------------------------------------------------

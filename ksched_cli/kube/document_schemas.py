@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import Locator, Path, path_text
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.json_tree import JsonFloat
 from ksched_cli.kube.near_names import did_you_mean, nearest
 
@@ -137,7 +138,7 @@ def _type_hint(names: list[str], instance: Any) -> str:
     if "array" in names and isinstance(instance, dict):
         return 'begin each item with "- "'
     if isinstance(instance, str):
-        if "integer" in names and instance.lstrip("-").isdigit():
+        if "integer" in names and parse_int64(instance) is not None:
             return "remove the quotes"
         if "boolean" in names:
             return "write true or false, without quotes"

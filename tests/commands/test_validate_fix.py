@@ -1,5 +1,8 @@
 """`validate --fix`: edits of findings that have one right edit, which leave the rest as it is."""
 
+import io
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,12 @@ profiles:
   - name: NodeResourcesFit
     args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
 """
+MISSPELT = "paralelism: 8  # few\n"
+
+
+def config_map(name: str, text: str) -> str:
+    head = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n  c.yaml: |\n"
+    return head + "".join(f"    {line}\n" for line in text.splitlines())
 
 
 @pytest.fixture
@@ -94,11 +103,49 @@ def test_what_has_no_edit_or_several_stays(ksched: Ksched, file: Path, text: str
 
 
 def test_a_configuration_in_a_config_map_is_mended_in_its_place(ksched: Ksched, file: Path) -> None:
-    inner = "".join(f"    {line}\n" for line in (HEAD + "paralelism: 8  # few").splitlines())
-    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: s}\ndata:\n  config.yaml: |\n"
-    file.write_text(head + inner)
+    text = config_map("s", HEAD + MISSPELT)
+    file.write_text(text)
     assert ksched("validate", "--fix", "-w", file)[0] == 0
-    assert file.read_text() == (head + inner).replace("paralelism", "parallelism")
+    assert file.read_text() == text.replace("paralelism", "parallelism")
+
+
+def test_all_configurations_of_a_file_are_mended_in_their_places(
+    ksched: Ksched, file: Path
+) -> None:
+    # The edit of the first takes a line away, so that the second begins elsewhere.
+    quoted, mended = 'parallelism:\n  "8"\n', "parallelism: 8\n"
+    before = [config_map("a", HEAD + quoted), config_map("b", HEAD + MISSPELT)]
+    after = [config_map("a", HEAD + mended), config_map("b", HEAD + "parallelism: 8  # few\n")]
+    file.write_text("---\n".join(before))
+    code, out, _ = ksched("validate", "--fix", file)
+    assert (code, out.count(f"--- {file}\n+++ {file}\n")) == (1, 1)
+    assert ksched("validate", "--fix", "-w", file)[0] == 0
+    assert file.read_text() == "---\n".join(after)
+
+
+def test_no_file_is_written_where_one_cannot_be(ksched: Ksched, file: Path, tmp_path: Path) -> None:
+    text = json.dumps(HEAD + MISSPELT)
+    quoted = tmp_path / "quoted.yaml"
+    quoted.write_text(config_map("s", "").replace("|\n", f"{text}\n"))
+    file.write_text(HEAD + MISSPELT)
+    code, _, err = ksched("validate", "--fix", "-w", file, quoted)
+    assert (code, file.read_text()) == (2, HEAD + MISSPELT)
+    assert "ConfigMap s" in err
+    assert "cannot be edited in its place" in err
+
+
+@pytest.mark.parametrize("text", [HEAD + MISSPELT, config_map("s", HEAD + MISSPELT)])
+def test_standard_input_gets_a_diff_and_is_not_written(
+    ksched: Ksched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, out, _ = ksched("validate", "--fix", "-")
+    assert (code, "parallelism: 8  # few\n" in out) == (1, True)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, out, err = ksched("validate", "--fix", "-w", "-")
+    assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
+    assert "-w requires files" in err
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,14 @@ def test_gates_that_a_later_minor_does_not_have_are_a_warning() -> None:
     assert refusals_of_gates("OpportunisticBatching=false", later) == ()
 
 
+@pytest.mark.parametrize(
+    "profiles",
+    ["[null]", "[{plugins: null}]", "[{pluginConfig: [null]}]", "[{pluginConfig: [{}]}]"],
+)
+def test_what_is_empty_in_a_valid_file_is_no_defect(profiles: str) -> None:
+    assert reviewed(f"{HEAD}profiles: {profiles}\n", "1.34").valid
+
+
 GANGS = (
     HEAD
     + """\

@@ -18,6 +18,7 @@ from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.kube.document_schemas import duration_hint, shown, wrong_type
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.json_tree import repeated_keys, value_at
 from ksched_cli.kube.near_names import did_you_mean, nearest
 
@@ -75,8 +76,8 @@ def _unknown_key(
 def _unquoted(wire: Wire, data: Any) -> int | bool | None:
     """The number or the truth value that a text in quotes is, where that is expected."""
     if isinstance(wire, Scalar) and isinstance(data, str):
-        if wire.kind is Kind.INTEGER and data.removeprefix("-").isdecimal() and data.isascii():
-            return int(data)
+        if wire.kind is Kind.INTEGER:
+            return parse_int64(data)
         if wire.kind is Kind.BOOL and data in ("true", "false"):
             return data == "true"
     return None

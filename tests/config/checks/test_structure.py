@@ -22,6 +22,7 @@ def findings(data: dict[str, Any]) -> list[tuple[str, ...]]:
     [
         ({"paralelism": 1}, ("unknown-key", "paralelism", 'did you mean "parallelism"?')),
         ({"parallelism": "3"}, ("wrong-type", "parallelism", "remove the quotes")),
+        ({"parallelism": "9" * 5000}, ("wrong-type", "parallelism", "")),
         ({"parallelism": 2**31}, ("wrong-type", "parallelism", "")),
         ({"profiles": {}}, ("wrong-type", "profiles", 'begin each item with "- "')),
         (
