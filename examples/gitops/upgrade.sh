@@ -1,5 +1,5 @@
 #!/bin/sh
-# Upgrades a Helm release if its pods fit into the cluster that kubectl names, and drops out of it if not:
+# Upgrades a Helm release if its pods fit into the cluster that kubectl names; fails before the upgrade if not:
 #
 #     examples/gitops/upgrade.sh web ./chart --namespace shop --values production.yaml
 #

@@ -9,9 +9,7 @@ from ksched_cli.analysis.reviewer import ReviewedText
 from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.differences import ConfigurationChange
-from ksched_cli.config.effective import (
-    Configuration,
-)
+from ksched_cli.config.effective import Configuration
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.config.review import KubeSchedulerVerdict
 from ksched_cli.config.sources import Sources

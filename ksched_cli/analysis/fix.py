@@ -959,7 +959,8 @@ def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from 
 
 
 def _owner_key(pod: Pod) -> tuple[str, object]:
-    """Return what the pods of one workload have in common; None second for a pod without one."""
+    """Return the namespace and the controller that the pods of one workload have in common; a pod
+    without a controller has None in its place."""
     return pod.namespace, deployment_of(pod) or pod.metadata.controller
 
 

@@ -44,14 +44,14 @@ _GROUPS = {kind.name: kind.group for kind in KINDS.values()}
 _MAX_LISTED = 3
 
 
-class Line(NamedTuple):
+class RecordLine(NamedTuple):
     """A line of a file: kubectl's event, or a request. where: for messages"""
 
     data: Plain
     where: str
 
 
-class Change(NamedTuple):
+class WatchedChange(NamedTuple):
     """An event of kubectl's. at: the latest time that the object has, in seconds since 1970"""
 
     revision: int
@@ -91,7 +91,7 @@ def record_files(  # noqa: C901, PLR0915  # one recording, from top to bottom
         start = timed[0][0] if timed else 0.0
         steps = ((at, event) for at, line in timed for event in requests.events(line, at))
     else:
-        changes: list[Change] = []
+        changes: list[WatchedChange] = []
         for path, own in lines.items():
             read = [line for line in own if line.data["object"].get("kind") in _KINDS.values()]
             if len(read) < len(own):
@@ -149,7 +149,7 @@ def _object(obj: object, where: str) -> Plain:
     return obj
 
 
-def _lines(path: str) -> Iterator[Line]:
+def _lines(path: str) -> Iterator[RecordLine]:
     """Raises InputError."""
     data, name = read_file(path)
     text = decode_text(unpacked(data, name), name)
@@ -167,7 +167,7 @@ def _lines(path: str) -> Iterator[Line]:
                 "audit log of the API server, an event a line."
             )
             raise InputError(name, "this is no event", position=position, hint=hint)
-        yield Line(value, f"{name}:{number}")
+        yield RecordLine(value, f"{name}:{number}")
 
 
 def _is_request(value: Mapping[str, Any]) -> bool:
@@ -181,7 +181,7 @@ def _is_watched(value: Mapping[str, Any]) -> bool:
 # -- what kubectl printed -------------------------------------------------------------------------
 
 
-def _change(line: Line) -> Change:
+def _change(line: RecordLine) -> WatchedChange:
     """Raises InputError."""
     kind, obj = line.data["type"], line.data["object"]
     if kind not in ("ADDED", "MODIFIED", "DELETED"):
@@ -191,7 +191,7 @@ def _change(line: Line) -> Change:
     revision = parse_int64(metadata.get("resourceVersion"))
     if revision is None:
         raise InputError(line.where, "the object has no resourceVersion, which orders the events")
-    return Change(revision, kind, _read_part(obj), _latest(obj))
+    return WatchedChange(revision, kind, _read_part(obj), _latest(obj))
 
 
 def _read_part(obj: Plain) -> Plain:
@@ -199,7 +199,7 @@ def _read_part(obj: Plain) -> Plain:
     return obj if obj.get("kind") == _EVENT else plain_json(msgspec.json.encode(trimmed(obj)))
 
 
-def _split(changes: list[Change]) -> tuple[list[Change], list[Change]]:
+def _split(changes: list[WatchedChange]) -> tuple[list[WatchedChange], list[WatchedChange]]:
     """Split a file's events into the objects that were there and what happened then. Pods that are
     newer than all before them, in front of the first change, have come since."""
     end = next((i for i, each in enumerate(changes) if each.type != "ADDED"), len(changes))
@@ -216,7 +216,7 @@ def _split(changes: list[Change]) -> tuple[list[Change], list[Change]]:
     return changes[:end], changes[end:]
 
 
-def _created(change: Change) -> str:
+def _created(change: WatchedChange) -> str:
     return str(change.obj["metadata"].get("creationTimestamp") or "")
 
 
@@ -242,7 +242,9 @@ def _seconds(timestamp: object) -> float:
         return 0.0
 
 
-def _steps(tracker: ChangeTracker, changes: Iterable[Change]) -> Iterator[tuple[float, Plain]]:
+def _steps(
+    tracker: ChangeTracker, changes: Iterable[WatchedChange]
+) -> Iterator[tuple[float, Plain]]:
     """Yield the timeline's events, each with its time."""
     at = 0.0
     for change in changes:
@@ -272,7 +274,7 @@ def _plural(kind: str) -> str:
 _KINDS = {_plural(name): name for name in (*_GROUPS, _EVENT)}
 
 
-def _request_time(line: Line) -> float:
+def _request_time(line: RecordLine) -> float:
     """When the response was complete; requests overlap. Raises InputError."""
     at = _seconds(line.data.get("stageTimestamp"))
     if not at:
@@ -296,7 +298,7 @@ class _Requests:
             yield f"{count:,} {what}"
 
     def events(  # noqa: C901, PLR0915  # a case for each kind of request
-        self, line: Line, at: float
+        self, line: RecordLine, at: float
     ) -> Iterator[Plain]:
         """Yield what follows from a request that succeeded."""
         request = line.data

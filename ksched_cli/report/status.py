@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from ksched_cli import program_name
 from ksched_cli.analysis.status import BlockingBudget, ClusterStatus, Fullness, GatedGroup
-from ksched_cli.analysis.usage import PoolUsage
 from ksched_cli.report.pending import group_name, nodes_of, opened_groups, shared_owner
-from ksched_cli.report.usage import cost_columns, cost_text, nodes_table, resources_table
+from ksched_cli.report.usage import cost_columns, cost_text, nodes_table, pool_name, resources_table
 from ksched_cli.report.view import (
     Column,
     Command,
@@ -148,7 +147,7 @@ def _shares(answer: ClusterStatus | Fullness) -> Table:
     resources = dict.fromkeys(name for pool in (total, *pools) for name in pool.used)
     return table(
         f"How full, by {label}",
-        [("all that take pods", total), *((_pool_name(pool, label), pool) for pool in pools)],
+        [("all that take pods", total), *((pool_name(pool, label), pool) for pool in pools)],
         (Column("Nodes of"), lambda each: each[0]),
         (Column("Nodes", Kind.NUMBER), lambda each: each[1].nodes),
         *(
@@ -163,12 +162,6 @@ def _shares(answer: ClusterStatus | Fullness) -> Table:
         brief=SHOWN_POOLS,
         noun="pools",
     )
-
-
-def _pool_name(pool: PoolUsage, label: str) -> str:
-    if pool.apart:
-        return f"({pool.apart})"
-    return f"no {label}" if pool.value is None else pool.value
 
 
 def _remarks(answer: ClusterStatus) -> Iterator[Line]:

@@ -84,7 +84,7 @@ def pools_table(utilization: UtilizationByLabel) -> Table:
     return table(
         f"Utilisation by {utilization.label}",
         utilization.pools,
-        (Column(utilization.label), lambda pool: _pool_name(pool, utilization.label)),
+        (Column(utilization.label), lambda pool: pool_name(pool, utilization.label)),
         (Column("Nodes", Kind.NUMBER), lambda pool: pool.nodes),
         *(
             (Column(f"{name} used", Kind.SHARE), lambda pool, name=name: pool.used.get(name))
@@ -94,7 +94,8 @@ def pools_table(utilization: UtilizationByLabel) -> Table:
     )
 
 
-def _pool_name(pool: PoolUsage, label: str) -> str:
+def pool_name(pool: PoolUsage, label: str) -> str:
+    """Return what a table calls the nodes of one value of a label."""
     if pool.apart:
         return f"({pool.apart})"
     return f"no {label}" if pool.value is None else pool.value

@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
@@ -37,7 +36,7 @@ from ksched_cli.scenario.file import parse_change
 from tests.live.control_plane.api import wait
 from tests.live.control_plane.build import MINORS, binaries
 from tests.live.control_plane.cluster import ControlPlane
-from tests.live.control_plane.manifests import ZONE, Manifest, node, priority_classes
+from tests.live.control_plane.manifests import ZONE, Manifest, node, priority_classes, workload
 
 CONTROLLERS = (
     "replicaset-controller",
@@ -107,39 +106,26 @@ def objects() -> list[Manifest]:
         *priority_classes(),
         *machines,
         budget,
-        _workload("DaemonSet", "agent", None, "100m", "high", nodeSelector={"role": "edge"}),
-        _workload("StatefulSet", "db", 3, "900m", "high", topologySpreadConstraints=[apart]),
-        _workload("Deployment", "api", 6, "700m", "middle"),
-        _workload("Deployment", "web", 8, "300m", "low"),
-        _workload("Deployment", "big", 2, "2500m", ""),
+        workload(
+            "DaemonSet",
+            "agent",
+            None,
+            {"cpu": "100m", "memory": "700Mi"},
+            "high",
+            nodeSelector={"role": "edge"},
+        ),
+        workload(
+            "StatefulSet",
+            "db",
+            3,
+            {"cpu": "900m", "memory": "700Mi"},
+            "high",
+            topologySpreadConstraints=[apart],
+        ),
+        workload("Deployment", "api", 6, {"cpu": "700m", "memory": "700Mi"}, "middle"),
+        workload("Deployment", "web", 8, {"cpu": "300m", "memory": "700Mi"}, "low"),
+        workload("Deployment", "big", 2, {"cpu": "2500m", "memory": "700Mi"}, ""),
     ]
-
-
-def _workload(
-    kind: str, name: str, replicas: int | None, cpu: str, priority: str, **spec: Any
-) -> Manifest:
-    labels = {"app": name}
-    amounts = {"cpu": cpu, "memory": "700Mi"}
-    pod = {
-        "containers": [{"name": "main", "image": "i", "resources": {"requests": amounts}}],
-        "terminationGracePeriodSeconds": 0,
-        **({"priorityClassName": priority} if priority else {}),
-        **spec,
-    }
-    manifest: Manifest = {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
-    if replicas is not None:
-        manifest["spec"]["replicas"] = replicas
-    if kind == "StatefulSet":
-        manifest["spec"] |= {"serviceName": name, "podManagementPolicy": "Parallel"}
-    return manifest
 
 
 class Comparison:

@@ -41,6 +41,48 @@ def node(name: str, cpu: int, memory: int, **fields: Any) -> Manifest:
     }
 
 
+def workload(
+    kind: str,
+    name: str,
+    replicas: int | None,
+    requests: Mapping[str, str],
+    priority: str = "",
+    **fields: Any,
+) -> Manifest:
+    """A workload of the default namespace, or a bare pod where the kind is Pod. fields: of the
+    pods' specs"""
+    limits = {key: amount for key, amount in requests.items() if "/" in key}
+    resources = {"requests": dict(requests), "limits": limits}
+    spec: Manifest = {
+        "containers": [{"name": "main", "image": "i", "resources": resources}],
+        "terminationGracePeriodSeconds": 0,
+        **({"priorityClassName": priority} if priority else {}),
+        **fields,
+    }
+    metadata, labels = {"name": name, "namespace": "default"}, {"app": name}
+    if kind == "Pod":
+        return {
+            "apiVersion": "v1",
+            "kind": kind,
+            "metadata": {**metadata, "labels": labels},
+            "spec": spec,
+        }
+    manifest: Manifest = {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": metadata,
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+    if replicas is not None:
+        manifest["spec"]["replicas"] = replicas
+    if kind == "StatefulSet":
+        manifest["spec"] |= {"serviceName": name, "podManagementPolicy": "Parallel"}
+    return manifest
+
+
 def nodes(draw: random.Random, count: int, *, plain: bool = False) -> list[Manifest]:
     """Nodes of several sizes in three zones. plain: without taints and GPUs"""
     answer = []

@@ -50,6 +50,7 @@ from tests.live.control_plane.manifests import (
     node,
     priority_classes,
     spread,
+    workload,
 )
 
 CONTROLLERS = (
@@ -135,44 +136,6 @@ def cluster(draw: random.Random) -> list[Manifest]:
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": guarded}}},
     }
     return [*nodes, agent, *running, budget]
-
-
-def workload(
-    kind: str, name: str, replicas: int | None, requests: dict[str, str], priority: str = ""
-) -> Manifest:
-    """A workload, or a bare pod where the kind is Pod."""
-    limits = {key: amount for key, amount in requests.items() if "/" in key}
-    container: Manifest = {
-        "name": "main",
-        "image": "i",
-        "resources": {"requests": requests, "limits": limits},
-    }
-    spec: Manifest = {"containers": [container], "terminationGracePeriodSeconds": 0}
-    if priority:
-        spec["priorityClassName"] = priority
-    metadata = {"name": name, "namespace": NAMESPACE}
-    labels = {"app": name}
-    if kind == "Pod":
-        return {
-            "apiVersion": "v1",
-            "kind": kind,
-            "metadata": {**metadata, "labels": labels},
-            "spec": spec,
-        }
-    manifest: Manifest = {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": metadata,
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-        },
-    }
-    if replicas is not None:
-        manifest["spec"]["replicas"] = replicas
-    if kind == "StatefulSet":
-        manifest["spec"] |= {"serviceName": name, "podManagementPolicy": "Parallel"}
-    return manifest
 
 
 def waiting_workload(draw: random.Random, name: str) -> Manifest:
