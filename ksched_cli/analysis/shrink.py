@@ -302,14 +302,14 @@ class Shrinking:
     def run(self) -> Plan:
         """Return the plan that is worth the most, of those found. A drain of all its nodes at once
         finishes."""
-        is_small = len(self.candidates) <= MAX_IN_FRONT
+        if len(self.candidates) > MAX_IN_FRONT:
+            return self._plan_of_many()
         # 1. Nodes are added to the plan until no other can go after them.
         plan = self._extended(Plan({}))
-        # 2. Each of the others is tried in front, too, if they are few.
-        if is_small:
-            plan = self._reordered(plan)
-            # 3. What blocks a drain of all at once does not go; and what can go without that.
-            plan = self._at_once(plan)
+        # 2. Each of the others is tried in front, too.
+        plan = self._reordered(plan)
+        # 3. What blocks a drain of all at once does not go; and what can go without that.
+        plan = self._at_once(plan)
         while not self.progress.stops() and (larger := self._larger(plan)) is not None:
             extended = self._extended(larger)
             plan = extended if self._drained_at_once(extended.nodes).finishes else larger
@@ -359,35 +359,24 @@ class Shrinking:
         self._drains.close()
         self._after = Plan({})
 
-    def plan(self, nodes: Sequence[str], least: float = 0, *, starts_at_once: bool = False) -> Plan:
+    def plan(self, nodes: Sequence[str], least: float = 0) -> Plan:
         """Return the drains of these nodes, which are gone from the first drain on. One whose drain
         does not finish is tried again after the others, as long as that helps. The cluster stays as
         it is after them where all finish.
 
         least: give up where the nodes that are drained at first cannot be worth more
-        starts_at_once: the nodes that block a drain of all at once, which comes first, fail
         """
         self.take_back()
         if not nodes:
             return Plan({})
         self._drains.enter_context(self.cluster.trial())
         self.cluster.leave(nodes)
-        plan = self._blocked_at_once(nodes) if starts_at_once else Plan({})
-        if not plan.failed:
-            plan = self._drain_each(nodes, least)
+        plan = self._drain_each(nodes, least)
         if plan.failed:
             self.take_back()
         else:
             self._after = plan
         return plan
-
-    def _blocked_at_once(self, nodes: Sequence[str]) -> Plan:
-        with self.cluster.trial():
-            drain = self.cluster.drain(nodes)
-        if drain.finishes:
-            return Plan({})
-        stuck = {pod.node_name for pod in drain.unplaced} or {nodes[-1]}
-        return Plan({}, tuple(name for name in nodes if name in stuck))
 
     def _drain_each(self, nodes: Sequence[str], least: float) -> Plan:
         drains = dict[str, DrainOutcome]()
@@ -407,16 +396,44 @@ class Shrinking:
             left = failed
         return Plan(drains, tuple(left))
 
-    def _largest_at_once(self, nodes: Sequence[str], before: Plan) -> Plan:
-        """Return the plan of these nodes without those that block a drain of all at once, or whose
-        own drains fail; an empty one where it is worth no more than the one before."""
-        while self.worth(nodes) > self.worth(before.nodes):
-            plan = self.plan(nodes, starts_at_once=True)
+    def _plan_of_many(self) -> Plan:
+        """Return the plan of many candidates. They are chosen by drains of all at once, which cost
+        the least; their own drains come last."""
+        chosen: list[str] = []
+        failed: set[str] = set()
+        while True:
+            # 1. More nodes are added as long as some can go after those that are gone.
+            while len(chosen) < self.maximum and not self.progress.stops():
+                with self.cluster.trial():
+                    gone = failed.union(chosen)
+                    others = [node for node in self.candidates if node not in gone]
+                    more = self._search(others, self.maximum - len(chosen), chosen)
+                larger = self._together([*chosen, *more], chosen) if more else chosen
+                if larger is chosen:
+                    break
+                chosen = larger
+            # 2. Each is drained by itself. What fails then is left out, and there is room again.
+            plan = self.plan(chosen)
             if not plan.failed:
                 return plan
-            failed = set(plan.failed)
-            nodes = [name for name in nodes if name not in failed]
-        return Plan({})
+            failed.update(plan.failed)
+            chosen = self._together([node for node in chosen if node not in failed], [])
+
+    def _together(self, nodes: list[str], before: list[str]) -> list[str]:
+        """Return these nodes without those that block a drain of all at once, after which the
+        cluster is then. Return those before where these are worth no more; the cluster is then
+        as it is before any drain."""
+        while self.worth(nodes) > self.worth(before):
+            self.take_back()
+            self._drains.enter_context(self.cluster.trial())
+            self.cluster.leave(nodes)
+            drain = self.cluster.drain(nodes)
+            if drain.finishes:
+                return nodes
+            stuck = {pod.node_name for pod in drain.unplaced} or {nodes[-1]}
+            nodes = [name for name in nodes if name not in stuck]
+        self.take_back()
+        return before
 
     def _largest(self, nodes: Sequence[str], before: Plan | None = None) -> Plan:
         """Return the plan of these nodes without those whose drains fail. before: another result,
@@ -445,8 +462,7 @@ class Shrinking:
             if not more:
                 break
             nodes = (*plan.nodes, *more)
-            is_small = len(self.candidates) <= MAX_IN_FRONT
-            larger = self._largest(nodes) if is_small else self._largest_at_once(nodes, plan)
+            larger = self._largest(nodes)
             if self.worth(larger.nodes) <= self.worth(plan.nodes):
                 break
             plan = larger

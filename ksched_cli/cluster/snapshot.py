@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from msgspec import Struct
@@ -339,6 +339,13 @@ class SealedError(Exception):
     """Somebody wants to change a snapshot that is only to be read just now."""
 
 
+@runtime_checkable
+class MovesRows(Protocol):
+    """An index that can be that of another snapshot, too, which has rows of its own snapshot's."""
+
+    def moved(self, snapshot: Snapshot, row_of: Sequence[int]) -> MovesRows: ...
+
+
 class PodWatcher(Protocol):
     """Something that keeps counts of pods and follows them as they come and go."""
 
@@ -558,7 +565,7 @@ class Snapshot:
 
     def with_nodes(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> Snapshot:
         """Return a snapshot of these nodes, which may be others: those that this one has, by name,
-        keep their pods. Nobody has subscribed to it."""
+        keep their pods. Indexes that can move to other rows follow; nobody else has subscribed."""
         after = Snapshot(nodes, noticed, saturates=self.saturates)
         row_of = self.row
         sources = np.array([row_of.get(name, MISSING) for name in after.names], dtype=np.intp)
@@ -573,6 +580,11 @@ class Snapshot:
             if source in self.ports:
                 after.ports[row] = set(self.ports[source])
         after.huge = self.huge
+        row_after = np.full(len(self), MISSING, dtype=np.intp)
+        row_after[rows] = stay
+        for factory, index in self._indexes.items():
+            if isinstance(index, MovesRows):
+                after._indexes[factory] = index.moved(after, row_after.tolist())
         return after
 
     def fill(self, pods: Sequence[PodInfo], rows: Rows) -> None:

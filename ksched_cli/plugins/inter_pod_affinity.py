@@ -8,7 +8,6 @@ Upstream: plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
@@ -218,16 +217,10 @@ class ExistingTerms:
         self.unlisted: list[tuple[TermCounter, int]] = []
         self._index = handle.snapshot.index(PodIndex)
         self._namespaces = handle.cluster.namespaces
-        rows: dict[int, Counter[int]] = {}
-        models: dict[int, PodInfo] = {}
-        for row, pods in enumerate(handle.snapshot.pods):
-            for pod in pods:
-                if pod.spec.affinity is not None:
-                    models.setdefault(pod.shape, pod)
-                    rows.setdefault(pod.shape, Counter())[row] += 1
-        for shape, pod in models.items():
-            for term in self.terms_of(pod):
-                term.add_rows(rows[shape])
+        for shape in tuple(self._index.shapes()):
+            if shape.rows:
+                for term in self.terms_of(shape.model):
+                    term.add_rows(shape.rows)
         handle.snapshot.subscribe(self)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
@@ -258,7 +251,7 @@ class ExistingTerms:
         return self._index.derived(self._counters, pod)
 
     def _counters(self, pod: PodInfo) -> tuple[TermCounter, ...]:
-        terms = self._index.derived(affinity_terms, pod)
+        terms = self._index.parsed(affinity_terms, pod)
         kinds = (
             (REQUIRES, terms.required),
             (AVOIDS, terms.required_anti),
@@ -359,7 +352,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         return None, SUCCESS
 
     def _incoming_terms(self, pod: PodInfo) -> IncomingTerms:
-        terms = self._index.derived(affinity_terms, pod)
+        terms = self._index.parsed(affinity_terms, pod)
         if terms is NO_TERMS:
             return NO_INCOMING_TERMS
         if terms.error:
@@ -562,7 +555,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
             return cached
         incoming = _pre_filter_state(state).incoming
         selection = incoming.required[0].selection
-        terms = self._index.derived(affinity_terms, pod).required
+        terms = self._index.parsed(affinity_terms, pod).required
         unmatched = [
             selector_text(term.namespace_selector)
             for term, clause in zip(terms, selection.clauses, strict=True)

@@ -7,7 +7,7 @@ its group, and a question is answered from counters alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
@@ -291,18 +291,18 @@ class TermCounter(DomainCounter):
 class PodGroup:
     """Pods of one namespace and one set of labels, all being deleted or none. By identity.
 
-    rows:     row → how many of them are there
+    shapes:   the shapes that its pods have
     counters: those that count pods of this group
     terms:    other pods' terms that are about pods of this group
     """
 
-    __slots__ = ("counters", "deleting", "labels", "namespace", "rows", "terms")
+    __slots__ = ("counters", "deleting", "labels", "namespace", "shapes", "terms")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], deleting: bool) -> None:
         self.namespace = namespace
         self.labels = labels
         self.deleting = deleting
-        self.rows: dict[int, int] = {}
+        self.shapes: list[PodShape] = []
         self.counters: set[DomainCounter] = set()
         # Python 3.11 takes several µs to list the members of an Enum.
         self.terms: dict[TermKind, dict[TermCounter, None]] = {
@@ -310,6 +310,20 @@ class PodGroup:
             AVOIDS: {},
             PREFERS: {},
         }
+
+
+class PodShape:
+    """Pods of one shape.
+
+    model: one of them
+    rows:  row → how many of them are there
+    """
+
+    __slots__ = ("group", "model", "rows")
+
+    def __init__(self, model: PodInfo, group: PodGroup, rows: dict[int, int]) -> None:
+        self.model, self.group, self.rows = model, group, rows
+        group.shapes.append(self)
 
 
 class _Selected:
@@ -339,46 +353,79 @@ class _Selected:
 class PodIndex:
     """One per snapshot: `snapshot.index(PodIndex)`."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(
+        self, snapshot: Snapshot, before: PodIndex | None = None, row_of: Sequence[int] = ()
+    ) -> None:
+        """before, row_of: see `moved`; without, the pods of the snapshot are counted"""
         self.snapshot = snapshot
         self._groups: dict[Hashable, PodGroup] = {}
-        self._by_shape: dict[int, PodGroup] = {}
+        self._shapes: dict[int, PodShape] = {}
         self._by_label: dict[LabelPair, list[PodGroup]] = {}
         self._selected: dict[PodSelection, _Selected] = {}
         self._anchored: dict[LabelPair, list[_Selected]] = {}
         self._loose: list[_Selected] = []
         self._once: dict[Hashable, Any] = {}
-        # Nothing is counted yet but the groups' rows.
-        group_of = self._by_shape
-        for row, pods in enumerate(snapshot.pods):
-            for pod in pods:
-                group = group_of.get(pod.shape) or self.group(pod)
-                group.rows[row] = group.rows.get(row, 0) + 1
+        self._parsed: dict[Hashable, Any] = {}
+        # Nothing is counted yet but the shapes' rows.
+        if before is None:
+            shapes = self._shapes
+            for row, pods in enumerate(snapshot.pods):
+                for pod in pods:
+                    rows = (shapes.get(pod.shape) or self._shape(pod)).rows
+                    rows[row] = rows.get(row, 0) + 1
+        else:
+            self._take_over(before, row_of)
         snapshot.subscribe(self)
+
+    def _take_over(self, before: PodIndex, row_of: Sequence[int]) -> None:
+        """No group needs to be found by its pods' labels again."""
+        self._parsed = before._parsed
+        groups: dict[PodGroup, PodGroup] = {}
+        for key, group in before._groups.items():
+            own = PodGroup(group.namespace, group.labels, group.deleting)
+            self._groups[key] = groups[group] = own
+            for shape in group.shapes:
+                moved = ((row_of[row], count) for row, count in shape.rows.items())
+                rows = {row: count for row, count in moved if row != MISSING}
+                self._shapes[shape.model.shape] = PodShape(shape.model, own, rows)
+        for pair, having in before._by_label.items():
+            self._by_label[pair] = [groups[group] for group in having]
+
+    def moved(self, snapshot: Snapshot, row_of: Sequence[int]) -> PodIndex:
+        """Return the index of a snapshot that has rows of this one's, with their pods. row_of: by
+        row of this one, the other's row, or MISSING"""
+        return PodIndex(snapshot, self, row_of)
 
     # -- pods -------------------------------------------------------------------------------------
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
-        self._moved(self.group(pod), row, 1)
+        self._count(self._shape(pod), row, 1)
 
     def pod_removed(self, pod: PodInfo, row: int) -> None:
-        self._moved(self.group(pod), row, -1)
+        self._count(self._shape(pod), row, -1)
 
-    def _moved(self, group: PodGroup, row: int, number: int) -> None:
-        left = group.rows.get(row, 0) + number
+    def _count(self, shape: PodShape, row: int, number: int) -> None:
+        left = shape.rows.get(row, 0) + number
         if left:
-            group.rows[row] = left
+            shape.rows[row] = left
         else:
-            del group.rows[row]
-        for counter in group.counters:
+            del shape.rows[row]
+        for counter in shape.group.counters:
             counter.add(row, number)
+
+    def _shape(self, pod: PodInfo) -> PodShape:
+        shape = self._shapes.get(pod.shape)
+        if shape is None:
+            shape = self._shapes[pod.shape] = PodShape(pod, self._find_group(pod), {})
+        return shape
+
+    def shapes(self) -> Iterable[PodShape]:
+        """The shapes of all pods that are or were counted or asked about."""
+        return self._shapes.values()
 
     def group(self, pod: PodInfo) -> PodGroup:
         """The group that the pod belongs to, whether it runs or not."""
-        group = self._by_shape.get(pod.shape)
-        if group is None:
-            group = self._by_shape[pod.shape] = self._find_group(pod)
-        return group
+        return self._shape(pod).group
 
     def _find_group(self, pod: PodInfo) -> PodGroup:
         key = (pod.namespace, frozenset(pod.labels.items()), pod.pod.deleting)
@@ -412,7 +459,8 @@ class PodIndex:
         if counter is None:
             counter = selected.counters[domains] = DomainCounter(domains)
             for group in selected.groups:
-                counter.add_rows(group.rows)
+                for shape in group.shapes:
+                    counter.add_rows(shape.rows)
                 group.counters.add(counter)
         return counter
 
@@ -453,6 +501,16 @@ class PodIndex:
             value: T = self._once[key]
         except KeyError:
             value = self._once[key] = make()
+        return value
+
+    def parsed(self, make: Callable[[PodInfo], T], pod: PodInfo) -> T:
+        """Return what `make` returned for the first pod of this shape, in this snapshot or one that
+        it was made of; it reads nothing but the pod, and no names of claims."""
+        key = (make, pod.shape)
+        try:
+            value: T = self._parsed[key]
+        except KeyError:
+            value = self._parsed[key] = make(pod)
         return value
 
     def derived(self, make: Callable[[PodInfo], T], pod: PodInfo) -> T:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from msgspec import Struct, field
@@ -220,12 +220,15 @@ class DefaultPreemption(
         self._percentage = args.min_candidate_nodes_percentage or 0
         self._absolute = args.min_candidate_nodes_absolute or 0
         self._lowest_priorities = LowestPriorities(handle.snapshot)
-        self._disruptions = Disruptions.of(handle)
         rules = handle.release.rules
         self._tells_candidate = rules.tells_candidate
         self._ages = Ages.of(rules)
         self._pod_columns = POD_COLUMNS[self._ages]
         self._allows_no_victims = rules.allows_no_victims
+
+    @cached_property
+    def _disruptions(self) -> Disruptions:
+        return Disruptions.of(self._handle)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Upstream gates pods whose victims are being evicted; here evictions take no time."""
