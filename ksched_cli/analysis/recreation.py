@@ -9,7 +9,6 @@ from msgspec import structs
 
 from ksched_cli.answers import Part
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.engine import carry_over
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.scenario.pods import is_of_daemon_set, is_static, pending_again, without_pods
 from ksched_cli.scenario.workloads import target_node
@@ -55,10 +54,9 @@ def recreated_pods(simulation: Simulation, only: PodInfo | None = None) -> tuple
     keys = {pod.key for pod in anew}
     gone = [pod for pod in victims if pod.key not in keys]
     before = replace(current, pods=(*current.pods, *victims))
-    after = simulation.replaced(pending_again(without_pods(before, gone), anew))
+    options = replace(simulation.options, on_progress=None, detailed=False)
+    after = simulation.renewed(pending_again(without_pods(before, gone), anew), options=options)
     # 3. The scheduler tries them.
-    after.options = replace(after.options, on_progress=None, detailed=False)
-    carry_over(simulation, after)
     run = after.run() if anew else None
     recreated = []
     for pod in victims:

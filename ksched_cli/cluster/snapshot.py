@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
@@ -534,6 +535,20 @@ class Snapshot:
         ports = frozenset(self.ports.get(row, ()))
         usage = self.usage[:, row].copy()
         self.journal.append(PodMove(pod, row, index, usage, others, ports, self.huge))
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Take back in the end what comes and goes meanwhile."""
+        is_outermost = self.journal is None
+        if self.journal is None:
+            self.journal = []
+        length = len(self.journal)
+        try:
+            yield
+        finally:
+            self.take_back(length)
+            if is_outermost:
+                self.journal = None
 
     def take_back(self, length: int) -> None:
         """Undo what the journal has beyond its first entries, the last change first. Everything

@@ -229,18 +229,23 @@ class Engine:
         """How an attempt to place the pod now would judge the nodes."""
         return self.pipeline.evaluate(self.frameworks[pod.spec.scheduler_name], pod, mode)
 
-    def replaced(self, state: ClusterState, **shared: Any) -> Self:
-        """An engine of these objects that replaces this one in its run. shared: parts that both
-        have"""
-        return type(self)(
-            state,
-            self.configuration,
-            self.registry,
-            self.options,
-            caller=self.caller,
-            before=self,
-            **shared,
-        )
+    def renewed(self, state: ClusterState, columns: Snapshot | None = None, **others: Any) -> Self:
+        """Return an engine of these objects that goes on where this one is: plugins and services
+        keep what they have assumed, and the next search of nodes starts where it would have.
+
+        columns: of the nodes and their pods, where they were made of this engine's
+        others:  what is not as it is here, or shared
+        """
+        parts = {"options": self.options, "caller": self.caller, "before": self, **others}
+        parts |= {"columns": columns, "pods": self.catalog}
+        after = type(self)(state, self.configuration, self.registry, **parts)
+        after.pipeline.search.next_start = self.pipeline.search.next_start
+        for factory, service in self.handle.services.items():
+            if isinstance(service, CarriesOver):
+                after.handle.service(factory).carry_over(service)
+        for name, framework in after.frameworks.items():
+            framework.carry_over(self.frameworks[name])
+        return after
 
     def close(self) -> None:
         """Close the connections to extenders, and the file that a recording is written to."""
@@ -297,12 +302,3 @@ class Engine:
         self._looked_at.clear()
         if pods and focus.after_group is not None:
             focus.after_group(result)
-
-
-def carry_over(before: Engine, after: Engine) -> None:
-    """Carry over what plugins, and the services that all profiles share, have assumed."""
-    for factory, service in before.handle.services.items():
-        if isinstance(service, CarriesOver):
-            after.handle.service(factory).carry_over(service)
-    for name, framework in after.frameworks.items():
-        framework.carry_over(before.frameworks[name])

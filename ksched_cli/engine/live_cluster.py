@@ -20,7 +20,6 @@ from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.engine import carry_over
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import RandomChoice
 from ksched_cli.engine.simulation import PassScheduler, Simulation
@@ -52,6 +51,7 @@ class LiveCluster:
         self._newest = newest_timestamp(state.pods)
         self._is_tried = False
         self.simulation = simulation
+        simulation.options = replace(simulation.options, on_progress=None)
         self.waiting: dict[str, Pod] = {}
         # Pods that count on no node: finished ones, and those of nodes that are not there.
         self._others: dict[str, Pod] = {}
@@ -264,20 +264,10 @@ class LiveCluster:
         self._open(replace(objects, pods=pods), columns)
 
     def _open(self, state: ClusterState, columns: Snapshot | None) -> None:
-        before = self.simulation
-        after = Simulation(
-            state,
-            before.configuration,
-            before.registry,
-            replace(before.options, on_progress=None),
-            caller=before.caller,
-            pods=before.catalog,
-            columns=columns,
-        )
-        carry_over(before, after)
+        # A trial may go back to the engine before, whose connections to extenders are its own.
+        self.simulation = self.simulation.renewed(state, columns, before=None)
         if self._is_tried:
-            after.snapshot.journal = []
-        self.simulation = after
+            self.snapshot.journal = []
 
     # -- runs -------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.engine import Engine, carry_over
+from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.queue import NEVER, ClusterVersion, Entry, Queue
 from ksched_cli.engine.records import Attempt, Eviction, RunRecord
 from ksched_cli.engine.scheduler import Scheduler
@@ -298,14 +298,6 @@ class Simulation(Engine):
         gone = {pod.key for pod in running} | {each.pod for each in self.scheduler.evicted}
         others = [pod for pod in self.state.pods if pod.key not in gone]
         return replace(self.state, pods=(*running, *others), resource_claims=self.resource_claims)
-
-    def renewed(self, state: ClusterState) -> Simulation:
-        """Return a simulation of these objects that replaces this one, and has not run yet."""
-        after = self.replaced(state)
-        after.pipeline.search.next_start = self.pipeline.search.next_start
-        carry_over(self, after)
-        self.close()
-        return after
 
     def try_pod(self, pod: PodInfo) -> list[Attempt]:
         """One attempt, and where it made room, the one right after; of a pod that is in no

@@ -101,6 +101,7 @@ class OpenRun:
             before.current_state(), parsed, workloads=self._run.workloads
         )
         self._simulation = before.renewed(state)
+        before.close()
         self._begin()
         return tuple(record.applied for record in records)
 

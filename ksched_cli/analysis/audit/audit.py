@@ -33,7 +33,6 @@ from ksched_cli.analysis.audit.decisions import (
 from ksched_cli.analysis.audit.replayed_cluster import (
     Moments,
     ReplayedCluster,
-    Trial,
     are_near,
     best_nodes,
 )
@@ -173,9 +172,9 @@ class Doubts:
             for pod in self.cluster.on_node(node)
             if pod.key in self.departed
         ]
-        with Trial(self.cluster) as trial:
+        with self.cluster.simulation.snapshot.trial():
             for pod, node in absent:
-                trial.take(pod, node)
+                self.cluster.take(pod, node)
             agrees = bool(absent) and self.cluster.judge(placement).grade is not None
         return _naming(DEPARTED, [pod.key for pod, _ in absent if agrees])
 

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from msgspec import structs
 
 from ksched_cli.analysis.audit.decisions import (
     Decision,
@@ -241,6 +240,19 @@ class ReplayedCluster:
         row = self.simulation.snapshot.row.get(node)
         return () if row is None else tuple(self.simulation.snapshot.pods[row])
 
+    def put(self, pod: Pod, node: str) -> None:
+        """Put the pod on the node, if that is there, where it takes room. Plugins hear of no
+        binding."""
+        row = self.simulation.snapshot.row.get(node)
+        if row is not None:
+            self.simulation.snapshot.add(self.info(pod), row)
+
+    def take(self, pod: Pod, node: str) -> None:
+        """Take the pod off the node, if it is there."""
+        for other in self.on_node(node):
+            if other.uid == pod.uid:
+                self.simulation.snapshot.remove(other, self.simulation.snapshot.row[node])
+
     # -- judging ----------------------------------------------------------------------------------
 
     def judge(self, decision: NodeChoice) -> DecisionVerdict:
@@ -413,13 +425,14 @@ class ReplayedCluster:
                 state = replaced(state, action.kind, [action.manifest])
             else:
                 state = removed(state, action.kind, [(action.namespace, action.name)])
-        pods = tuple(
-            structs.replace(pod.pod, node_name=name)
-            for name in before.snapshot.names
-            for pod in self.on_node(name)
-        )
-        nodes = noticed_nodes(before.state, state)
-        self.simulation = before.renewed(replace(state, pods=pods, noticed_nodes=nodes))
+        noticed = noticed_nodes(before.state, state)
+        for name, there in zip(before.snapshot.names, before.snapshot.pods, strict=True):
+            there[:] = [pod if pod.pod.node_name else pod.placed(name) for pod in there]
+        pods = tuple(pod.pod for there in before.snapshot.pods for pod in there)
+        state = replace(state, pods=pods, noticed_nodes=noticed)
+        columns = before.snapshot.with_nodes(state.nodes, noticed)
+        self.simulation = before.renewed(state, columns)
+        before.close()
         old, new = ({node.name: node for node in each.nodes} for each in (before.state, state))
         self.has_churned |= old != new
         self._infos.clear()
@@ -577,16 +590,16 @@ class Moments:
         search, nominator = simulation.pipeline.search, simulation.nominator
         start = search.next_start
         nominations: list[tuple[PodInfo, str]] = []
-        with Trial(cluster) as trial:
+        with simulation.snapshot.trial():
             for placed in sure:
-                trial.put(placed.pod, placed.node)
+                cluster.put(placed.pod, placed.node)
             for gone in left:
-                trial.take(gone.pod, gone.node)
+                cluster.take(gone.pod, gone.node)
             verdict = cluster.judge(decision)
             while verdict.grade is None and verdict.expected and on_node.get(verdict.expected[0]):
                 other = on_node[verdict.expected[0]].pop()
                 if isinstance(other, Placement):
-                    trial.put(other.pod, other.node)
+                    cluster.put(other.pod, other.node)
                 else:
                     preemptor = cluster.info(other.pod)
                     nominations.append((preemptor, nominator.node_of(preemptor)))
@@ -602,41 +615,3 @@ def _were_both_there(decision: NodeChoice, other: NodeChoice) -> bool:
     """Whether either may have been decided on first: each pod had come before the other was
     bound."""
     return decision.since <= other.time and other.since <= decision.time
-
-
-class Trial:
-    """Pods that are on nodes, or are not, until the end of the block. Only free capacity
-    changes."""
-
-    def __init__(self, cluster: ReplayedCluster) -> None:
-        self._cluster = cluster
-        self._moved: list[tuple[bool, PodInfo, int]] = []
-        self._before: dict[int, list[PodInfo]] = {}
-
-    def put(self, pod: Pod, node: str) -> None:
-        """Put the pod on the node, if that is there."""
-        self._move(self._cluster.info(pod), node, is_put=True)
-
-    def take(self, pod: Pod, node: str) -> None:
-        """Take the pod off the node, if it is there."""
-        self._move(self._cluster.info(pod), node, is_put=False)
-
-    def _move(self, pod: PodInfo, node: str, *, is_put: bool) -> None:
-        snapshot = self._cluster.simulation.snapshot
-        row = snapshot.row.get(node)
-        if row is None:
-            return
-        self._before.setdefault(row, list(snapshot.pods[row]))
-        if is_put or any(other.uid == pod.uid for other in snapshot.pods[row]):
-            (snapshot.add if is_put else snapshot.remove)(pod, row)
-            self._moved.append((is_put, pod, row))
-
-    def __enter__(self) -> Trial:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        snapshot = self._cluster.simulation.snapshot
-        for is_put, pod, row in reversed(self._moved):
-            (snapshot.remove if is_put else snapshot.add)(pod, row)
-        for row, pods in self._before.items():
-            snapshot.pods[row][:] = pods

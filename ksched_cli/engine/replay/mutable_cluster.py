@@ -15,7 +15,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot, zone_key
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
-from ksched_cli.engine.engine import Engine, Options, carry_over
+from ksched_cli.engine.engine import Engine, Options
 from ksched_cli.framework.carry_over import FollowsPods
 from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.registry import PluginEntry
@@ -171,16 +171,15 @@ class MutableCluster:
         """Rebuild the cluster from these objects. The caller renews the nominations."""
         order, before = self.bound, self.engine
         self.state = replace(state, noticed_nodes=noticed_nodes(self.state, state))
-        after = before.replaced(self.state, waiting=before.waiting)
-        self._use(after)
-        _keep_ports(before.snapshot, after.snapshot)
-        after.pipeline.search.next_start = before.pipeline.search.next_start
-        carry_over(before, after)
+        columns = before.snapshot.with_nodes(self.state.nodes, self.state.noticed_nodes)
+        for key, pod in list(self.strays.items()):
+            if pod.node_name in columns.row:
+                columns.add(self.info(pod), columns.row[pod.node_name])
+                del self.strays[key]
+        self._use(before.renewed(self.state, columns, waiting=before.waiting))
         before.close()
-        now, row_of = self.bound, self.snapshot.row
+        now = self.bound
         self.bound = {key: now[key] for key in order if key in now} | now
-        strays = self.strays.items()
-        self.strays = {key: pod for key, pod in strays if pod.node_name not in row_of}
 
     def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:
         """Renew the former nominations. pods: those without a node, by uid"""
@@ -188,19 +187,6 @@ class MutableCluster:
             for pod in before.on_node(node):
                 if pod.uid in pods:
                     self.engine.nominator.nominate(pods[pod.uid], node)
-
-
-def _keep_ports(before: Snapshot, after: Snapshot) -> None:
-    """Keep the ports of the nodes that stay. A port that two pods had is free as soon as one of
-    them is gone, until the other one is; see Snapshot.free_ports."""
-    for name, row in after.row.items():
-        if name not in before.row:
-            continue
-        ports = before.ports.get(before.row[name])
-        if ports:
-            after.ports[row] = set(ports)
-        else:
-            after.ports.pop(row, None)
 
 
 def noticed_nodes(before: ClusterState, after: ClusterState) -> tuple[str, ...]:

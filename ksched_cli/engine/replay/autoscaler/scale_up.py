@@ -20,7 +20,6 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, MEMORY, PODS, node_allocatable
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.engine import Engine, carry_over
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions
 from ksched_cli.engine.records import Attempt
@@ -43,10 +42,7 @@ class Packing:
         """pods: that will be put on nodes"""
         options = replace(cluster.options, extenders=ExtenderOptions(used=False), on_progress=None)
         before = cluster.engine
-        self.engine = Engine(
-            state, cluster.configuration, cluster.registry, options, caller=before.caller
-        )
-        carry_over(before, self.engine)
+        self.engine = before.renewed(state, options=options)
         nominator = self.engine.nominator
         own = {pod.uid for pod in pods}
         for node in before.nominator.nodes():
