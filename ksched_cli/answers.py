@@ -40,6 +40,8 @@ class Answer(Part, frozen=True, kw_only=True):
     kubernetes_version: of the kube-scheduler whose rules were applied, as v1.34.1
     kubernetes_version_from: what the release was inferred from, if it was not chosen
     warnings: every warning, as on standard error
+    assumes: a plugin failed where it was asked for more than a status, and the answer is as if it
+        had told something
     """
 
     COMMAND: ClassVar[str]
@@ -51,6 +53,7 @@ class Answer(Part, frozen=True, kw_only=True):
     kubernetes_version: str = ""
     kubernetes_version_from: str | UnsetType = UNSET
     warnings: tuple[str, ...] = ()
+    assumes: Annotated[bool, HIDDEN] = False
 
     @property
     def exit_code(self) -> ExitCode:

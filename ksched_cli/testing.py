@@ -39,9 +39,9 @@ from ksched_cli.engine.engine import Options
 from ksched_cli.engine.records import Attempt, RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.discovery import entry_of
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import PluginError, Status
 from ksched_cli.kube.versions import Release, inferred_release, release_of
@@ -233,11 +233,12 @@ def simulation(
     feature_gates: as those of kube-scheduler, "A=true,B=false"
     min_compatibility_version: as that of kube-scheduler, "1.37"
 
-    Raises InputError where the configuration is wrong, UsageError for gates that are refused.
+    Raises InputError where the configuration is wrong, UsageError for gates that are refused,
+    UnfitError for a class that is no plugin.
     """
+    entries = [entry_of(plugin.name, plugin, ORIGIN) for plugin in plugins]
     if config is None and plugins:
-        config = profile_with_plugins([PluginEntry.of(plugin, ORIGIN) for plugin in plugins])
-    entries = [PluginEntry.of(plugin, ORIGIN) for plugin in plugins]
+        config = profile_with_plugins(entries)
     state = _loaded(state)
     release = _release(state, kubernetes_version, feature_gates, min_compatibility_version)
     registry = registry_of(release, entries)
@@ -293,6 +294,7 @@ def run_cycle(
 ) -> Attempt:
     """One attempt for one pod. pod: name or namespace/name; "" for the only pending one."""
     run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
+    run.queue()  # makes the nominations that the state has
     info = find(run, pod)
     attempt = run.cycle.attempt(run.frameworks[info.spec.scheduler_name], info).attempt
     check(run)
@@ -352,7 +354,7 @@ def verdicts(
     if not outcome.status.is_success:
         return dict.fromkeys(run.snapshot.names, outcome.status)
     nodes = Nodes(run.snapshot)
-    result = framework.filtering.run_filters(cycle, info, nodes)
+    result = framework.filtering.run_with_nominated_pods(cycle, info, nodes)
     check(run)
     statuses = {name: result.statuses[i] for name, i in zip(nodes.names(), result.ids, strict=True)}
     if outcome.node_names is not None:
@@ -408,6 +410,7 @@ def _alone(
     plugins = () if isinstance(plugin, str) else (plugin,)
     config = {"profiles": [profile]}
     run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
+    run.queue()  # makes the nominations that the state has
     return run, run.frameworks[DEFAULT_SCHEDULER_NAME], find(run, pod)
 
 

@@ -127,6 +127,7 @@ class Opened:
         self.warnings: dict[str, None] = {}
         self.release: Release | None = None
         self._changes: dict[ChangeRecord, None] = {}
+        self._assumes = False
         self._running: list[Simulation | Replay] = []
 
     @property
@@ -233,6 +234,7 @@ class Opened:
             opened, self._running = tuple(self._running), []
         for each in opened:
             self.warn(*lines_after(each))
+            self._assumes |= engine_of(each).caller.assumes
             self.observer.ran(engine_of(each))
             engine_of(each).close()
 
@@ -248,6 +250,7 @@ class Opened:
             kubernetes_version=release.version,
             kubernetes_version_from=release.inferred or UNSET,
             warnings=tuple(self.warnings),
+            assumes=self._assumes,
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
@@ -93,7 +94,13 @@ class PodInfo:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        return self.pod.metadata.labels
+        """Read-only."""
+        return MappingProxyType(self.pod.metadata.labels)
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Read-only."""
+        return MappingProxyType(self.pod.metadata.annotations)
 
     def unplaced(self) -> PodInfo:
         """Return the pod as if it were still to be placed."""

@@ -419,6 +419,8 @@ class Snapshot:
         self._rows_amounts: list[RowAmounts | None] = [None] * len(self.nodes)
         # Per row, what was read of its requests, for plugins that ask nodes one by one; or empty.
         self.amounts_read: Sequence[dict[str, int]] = ()
+        # Makes of a watcher who is told in its place.
+        self.guard: Callable[[PodWatcher], PodWatcher] | None = None
         self._watchers: list[PodWatcher] = []
         self._indexes: dict[Callable[[Snapshot], Any], Any] = {}
 
@@ -683,7 +685,7 @@ class Snapshot:
 
     def subscribe(self, watcher: PodWatcher) -> None:
         """Notify the watcher of every pod that comes or goes from now on, but not by forks."""
-        self._watchers.append(watcher)
+        self._watchers.append(watcher if self.guard is None else self.guard(watcher))
 
     def index(self, factory: Callable[[Snapshot], T]) -> T:
         """Return the snapshot's one result of `factory(snapshot)`, made on first use.

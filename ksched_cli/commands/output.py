@@ -87,7 +87,7 @@ def show(answer: Answer, options: CommonOptions) -> ExitCode:
         show_page(text)
     elif text or form not in (Form.NAME, Form.GITHUB):
         print_text(text)
-    return answer.exit_code
+    return ExitCode.DEFECT if answer.assumes else answer.exit_code
 
 
 def _completed(answer: A) -> A:

@@ -141,6 +141,7 @@ class Engine:
         release = self.configuration.release
         self.catalog = pods or PodCatalog(resources_rule(release))
         self.snapshot = self._running_pods() if columns is None else columns
+        self.snapshot.guard = self.caller.watcher
         self.extenders = ExtenderRunner.of(
             self.configuration.extenders,
             self.nominator,
@@ -242,7 +243,7 @@ class Engine:
         after.pipeline.search.next_start = self.pipeline.search.next_start
         for factory, service in self.handle.services.items():
             if isinstance(service, CarriesOver):
-                after.handle.service(factory).carry_over(service)
+                after.caller.carry_over(after.handle.service(factory), service)
         for name, framework in after.frameworks.items():
             framework.carry_over(self.frameworks[name])
         return after

@@ -43,6 +43,12 @@ class ReadOnlyCalls:
             if (plugin, pod.key) in self._mutated:
                 raise _mutation(pod)
         before = [_fingerprint(pod) for pod in pods]
+        # Pods that look alike may share these.
+        maps = [
+            (own, dict(own))
+            for pod in pods
+            for own in (pod.pod.metadata.labels, pod.pod.metadata.annotations)
+        ]
         outermost = not snapshot.sealed
         if outermost:
             snapshot.seal(True)
@@ -54,6 +60,9 @@ class ReadOnlyCalls:
                 snapshot.seal(False)
         for pod, fingerprint in zip(pods, before, strict=True):
             if _fingerprint(pod) != fingerprint:
+                for own, content in maps:
+                    own.clear()
+                    own.update(content)
                 self._mutated.add((plugin, pod.pod.key))
                 raise _mutation(pod)
         return answer

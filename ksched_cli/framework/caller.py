@@ -18,8 +18,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column, RowAmounts, Rows, Snapshot
+from ksched_cli.cluster.snapshot import Column, PodWatcher, RowAmounts, Rows, Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
     ReadOnlyCalls,
@@ -34,6 +35,18 @@ from ksched_cli.framework.answer_checks import (
     named_rejection,
 )
 from ksched_cli.framework.call_trace import CallTrace
+from ksched_cli.framework.carry_over import CarriesOver, FollowsPods
+from ksched_cli.framework.cluster_events import (
+    BY_DEFAULT,
+    ClusterEvent,
+    IsConcerned,
+    PreQueueingHints,
+    QueueingHint,
+    Registration,
+    check_registrations,
+    registrations_of,
+    with_taints,
+)
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.failures import FAILURES, CallLimit, described, raise_users_interrupt
 from ksched_cli.framework.handle import Handle
@@ -107,10 +120,18 @@ class DefectLog:
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     noted: int = 0
 
-    def note(self, plugin: str, point: str, error: BaseException, *pods: PodInfo) -> str:
+    def note(
+        self,
+        plugin: str,
+        point: str,
+        error: BaseException,
+        *pods: PodInfo,
+        assumes: bool = False,
+    ) -> str:
         """Records a defect with its traceback; returns the message for the status.
 
-        pods: that the call was about. Raises a KeyboardInterrupt of the user's again.
+        pods: that the call was about; assumes: see Defect. Raises a KeyboardInterrupt of the user's
+        again.
         """
         raise_users_interrupt(error)
         problem = described(error)
@@ -119,7 +140,7 @@ class DefectLog:
         if not isinstance(error, MalformedError | MutationError):
             detail = "".join(traceback.format_exception(error))
         self.noted += 1
-        defect = Defect(plugin, point, problem, detail)
+        defect = Defect(plugin, point, problem, detail, assumes=assumes)
         defect = self.defects.setdefault((plugin, point, problem), defect)
         defect.pods.update(dict.fromkeys(pod.key for pod in pods))
         return message
@@ -163,6 +184,11 @@ class PluginCaller:
         return self.log.defects
 
     @property
+    def assumes(self) -> bool:
+        """Whether a plugin failed where ksched went on as if it had answered something."""
+        return any(defect.assumes for defect in self.defects.values())
+
+    @property
     def noted(self) -> int:
         return self.log.noted
 
@@ -180,6 +206,8 @@ class PluginCaller:
         if not entry.is_foreign:
             return cast(Plugin, entry.make(args, handle))
         self.foreign.add(entry.name)
+        if entry.problem:
+            raise UsageError(entry.problem)
         failure = f"{entry.name} ({entry.origin}) cannot be made"
         try:
             return cast(Plugin, self._limited(entry, entry.make, args, handle))
@@ -309,7 +337,7 @@ class PluginCaller:
         try:
             return bool(self._limited(plugin, plugin.concerns, state, pod, other))
         except FAILURES as error:
-            self.log.note(plugin.name, "concerns", error, pod)
+            self.log.note(plugin.name, "concerns", error, pod, assumes=True)
             return True
 
     def post_filter(
@@ -581,7 +609,7 @@ class PluginCaller:
         try:
             return bool(self._limited(plugin, plugin.less, first, second))
         except FAILURES as error:
-            self.log.note(plugin.name, "queueSort", error, first.pod, second.pod)
+            self.log.note(plugin.name, "queueSort", error, first.pod, second.pod, assumes=True)
             return False
 
     def explain(
@@ -597,6 +625,93 @@ class PluginCaller:
             return lines
         except FAILURES as error:
             return (self.log.note(plugin.name, f"explain_{point}", error, pod),)
+
+    # -- between attempts -----------------------------------------------------------------------
+
+    def registrations(self, plugin: Plugin, *, adds_taints: bool) -> tuple[Registration, ...]:
+        """The events that a plugin waits for, each with its hint; those of plugins that do not say
+        where it fails. adds_taints: see Rules.adds_taint_events"""
+        registrations = BY_DEFAULT
+        if plugin.name not in self.foreign:
+            registrations = registrations_of(plugin)
+        else:
+            try:
+                own = self._limited(plugin, registrations_of, plugin)
+                check_registrations(own, plugin.reads)
+                registrations = tuple((event, self._guarded(plugin, hint)) for event, hint in own)
+            except FAILURES as error:
+                self.log.note(plugin.name, "events_to_register", error, assumes=True)
+        return with_taints(registrations) if adds_taints else registrations
+
+    def _guarded(self, plugin: Plugin, hint: QueueingHint | None) -> QueueingHint | None:
+        if hint is None:
+            return None
+
+        def says_queue(pod: PodInfo, old: Any, new: Any) -> bool:
+            """Upstream: a pod must not be stuck because a hint failed."""
+            try:
+                answer = self._limited(plugin, hint, pod, old, new)
+                expect(answer, bool, "the hint")
+                return answer
+            except FAILURES as error:
+                self.log.note(plugin.name, "queueing hint", error, pod, assumes=True)
+                return True
+
+        return says_queue
+
+    def concerned_pods(
+        self, plugin: PreQueueingHints, event: ClusterEvent, old: Any, new: Any
+    ) -> IsConcerned | None:
+        """What tells whether a pod is concerned; None: every pod is, as where the plugin fails."""
+        name = cast(Plugin, plugin).name
+        try:
+            is_concerned = self._limited(
+                cast(Plugin, plugin), plugin.concerned_pods, event, old, new
+            )
+        except FAILURES as error:
+            self.log.note(name, "concerned_pods", error, assumes=True)
+            return None
+        if is_concerned is None or name not in self.foreign:
+            return is_concerned
+
+        def is_one(pod: PodInfo) -> bool:
+            try:
+                return bool(self._limited(cast(Plugin, plugin), is_concerned, pod))
+            except FAILURES as error:
+                self.log.note(name, "concerned_pods", error, pod, assumes=True)
+                return True
+
+        return is_one
+
+    def carry_over(self, carrier: CarriesOver, previous: object) -> None:
+        """Let a plugin or a service take over what its predecessor assumed; one that fails starts
+        afresh."""
+        self._tell(carrier, "carry_over", carrier.carry_over, previous)
+
+    def tell_of_pod(self, follower: FollowsPods, pod: Pod, *, is_there: bool) -> None:
+        """Tell a service that a pod came or changed, or that it left."""
+        if is_there:
+            self._tell(follower, "pod_came", follower.pod_came, pod)
+        else:
+            self._tell(follower, "pod_left", follower.pod_left, pod)
+
+    def watcher(self, watcher: PodWatcher) -> PodWatcher:
+        """Return who is told of pods that come to nodes and leave them, in place of the watcher."""
+        return _GuardedWatcher(watcher, self._tell) if is_foreign(watcher) else watcher
+
+    def _tell(
+        self, listener: object, point: str, method: Callable[..., None], *arguments: Any
+    ) -> None:
+        """Call a method of a plugin or of what a plugin has made. What fails knows no more."""
+        if not is_foreign(listener):
+            method(*arguments)
+            return
+        try:
+            method(*arguments) if self.limit is None else self.limit.call(method, *arguments)
+        except FAILURES as error:
+            name = getattr(listener, "name", type(listener).__name__)
+            pods = [argument for argument in arguments if isinstance(argument, PodInfo)]
+            self.log.note(str(name), point, error, *pods, assumes=True)
 
     def group_of(self, plugin: GroupsPods, pod: PodInfo) -> str:
         """The group that a plugin holds the pod back with; "" where the plugin fails."""
@@ -654,6 +769,24 @@ class PluginCaller:
         if plugin.name in self.foreign:
             return self._read_only.call(plugin.name, snapshot, method, *arguments)
         return method(*arguments)
+
+
+class _GuardedWatcher:
+    """A watcher that a plugin has made, which is called as plugins are."""
+
+    def __init__(self, watcher: PodWatcher, tell: Callable[..., None]) -> None:
+        self._watcher, self._tell = watcher, tell
+
+    def pod_added(self, pod: PodInfo, row: int) -> None:
+        self._tell(self._watcher, "pod_added", self._watcher.pod_added, pod, row)
+
+    def pod_removed(self, pod: PodInfo, row: int) -> None:
+        self._tell(self._watcher, "pod_removed", self._watcher.pod_removed, pod, row)
+
+
+def is_foreign(listener: object) -> bool:
+    """Whether it is of a class that is not ksched's own."""
+    return type(listener).__module__.partition(".")[0] != __name__.partition(".")[0]
 
 
 def _named(verdicts: Verdicts, plugin: FilterPlugin) -> Verdicts:

@@ -15,7 +15,9 @@ from msgspec import Struct
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import KubeObject, Node
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.kube.gates import POD_GROUP
+from ksched_cli.framework.status import MalformedError
+from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
+from ksched_cli.kube.near_names import did_you_mean
 
 
 class Action(IntFlag):
@@ -135,17 +137,57 @@ class PreQueueingHints(Protocol):
         ...
 
 
-def registrations_of(plugin: object, *, adds_taints: bool) -> tuple[Registration, ...]:
-    """A plugin's events. adds_taints: see Rules.adds_taint_events
+RESOURCES = (
+    *(event.resource for event, _ in BY_DEFAULT),
+    *_POD_RESOURCES,
+    VOLUME_ATTACHMENT,
+    RESOURCE_SLICE,
+    COMPOSITE_POD_GROUP,
+    WILDCARD,
+)
 
-    Upstream: defaultEnqueueExtension, UnrollWildCardResource, buildQueueingHintMap.
-    """
+
+def check_registrations(registrations: Iterable[Any], reads: Iterable[str]) -> None:
+    """Raise MalformedError for what is no pair of a ClusterEvent and a hint or None, and for a
+    resource that has no events. reads: the kinds that the plugin declares"""
+    known = (*RESOURCES, *reads)
+    for each in registrations:
+        is_pair = isinstance(each, tuple) and len(each) == 2
+        if not is_pair or not isinstance(each[0], ClusterEvent):
+            raise MalformedError(
+                f"events_to_register returned {each!r:.100}, expected pairs of a ClusterEvent and "
+                "a hint, or None in its place"
+            )
+        event, hint = each
+        if event.resource not in known:
+            near = did_you_mean(event.resource, known)
+            raise MalformedError(
+                f'events_to_register names the resource "{event.resource}", of which there are no '
+                f"events{' (' + near + ')' if near else ''}; a kind that the plugin reads belongs "
+                "in its `reads`, too"
+            )
+        if not (hint is None or callable(hint)):
+            raise MalformedError(
+                f"the hint of {event.resource} is {hint!r:.60}, expected a function or None"
+            )
+
+
+def registrations_of(plugin: object) -> tuple[Registration, ...]:
+    """A plugin's events. Upstream: defaultEnqueueExtension, UnrollWildCardResource."""
     if not isinstance(plugin, EnqueueExtensions):
         own: Iterable[str] = getattr(plugin, "reads", ())
         return (*BY_DEFAULT, *((ClusterEvent(kind, Action.ALL), None) for kind in own))
-    registrations = tuple(plugin.events_to_register())
-    if not adds_taints:
-        return registrations
+    registered: Iterable[Registration] | None = plugin.events_to_register()
+    if registered is None:
+        raise MalformedError(
+            "events_to_register returned None, expected pairs of a ClusterEvent and a hint; () for "
+            "no events"
+        )
+    return tuple(registered)
+
+
+def with_taints(registrations: tuple[Registration, ...]) -> tuple[Registration, ...]:
+    """Return the registrations for Rules.adds_taint_events. Upstream: buildQueueingHintMap."""
     of_nodes = Action(0)
     for event, _ in registrations:
         if event.resource == NODE:

@@ -5,13 +5,115 @@ Upstream: pkg/scheduler/framework/cycle_state.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any, TypeAlias
 
-from ksched_cli.framework.status import PluginError
+import numpy as np
+from msgspec import Struct, structs
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.status import MalformedError, PluginError
 
 # What JSON can say.
 Note: TypeAlias = "str | int | float | bool | Sequence[Note] | Mapping[str, Note] | None"
+
+
+# -- copies of values ------------------------------------------------------------------------------
+
+# Of a class that a program defines, and not the interpreter. CPython: Py_TPFLAGS_HEAPTYPE.
+_IS_DEFINED = 1 << 9
+_OWN = "ksched_cli."
+
+_Copier: TypeAlias = Callable[[Any], Any]
+
+
+def _same(value: Any) -> Any:
+    """Return the value itself, which nobody can change."""
+    return value
+
+
+def _copied(value: Any) -> Any:
+    return _copier(type(value))(value)
+
+
+def _copied_mapping(value: Any) -> Any:
+    twin = value.copy()
+    for key, item in value.items():
+        twin[key] = _copied(item)
+    return twin
+
+
+def _copied_items(value: Any) -> Any:
+    items = map(_copied, value)
+    return value._make(items) if hasattr(value, "_make") else type(value)(items)
+
+
+def _copied_dataclass(value: Any) -> Any:
+    twin = copy(value)
+    for each in fields(value):
+        object.__setattr__(twin, each.name, _copied(getattr(value, each.name)))
+    return twin
+
+
+def _copied_struct(value: Any) -> Any:
+    return structs.replace(
+        value, **{name: _copied(getattr(value, name)) for name in value.__struct_fields__}
+    )
+
+
+_BY_BASE: tuple[tuple[tuple[type, ...], _Copier], ...] = (
+    ((Enum, PodInfo), _same),
+    ((dict,), _copied_mapping),
+    ((list, tuple, deque), _copied_items),
+    ((set,), lambda value: value.copy()),
+    ((bytearray, np.ndarray), lambda value: value.copy()),
+)
+
+
+_COPIERS: dict[type[Any], _Copier] = {}
+
+
+def _copier(kind: type[Any]) -> _Copier:
+    """Return what copies values of a class, so that a change of one is none of the other. Raises
+    MalformedError for a class whose values can change and have no `clone`."""
+    copier = _COPIERS.get(kind)
+    if copier is None:
+        copier = _COPIERS[kind] = _new_copier(kind)
+    return copier
+
+
+def _new_copier(kind: type[Any]) -> _Copier:
+    if callable(getattr(kind, "clone", None)):
+        return lambda value: value.clone()
+    for bases, copier in _BY_BASE:
+        if issubclass(kind, bases):
+            return copier
+    # What ksched itself writes, and what has no attributes, nobody changes.
+    if kind.__module__.startswith(_OWN) or not kind.__flags__ & _IS_DEFINED:
+        return _same
+    if issubclass(kind, Struct) and kind.__struct_config__.frozen:
+        return _copied_struct
+    if is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return _copied_dataclass
+    if issubclass(kind, Struct) or is_dataclass(kind) or kind.__dictoffset__:
+        raise MalformedError(
+            f"it wrote a {kind.__name__} into the CycleState, which can change and which trials "
+            f"would share; give {kind.__name__} a method `clone`, or freeze it"
+        )
+    return _same
+
+
+def _is_settled(value: Any) -> bool:
+    """Whether the value needs no copy. Raises MalformedError, see `_copier`."""
+    copier = _copier(type(value))
+    return copier is _same or (isinstance(value, tuple) and all(map(_is_settled, value)))
+
+
+# -- the state -------------------------------------------------------------------------------------
 
 
 class CycleState:
@@ -21,13 +123,17 @@ class CycleState:
     activated: the keys of pods that plugins asked to be tried again
     trial_group: namespace and name of the group that a pod is assumed with in a trial; else None
 
-    A value that AddPod and RemovePod change has a method `clone`; the others are shared by copies.
+    Trials work on copies of the data, as AddPod and RemovePod change it. Values have a method
+    `clone`, or are what Python can copy: mappings, lists, sets, tuples and arrays of such values;
+    frozen ones are shared.
     """
 
-    __slots__ = ("activated", "data", "notes", "skip_filter", "skip_score", "trial_group")
+    __slots__ = ("_own", "activated", "data", "notes", "skip_filter", "skip_score", "trial_group")
 
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
+        # The keys of values that a clone copies.
+        self._own: set[str] = set()
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.notes: dict[str, Note] | None = None
@@ -44,7 +150,17 @@ class CycleState:
             raise PluginError(f'{doing} "{key}" from cycleState: not found') from None
 
     def write(self, key: str, value: Any) -> None:
+        """Raises MalformedError for a value that can change and that trials cannot copy."""
+        if _is_settled(value):
+            self._own.discard(key)
+        else:
+            self._own.add(key)
         self.data[key] = value
+
+    def take(self, other: CycleState) -> None:
+        """Have what the other has, too."""
+        self.data.update(other.data)
+        self._own.update(other._own)
 
     def note(self, name: str, value: Note) -> None:
         """Notes something of the placement: the results have it beside the pod's node. For Reserve
@@ -76,8 +192,8 @@ class CycleState:
         twin.skip_filter, twin.skip_score = self.skip_filter, self.skip_score
         twin.notes, twin.activated = self.notes, self.activated
         twin.trial_group = self.trial_group
-        twin.data = {
-            key: value.clone() if hasattr(value, "clone") else value
-            for key, value in self.data.items()
-        }
+        twin.data = self.data.copy()
+        twin._own = self._own.copy()
+        for key in self._own:
+            twin.data[key] = _copied(self.data[key])
         return twin

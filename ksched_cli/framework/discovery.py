@@ -26,7 +26,14 @@ import pluggy
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
 from ksched_cli.framework.hookspecs import API_ATTRIBUTE, PROJECT, Hooks
-from ksched_cli.framework.interface import API_VERSION, Plugin, Scope, points_of
+from ksched_cli.framework.interface import (
+    API_VERSION,
+    CONTRACTS,
+    EXTENSIONS,
+    Plugin,
+    Scope,
+    points_of,
+)
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.framework.status import PluginError
 
@@ -59,11 +66,13 @@ class Discovery:
     """The plugins that could be loaded, and the sources that could not.
 
     workloads: kinds that a source makes pods of → its origin
+    notes:     a line for each installed plugin that one named with --plugin replaces
     """
 
     registry: Registry
     broken: tuple[Broken, ...]
     workloads: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 class Loaded(NamedTuple):
@@ -152,9 +161,11 @@ def discover(
     sources: Sequence[str] = (),
     classes: Mapping[str, type[Plugin]] | None = None,
 ) -> Discovery:
-    """sources: MODULE:NAME or FILE.py, of plugins that are not installed; or a key of `classes`.
+    """sources: MODULE:NAME or FILE.py, of plugins that are not installed, or that replace installed
+    ones of their names; or a key of `classes`.
 
-    Raises UsageError where two sources have a plugin of the same name.
+    Raises UsageError where two of the sources have a plugin of the same name, or one has that of an
+    in-tree plugin.
     """
     registration = _Registration({entry.name: entry for entry in in_tree})
     for point in entry_points():
@@ -164,7 +175,8 @@ def discover(
         load = partial(_by_hand, source) if given is None else partial(_by_class, given)
         registration.add(source, load, is_requested=True)
     registry = Registry(registration.entries.values(), pod_makers=registration.pod_makers)
-    return Discovery(registry, tuple(registration.broken), registration.workloads)
+    notes = tuple(registration.notes)
+    return Discovery(registry, tuple(registration.broken), registration.workloads, notes)
 
 
 @dataclass(slots=True)
@@ -175,13 +187,15 @@ class _Registration:
     pod_makers: dict[str, PodMaker] = field(default_factory=dict)
     workloads: dict[str, str] = field(default_factory=dict)
     broken: list[Broken] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _installed: set[str] = field(default_factory=set)
 
     def add(self, origin: str, load: Callable[[], Loaded], *, is_requested: bool = False) -> None:
         """Adds all that one source has, or nothing and the reason to `broken`. Raises UsageError
         for what another source has, too."""
         try:
             loaded = load()
-            entries = [_entry(name, plugin, origin) for name, plugin in loaded.plugins.items()]
+            entries = [entry_of(name, plugin, origin) for name, plugin in loaded.plugins.items()]
         except UnfitError as error:
             self.broken.append(Broken(origin, str(error), is_requested))
             return
@@ -192,11 +206,19 @@ class _Registration:
             return
         for entry in entries:
             other = self.entries.get(entry.name)
-            if other is not None:
+            is_installed = other is not None and other.name in self._installed
+            if other is not None and is_installed and not is_requested:
+                entry = replace(other, rival=origin)
+            elif other is not None and is_installed:
+                self._installed.discard(entry.name)
+                self.notes.append(f"{origin} replaces the plugin {entry.name} of {other.origin}")
+            elif other is not None:
                 raise UsageError(
                     f'two plugins are named "{entry.name}": one from {other.origin}, one from '
-                    f"{entry.origin}; uninstall or leave out one of them"
+                    f"{entry.origin}; leave out one of them"
                 )
+            elif not is_requested:
+                self._installed.add(entry.name)
             self.entries[entry.name] = entry
         for kind in sorted(loaded.pod_makers):
             if kind in self.workloads:
@@ -208,7 +230,7 @@ class _Registration:
         self.pod_makers |= loaded.pod_makers
 
 
-def _entry(name: str, plugin: Any, origin: str) -> PluginEntry:
+def entry_of(name: str, plugin: Any, origin: str) -> PluginEntry:
     """Return the entry. Raises UnfitError for anything that is not a plugin class."""
     if not inspect.isclass(plugin) or not issubclass(plugin, Plugin):
         raise UnfitError(f'"{name}" is {plugin!r}, expected a class that extends Plugin')
@@ -217,6 +239,14 @@ def _entry(name: str, plugin: Any, origin: str) -> PluginEntry:
         raise UnfitError(f'{plugin.__name__} is registered as "{name}", but its name is {own!r}')
     if not points_of(plugin):
         raise UnfitError(f"{name} extends no extension point")
+    if lacking := _bases_lacking(plugin):
+        bases = ", ".join(each.__name__ for each in (*plugin.__bases__, *lacking))
+        methods = ", ".join(name for names in lacking.values() for name in names)
+        raise UnfitError(
+            f"{name} has {methods}, which nobody would call, as it does not extend "
+            f"{', '.join(each.__name__ for each in lacking)}; write `class "
+            f"{plugin.__name__}({bases})`"
+        )
     missing = sorted(getattr(plugin, "__abstractmethods__", ()))
     if missing:
         raise UnfitError(f"{name} has no {', '.join(missing)}")
@@ -233,9 +263,9 @@ def tried(discovery: Discovery) -> Discovery:
     broken = list(discovery.broken)
     entries: list[PluginEntry] = []
     for entry in discovery.registry.values():
-        problem = (
-            _creation_error(entry) if entry.is_foreign and not entry.check_args(None) else None
-        )
+        problem = entry.problem or None
+        if problem is None and entry.is_foreign and not entry.check_args(None):
+            problem = _creation_error(entry)
         if problem is None:
             entries.append(entry)
         else:
@@ -286,11 +316,28 @@ def _of_module(module: Any) -> Loaded:
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(Hooks)
     manager.register(module)
-    plugins: list[Mapping[str, Any]] = manager.hook.ksched_plugins()
-    makers: list[Mapping[str, PodMaker]] = manager.hook.ksched_workloads()
+    plugins: list[Any] = manager.hook.ksched_plugins()
+    makers: list[Any] = manager.hook.ksched_workloads()
+    for hook, answers in (("ksched_plugins", plugins), ("ksched_workloads", makers)):
+        for answer in answers:
+            if not isinstance(answer, Mapping):
+                raise UnfitError(_no_mapping(hook, answer))
     if not plugins and not makers:
         raise UnfitError("it does not implement the hook ksched_plugins")
     return Loaded(dict(ChainMap(*map(dict, plugins))), dict(ChainMap(*map(dict, makers))))
+
+
+def _no_mapping(hook: str, answer: object) -> str:
+    """Return what is wrong with a hook's answer, and what to write."""
+    classes = answer if isinstance(answer, list | tuple | set) else ()
+    items = ", ".join(
+        f'"{each.name}": {each.__name__}'
+        for each in classes
+        if inspect.isclass(each) and issubclass(each, Plugin) and hasattr(each, "name")
+    )
+    write = f"; write return {{{items}}}" if items else ""
+    kind = "class" if hook == "ksched_plugins" else "function"
+    return f"{hook} returned {answer!r:.60}, expected a dict from names to a {kind} each{write}"
 
 
 # -- by hand --------------------------------------------------------------------------------------
@@ -323,8 +370,42 @@ def _by_hand(source: str) -> Loaded:
         and hasattr(member, "name")
     }
     if not plugins:
-        raise UnfitError("it has no plugin class with a `name`")
+        raise UnfitError(f"it has no plugin class with a `name`{_nearly_plugins(module)}")
     return Loaded(plugins)
+
+
+def _nearly_plugins(module: ModuleType) -> str:
+    """Return which classes of a module look like plugins, and what to write; "" for none."""
+    for member in vars(module).values():
+        if inspect.isclass(member) and member.__module__ == module.__name__:
+            bases = [base.__name__ for base in _bases_lacking(member)]
+            if bases:
+                head = f"class {member.__name__}({', '.join(bases)})"
+                return f"; {member.__name__} extends no class of ksched_cli.api: write `{head}`"
+    return ""
+
+
+def _bases_lacking(plugin: type[Any]) -> dict[type[Plugin], list[str]]:
+    """Return the interfaces that a class has methods of and does not extend, with these methods:
+    nobody would call them."""
+    lacking: dict[type[Plugin], list[str]] = {}
+    for base in (*CONTRACTS.values(), *EXTENSIONS):
+        own = [
+            name
+            for name, method in vars(base).items()
+            if inspect.isfunction(method) and not name.startswith("_") and name != "key"
+        ]
+        if not issubclass(plugin, base):
+            methods = [name for name in own if inspect.isfunction(getattr(plugin, name, None))]
+            inherited = {
+                name
+                for other in plugin.__mro__
+                if other is not plugin and other.__module__ == base.__module__
+                for name in vars(other)
+            }
+            if methods := [name for name in methods if name not in inherited]:
+                lacking[base] = methods
+    return lacking
 
 
 def _by_class(plugin: type[Plugin]) -> Loaded:

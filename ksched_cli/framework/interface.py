@@ -436,3 +436,15 @@ class Measures(Plugin):
     def measure(self, now: float) -> None:
         """Called in a replay after each instant at which something happened, and at its end: what
         the plugin sees is true from `now` on, in seconds since 1970, until the next call."""
+
+
+# What a plugin may extend besides.
+EXTENSIONS: tuple[type[Plugin], ...] = (
+    PreFilterExtensions,
+    NormalizeScore,
+    SignPlugin,
+    Explains,
+    GroupsPods,
+    Proposes,
+    Measures,
+)

@@ -156,6 +156,7 @@ class PluginEntry:
     in_tree_args:       type, defaults and checks of an in-tree plugin's args
     is_off_at_reserve:  the default list of the point reserve disables it
     variant:            makes the entry of another release of one that differs between releases
+    rival:              another installed distribution that has a plugin of this name
     """
 
     name: str
@@ -168,6 +169,7 @@ class PluginEntry:
     in_tree_args: InTreeArgs[Any] | None = None
     variant: Callable[[PluginEntry, Release], PluginEntry] | None = None
     is_off_at_reserve: bool = False
+    rival: str = ""
 
     def in_release(self, release: Release) -> PluginEntry:
         """Return the entry as a release has it."""
@@ -197,6 +199,16 @@ class PluginEntry:
     def of(cls, plugin: type[Plugin], origin: str) -> PluginEntry:
         """The entry of an out-of-tree plugin."""
         return cls(plugin.name, points_of(plugin), origin, plugin)
+
+    @property
+    def problem(self) -> str:
+        """Why a configuration may not name it, or ""."""
+        if not self.rival:
+            return ""
+        return (
+            f'two plugins are named "{self.name}": one from {self.origin}, one from {self.rival}; '
+            "uninstall one of them, or choose with --plugin"
+        )
 
     @property
     def is_foreign(self) -> bool:

@@ -223,6 +223,7 @@ class ProfilePlugins:
     ) -> None:
         """Raises UsageError and PluginDefectError, see PluginCaller.make."""
         self._profile = profile
+        self._caller = caller
         self.by_name: dict[str, Plugin] = {}
         for refs in profile.plugins.values():
             for ref in refs:
@@ -240,7 +241,7 @@ class ProfilePlugins:
         for name, plugin in self.by_name.items():
             # Python 3.11 takes 20 µs to ask a class whether it follows a protocol.
             if hasattr(plugin, "carry_over"):
-                plugin.carry_over(previous.by_name.get(name))
+                self._caller.carry_over(plugin, previous.by_name.get(name))
 
 
 # Reserve or PreBind of one plugin; and the plugin's name, where it needs no call once PreFilter has

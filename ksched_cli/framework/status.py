@@ -107,6 +107,7 @@ class Defect:
     """An exception that a plugin raised, or an invalid answer.
 
     detail: the traceback; pods: the keys of the pods it was asked about then, in that order
+    assumes: the run went on as if the plugin had answered something
     """
 
     plugin: str
@@ -114,6 +115,7 @@ class Defect:
     problem: str
     detail: str
     pods: dict[str, None] = field(default_factory=dict)
+    assumes: bool = False
 
 
 SUCCESS = Status()

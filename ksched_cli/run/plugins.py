@@ -30,6 +30,8 @@ def usable(discovery: Discovery, warn: Callable[[str], None]) -> Registry:
         if broken.is_requested:
             raise UsageError(f"--plugin {broken.origin}: {broken.cause}{_last_line(broken)}")
         warn(f"the plugins of {broken.origin} cannot be loaded: {broken.cause}")
+    for line in discovery.notes:
+        warn(line)
     return discovery.registry
 
 

@@ -56,7 +56,9 @@ def doing(method: str, act: Callable[..., Any]) -> type[Any]:
 
     called.__name__ = method
     base = BASES[method]
-    body = {"name": "P", method: called, "unreserve": unreserve}
+    body = {"name": "P", method: called}
+    if base is ReservePlugin:
+        body["unreserve"] = unreserve
     return type("Doing", (Toy, base), body)
 
 
@@ -118,7 +120,7 @@ def test_answers_of_the_wrong_type_or_length_are_told(
 
 def mutations() -> Iterator[Any]:
     def label(pod: Any) -> None:
-        pod.labels["app"] = "b"
+        pod.pod.metadata.labels["app"] = "b"
 
     def priority(pod: PodInfo) -> None:
         pod.priority = 7

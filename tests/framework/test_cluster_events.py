@@ -30,6 +30,7 @@ from ksched_cli.framework.cluster_events import (
     node_events,
     pod_events,
     registrations_of,
+    with_taints,
 )
 
 CATALOG = PodCatalog()
@@ -70,11 +71,11 @@ class Listener:
 def test_a_plugin_that_hears_of_new_nodes_hears_of_taints_once() -> None:
     taints = (ClusterEvent(NODE, Action.UPDATE_NODE_TAINT), None)
     comes = Listener(Action.ADD | Action.UPDATE_NODE_LABEL)
-    assert taints in registrations_of(comes, adds_taints=True)
-    assert taints not in registrations_of(comes, adds_taints=False)
-    assert taints not in registrations_of(Listener(Action.DELETE), adds_taints=True)
+    assert taints in with_taints(registrations_of(comes))
+    assert taints not in registrations_of(comes)
+    assert taints not in with_taints(registrations_of(Listener(Action.DELETE)))
     both = Action.ADD | Action.UPDATE_NODE_TAINT
-    registered = registrations_of(Listener(both), adds_taints=True)
+    registered = with_taints(registrations_of(Listener(both)))
     assert registered == ((ClusterEvent(NODE, both), None),)
 
 
@@ -124,7 +125,7 @@ def test_a_plugin_that_says_nothing_is_registered_for_nearly_everything() -> Non
     class Silent:
         pass
 
-    registrations = registrations_of(Silent(), adds_taints=False)
+    registrations = registrations_of(Silent())
     assert {event.action for event, _ in registrations} == {Action.ALL}
     assert {hint for _, hint in registrations} == {None}
     resources = {event.resource for event, _ in registrations}

@@ -74,10 +74,18 @@ def test_a_pod_that_was_changed_is_refused_also_the_next_time(
 
     def label(pod: Any) -> None:
         called.append(pod.key)
-        pod.labels["app"] = "b"
+        pod.pod.metadata.labels["app"] = "b"
 
     for _ in range(2):
         with pytest.raises(MutationError, match="it changed the pod default/p"):
             calls.call("P", snapshot, label, info)
     assert called == ["default/p"]
+    # Pods that look alike may share their labels: they are as before.
+    assert info.labels == {"app": "a"}
     calls.call("Q", snapshot, lambda pod: None, info)
+
+
+def test_labels_and_annotations_are_read_only(info: PodInfo) -> None:
+    for content in (info.labels, info.annotations):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            content["app"] = "b"  # type: ignore[index]

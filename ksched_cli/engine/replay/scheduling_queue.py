@@ -48,7 +48,6 @@ from ksched_cli.framework.cluster_events import (
     QueueingHint,
     Registration,
     pod_events,
-    registrations_of,
 )
 from ksched_cli.framework.interface import points_of
 from ksched_cli.framework.pod_groups import GroupKey, PodGroups, group_key
@@ -101,11 +100,12 @@ class HintTable:
             self._asks_silent_plugins or not release.enabled(COMPOSITE_GATE)
         )
         self._narrowing: dict[str, PreQueueingHints] = {}
+        self._caller = next(iter(frameworks.values())).caller
         self._unregistered = set() if has_extenders else {EXTENDER}
         for name, framework in frameworks.items():
             adds_taints = framework.handle.release.rules.adds_taint_events
             registered = {
-                plugin.name: registrations_of(plugin, adds_taints=adds_taints)
+                plugin.name: framework.caller.registrations(plugin, adds_taints=adds_taints)
                 for plugin in framework.plugins
             }
             self._registered[name] = {**registered, EXTENDER: BY_DEFAULT}
@@ -147,7 +147,7 @@ class HintTable:
                     if self._asks_silent_plugins:
                         return None
                     continue
-                is_concerned = self._narrowing[plugin].concerned_pods(event, old, new)
+                is_concerned = self._caller.concerned_pods(self._narrowing[plugin], event, old, new)
                 if is_concerned is None:
                     return None
                 concerned.append(is_concerned)

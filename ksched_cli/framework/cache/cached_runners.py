@@ -62,7 +62,7 @@ class CachedPreFilters:
             others = entry.pre_filters = self._run_cacheable(entry, pod)
         static_outcome = entry.pre_filter_outcome
         if static_outcome is not None:
-            state.data.update(entry.static_state.data)
+            state.take(entry.static_state)
             state.skip_filter.update(entry.static_state.skip_filter)
             outcome = runner.run(state, pod, others)
             if outcome is PASSES:
@@ -383,7 +383,7 @@ class CachedScores:
         the totals alone. Raises as ScoreRunner.run."""
         if entry.pre_scores is None:
             entry.pre_scores = self._run_cacheable_pre_scores(entry.static_state, pod)
-        state.data.update(entry.static_state.data)
+        state.take(entry.static_state)
         state.skip_score.update(entry.static_state.skip_score)
         self._runner.pre_score(entry.pre_scores, state, pod, nodes)
         cache = self._up_to_date(entry, pod, nodes)

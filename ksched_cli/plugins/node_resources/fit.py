@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -157,7 +158,7 @@ class NodeResourcesFit(
         return ()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        state.write(PRE_FILTER_KEY, pod.resources.requests)
+        state.write(PRE_FILTER_KEY, MappingProxyType(pod.resources.requests))
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:

@@ -12,6 +12,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
 from ksched_cli.engine.replay.scheduling_queue import HintTable, ObjectEvent, Strategy
+from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_DELETE,
     DEVICE_CLASS,
@@ -52,6 +53,7 @@ TABLE = HintTable({
         Framework,
         SimpleNamespace(
             handle=SimpleNamespace(release=release_of("1.36")),
+            caller=PluginCaller(),
             plugins=(
                 Registers("Node", (ClusterEvent(NODE, Action.ADD), None)),
                 Registers("Never", (ClusterEvent(NODE, Action.ALL), never)),

@@ -125,7 +125,9 @@ def refusing(point: type[Plugin], status: Status) -> type[Plugin]:
     ) -> tuple[Status, float]:
         return reserve(self, state, pod, node), 0.0
 
-    methods = {"reserve": reserve, "unreserve": unreserve, "permit": permit}
+    methods: dict[str, Any] = {"reserve": reserve, "unreserve": unreserve}
+    if point is PermitPlugin:
+        methods = {"permit": permit}
     return type("Refusing", (Toy, point), {"name": "Refusing", **methods})
 
 
