@@ -674,14 +674,14 @@ class PluginCaller:
         if is_concerned is None or name not in self.foreign:
             return is_concerned
 
-        def is_one(pod: PodInfo) -> bool:
+        def may_be_concerned(pod: PodInfo) -> bool:
             try:
                 return bool(self._limited(cast(Plugin, plugin), is_concerned, pod))
             except FAILURES as error:
                 self.log.note(name, "concerned_pods", error, pod, assumes=True)
                 return True
 
-        return is_one
+        return may_be_concerned
 
     def carry_over(self, carrier: CarriesOver, previous: object) -> None:
         """Let a plugin or a service take over what its predecessor assumed; one that fails starts

@@ -150,7 +150,7 @@ RESOURCES = (
 def check_registrations(registrations: Iterable[Any], reads: Iterable[str]) -> None:
     """Raise MalformedError for what is no pair of a ClusterEvent and a hint or None, and for a
     resource that has no events. reads: the kinds that the plugin declares"""
-    known = (*RESOURCES, *reads)
+    resources = (*RESOURCES, *reads)
     for each in registrations:
         is_pair = isinstance(each, tuple) and len(each) == 2
         if not is_pair or not isinstance(each[0], ClusterEvent):
@@ -159,8 +159,8 @@ def check_registrations(registrations: Iterable[Any], reads: Iterable[str]) -> N
                 "a hint, or None in its place"
             )
         event, hint = each
-        if event.resource not in known:
-            near = did_you_mean(event.resource, known)
+        if event.resource not in resources:
+            near = did_you_mean(event.resource, resources)
             raise MalformedError(
                 f'events_to_register names the resource "{event.resource}", of which there are no '
                 f"events{' (' + near + ')' if near else ''}; a kind that the plugin reads belongs "

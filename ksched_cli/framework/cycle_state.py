@@ -24,7 +24,8 @@ Note: TypeAlias = "str | int | float | bool | Sequence[Note] | Mapping[str, Note
 
 # -- copies of values ------------------------------------------------------------------------------
 
-# Of a class that a program defines, and not the interpreter. CPython: Py_TPFLAGS_HEAPTYPE.
+# The flag of classes that a program defines, and not the interpreter: CPython's
+# Py_TPFLAGS_HEAPTYPE.
 _IS_DEFINED = 1 << 9
 _OWN = "ksched_cli."
 
@@ -150,7 +151,8 @@ class CycleState:
             raise PluginError(f'{doing} "{key}" from cycleState: not found') from None
 
     def write(self, key: str, value: Any) -> None:
-        """Raises MalformedError for a value that can change and that trials cannot copy."""
+        """Write a value for other plugins of the attempt. Raises MalformedError for one that can
+        change and that trials cannot copy."""
         if _is_settled(value):
             self._own.discard(key)
         else:
