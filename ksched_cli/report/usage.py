@@ -64,17 +64,18 @@ def cost_text(cost: HourlyCost) -> str:
 
 
 def cost_columns(
-    costs: Iterable[HourlyCost | UnsetType],
+    costs: Iterable[HourlyCost | UnsetType], *, is_after: bool = False
 ) -> list[tuple[Column, Callable[[PoolUsage], Any]]]:
-    """The columns of what pools cost, where any has a price."""
+    """The columns of what pools cost, where any has a price. is_after: of nodes that could go"""
     if not any(costs):
         return []
+    headings = ("Cost after", "Idle after") if is_after else ("Cost an hour", "Idle")
     return [
+        (Column(headings[0], Kind.NUMBER), lambda pool: pool.cost.per_hour if pool.cost else None),
         (
-            Column("Cost an hour", Kind.NUMBER),
-            lambda pool: pool.cost.per_hour if pool.cost else None,
+            Column(headings[1], Kind.NUMBER, drop=1),
+            lambda pool: pool.cost.idle if pool.cost else None,
         ),
-        (Column("Idle", Kind.NUMBER, drop=1), lambda pool: pool.cost.idle if pool.cost else None),
     ]
 
 
