@@ -154,8 +154,8 @@ def test_prices_say_what_each_pool_costs_before_and_after(
     assert "saves 5 of 6 an hour" in out
     assert squeezed(out.partition("What they cost, by agentpool\n")[2])[:3] == [
         "NODES OF NODES COST AN HOUR IDLE NODES AFTER COST AFTER IDLE AFTER",
-        "large 2 4.0 3.5 0 0 0",
-        "small 2 2.0 1.75 1 1.0 0.5",
+        "large 2 4 3.5 0 0 0",
+        "small 2 2 1.75 1 1 0.5",
     ]
     document = json.loads(ksched("shrink", "--state", state, *prices, "-o", "json")[1])
     (after,) = document["poolsAfter"]["pools"]
