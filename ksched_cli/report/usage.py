@@ -65,7 +65,7 @@ def cost_text(cost: HourlyCost) -> str:
 
 def hourly(cost: float) -> str:
     """A cost for an hour: as 1,234.50, 15.94 or 0.2522."""
-    return f"{cost:,.2f}" if cost >= 100 else f"{cost:.4g}"  # noqa: PLR2004
+    return f"{cost:,.2f}" if cost >= 100 else f"{cost:.4g}"
 
 
 def cost_columns(
