@@ -215,9 +215,10 @@ def explain(page: Page, document: dict[str, Any]) -> None:
     assert tiles(page)["fit"] == f"{document['feasible']:,}"
     assert counter(page, "nodes") == rows_text(len(document["nodes"]))
     if len(document["nodes"]) > 5:
-        page.get_by_label("Filter table of nodes").fill("fits=yes")
+        page.get_by_label("Filter every node and plugin").fill("fits=yes")
         shown = counter(page, "nodes")
         assert shown.startswith(f"{document['feasible']:,} "), shown
+        page.get_by_label("Filter every node and plugin").fill("")
     nodes = sorted(document["nodes"], key=lambda item: item["node"])
     for scored in (nodes[0], nodes[-1]):
         page.get_by_label("Node", exact=True).fill(scored["node"])
