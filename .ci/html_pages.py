@@ -301,6 +301,8 @@ def replay_by_node(page: Page, document: dict[str, Any]) -> None:
     bars = page.locator(
         "[data-gantt] svg rect:is(.c0, .c1, .c2, .c3, .c4, .c5, .c6, .c7, .c8, .c9)"
     )
+    page.locator("[data-gantt]").scroll_into_view_if_needed()
+    bars.first.wait_for()
     placed = sum(each["placed"] is not None for each in document["pods"])
     assert page.locator("[data-gantt] svg rect[class^=c]:not(.wait)").count() == placed
     assert bars.first.locator("title").text_content()
@@ -318,7 +320,6 @@ def replay_by_node(page: Page, document: dict[str, Any]) -> None:
     assert bars.count() < before
     page.keyboard.press("Escape")
     assert bars.count() == before
-    replay(page, document)
 
 
 def copies(page: Page, document: dict[str, Any]) -> None:

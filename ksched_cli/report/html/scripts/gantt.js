@@ -32,6 +32,15 @@ class Gantt extends Curves {
     super.build();
     this.host.prepend(element("div", { class: "controls" }, ...(keys.length > 1 ? [labelled("Colour by", this.choice)] : [])), this.legend);
     this.paint();
+    // Thousands of bars are drawn when they come near.
+    this.isNear = false;
+    const begin = () => { this.isNear = true; if (this.width) this.draw(); };
+    new IntersectionObserver((entries, observer) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      begin();
+    }, { rootMargin: "400px" }).observe(this.host);
+    addEventListener("beforeprint", begin);
   }
 
   table() { return []; }
@@ -85,6 +94,7 @@ class Gantt extends Curves {
     svg.setAttribute("viewBox", `0 0 ${this.width} ${whole}`);
     svg.setAttribute("width", this.width);
     svg.setAttribute("height", whole);
+    if (!this.isNear) return;
     const plot = drawn("g", { "clip-path": `url(#${clip})` }), names = [];
     let y = FOOT;
     this.rows.forEach((row, place) => {
