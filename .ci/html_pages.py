@@ -215,9 +215,10 @@ def explain(page: Page, document: dict[str, Any]) -> None:
     assert tiles(page)["fit"] == f"{document['feasible']:,}"
     assert counter(page, "nodes") == rows_text(len(document["nodes"]))
     if len(document["nodes"]) > 5:
-        page.get_by_label("Filter table of nodes").fill("fits=yes")
+        page.get_by_label("Filter every node and plugin").fill("fits=yes")
         shown = counter(page, "nodes")
         assert shown.startswith(f"{document['feasible']:,} "), shown
+        page.get_by_label("Filter every node and plugin").fill("")
     nodes = sorted(document["nodes"], key=lambda item: item["node"])
     for scored in (nodes[0], nodes[-1]):
         page.get_by_label("Node", exact=True).fill(scored["node"])
@@ -271,7 +272,7 @@ def audit(page: Page, document: dict[str, Any]) -> None:
 def replay(page: Page, document: dict[str, Any]) -> None:
     """The line goes by keys and by the mouse, with its values; dragging zooms; every moment is in a
     table."""
-    slider = page.get_by_role("slider")
+    slider = page.get_by_role("slider").first
     slider.focus()
     page.keyboard.press("Home")
     first = slider.get_attribute("aria-valuetext") or ""
@@ -286,13 +287,39 @@ def replay(page: Page, document: dict[str, Any]) -> None:
     page.mouse.down()
     page.mouse.move(chart["x"] + 500, chart["y"] + 60)
     page.mouse.up()
-    reset = page.get_by_role("button", name="Whole time")
+    reset = page.get_by_role("button", name="Whole time").first
     reset.wait_for(state="visible")
     page.mouse.dblclick(chart["x"] + 400, chart["y"] + 60)
     reset.wait_for(state="hidden")
     page.get_by_text("Every moment as a table").click()
     page.locator(".curves table tbody tr").nth(1).wait_for()
     page.get_by_text("Every moment as a table").click()
+
+
+def replay_by_node(page: Page, document: dict[str, Any]) -> None:
+    """The curves, and a bar for each pod; the bars have another colour by another key, and zoom."""
+    bars = page.locator(
+        "[data-gantt] svg rect:is(.c0, .c1, .c2, .c3, .c4, .c5, .c6, .c7, .c8, .c9)"
+    )
+    page.locator("[data-gantt]").scroll_into_view_if_needed()
+    bars.first.wait_for()
+    placed = sum(each["placed"] is not None for each in document["pods"])
+    assert page.locator("[data-gantt] svg rect[class^=c]:not(.wait)").count() == placed
+    assert bars.first.locator("title").text_content()
+    key = page.locator("[data-gantt]").get_by_label("Colour by")
+    owners = page.locator("[data-gantt] .legend").inner_text()
+    key.select_option("namespace")
+    assert page.locator("[data-gantt] .legend").inner_text() != owners
+    slider = page.locator("[data-gantt] [role=slider]")
+    slider.focus()
+    page.keyboard.press("End")
+    assert "run" in (slider.get_attribute("aria-valuetext") or "")
+    before = bars.count()
+    for _ in range(4):
+        page.keyboard.press("+")
+    assert bars.count() < before
+    page.keyboard.press("Escape")
+    assert bars.count() == before
 
 
 def copies(page: Page, document: dict[str, Any]) -> None:
@@ -441,7 +468,7 @@ def lists() -> Iterator[Case]:
 
 def replays(folder: Path, ksched: str) -> Iterator[Case]:
     outage = ["replay", "examples/replay/outage.yaml", "--state", "examples/replay/zones.yaml"]
-    yield Case("replay", ["replay", DAY, *TWO_NODES, *SCALING], replay)
+    yield Case("replay", ["replay", DAY, *TWO_NODES, *SCALING], replay_by_node)
     yield Case("replay-outage", outage, replay)
     yield Case("replay-seeds", ["replay", DAY, *TWO_NODES, "--seeds", "5"], draws)
     sides = ["compare", "--timeline", DAY, *TWO_NODES]

@@ -1,7 +1,8 @@
 """Uses `ksched serve page` in a browser: a pod's request is edited, a weight moved, a node drained,
-undone, and the link opened anew; what is shown is what the JSON says. No message on the console, no
-request to elsewhere, accessible in light and dark and 400 pixels wide; 5,000 nodes are answered in
-time.
+undone, and the link opened anew; a state is dropped, a node of the map drained, a pod asked why it
+is not there, objects made of templates, files saved; what is shown is what the JSON says. No
+message on the console, no request to elsewhere, accessible in light and dark and 400 pixels wide;
+5,000 nodes are answered in time.
 
 --screenshots FOLDER keeps pictures: workbench-NAME-light.png, -dark, -narrow.
 """
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -162,7 +164,7 @@ def work(page: Page, mode: str, pictures: Path | None) -> None:
 
 def shown(page: Page, question: str) -> FrameLocator:
     """The page of an answer, which is visible."""
-    selector = f"iframe[title^={question}]:not(.loading)"
+    selector = f'iframe[title^="{question}"]:not(.loading)'
     page.locator(selector).wait_for()
     return page.frame_locator(selector)
 
@@ -245,6 +247,152 @@ def check_wrong(page: Page) -> None:
     assert box.evaluate("box => box.value.slice(box.selectionStart, box.selectionEnd)")
 
 
+def work_on_dropped(page: Page, mode: str, folder: Path, pictures: Path | None) -> None:
+    """Another state, from a file to its export."""
+    drop_state(page, folder)
+    first = document(page)
+    picture(page, "dropped", mode, pictures)
+    if mode == "narrow":
+        page.locator("summary", has_text="Objects").click()
+    add_template(page, "Pod", "new-pod")
+    add_template(page, "Node", "new-node")
+    picture(page, "templates", mode, pictures)
+    assert "default/new-pod" in document(page)["placements"]
+    act_on_node(page, mode, pictures)
+    page.get_by_role("button", name="Compared with the start").click()
+    shown(page, "Compared with the start").locator("h1").wait_for()
+    answered(page)
+    picture(page, "start", mode, pictures)
+    check_accessible(page)
+    save(page, folder, mode, pictures)
+    page.get_by_role("button", name="Schedule").click()
+    shown(page, "Schedule")
+    reset(page, first)
+
+
+def drop_state(page: Page, folder: Path) -> None:
+    """A file on the page, one on the answer, and one that is chosen; wrong ones change nothing."""
+    before, source = page.url, page.locator("#source").inner_text()
+    wrong = folder / "photo.png"
+    wrong.write_bytes(bytes(range(256)))
+    for files, message in (([wrong], "photo.png"), ([wrong, wrong], "drop one file")):
+        drop(page.main_frame, files)
+        page.get_by_role("alert").get_by_text(message).wait_for()
+        page.locator("#answer:not([aria-busy])").wait_for()
+        assert page.url == before
+        assert page.locator("#source").inner_text() == source
+    states = [
+        write(folder / f"{name}.json", [node(f"{name}-{i}", 4) for i in range(3)] + pods)
+        for name, pods in {
+            "first": [pod("a", "1")],
+            "second": [pod("a", "1")],
+            "oaks": [pod("p", "1"), pod("q", "1", "oaks-1"), pod("large", "40")],
+        }.items()
+    ]
+    for path, is_inside in zip(states[:2], (False, True), strict=True):
+        drop(frame(page) if is_inside else page.main_frame, [Path(path)])
+        page.locator("#source", has_text=Path(path).name).wait_for()
+        answered(page)
+    page.locator("#file").set_input_files(states[2])
+    page.locator("#source", has_text="oaks.json").wait_for()
+    answered(page)
+    assert document(page)["pending"] == ["default/large"]
+
+
+def drop(target: Frame, files: list[Path]) -> None:
+    """As a person drops files there."""
+    target.evaluate(
+        """files => {
+          const data = new DataTransfer();
+          for (const [name, text] of files) {
+            data.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
+          }
+          for (const type of ["dragover", "drop"]) {
+            const fields = { dataTransfer: data, bubbles: true, cancelable: true };
+            const event = new DragEvent(type, fields);
+            document.body.dispatchEvent(event);
+            if (!event.defaultPrevented) throw new Error("the browser would open the file");
+          }
+        }""",
+        [[path.name, b64encode(path.read_bytes()).decode()] for path in files],
+    )
+
+
+def add_template(page: Page, kind: str, name: str) -> None:
+    page.get_by_role("button", name=f"New {kind}", exact=True).click()
+    assert f"name: {name}" in page.get_by_label("YAML").input_value()
+    page.get_by_role("button", name="Copy", exact=True).click()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("apiVersion")
+    page.locator("#apply").click()
+    page.locator("#changes li", has_text=name).wait_for()
+    page.locator("#tree").get_by_role("button", name=name, exact=True).wait_for()
+    answered(page)
+
+
+def act_on_node(page: Page, mode: str, pictures: Path | None) -> None:
+    """From the map: cordon, why not here, drain, undo."""
+
+    def point(name: str) -> None:
+        frame(page).locator("#map [data-row]", has_text=name).click()
+        page.locator("#object-name", has_text=name).wait_for()
+
+    point("oaks-1")
+    page.locator("#actions").get_by_role("button", name="Cordon", exact=True).click()
+    page.locator("#changes li", has_text="cordon oaks-1").wait_for()
+    answered(page)
+    frame(page).locator("#map .cell.cordoned", has_text="oaks-1").wait_for()
+    picture(page, "cordoned", mode, pictures)
+    page.get_by_label("Pod", exact=True).fill("default/p")
+    point("oaks-1")
+    page.locator("#actions").get_by_role("button", name="Why not here").click()
+    inside = shown(page, "Explain")
+    inside.locator("h1", has_text="default/p").wait_for()
+    answered(page)
+    inside.locator('[data-grid="nodes"] tr', has_text="oaks-1").first.wait_for()
+    picture(page, "why-not", mode, pictures)
+    check_accessible(page)
+    cordoned = page.url
+    page.get_by_role("button", name="Schedule").click()
+    shown(page, "Schedule")
+    answered(page)
+    point("oaks-1")
+    page.locator("#actions").get_by_role("button", name="Drain").click()
+    page.locator("#changes li", has_text="drain oaks-1").wait_for()
+    answered(page)
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_url(cordoned)
+    answered(page)
+
+
+def save(page: Page, folder: Path, mode: str, pictures: Path | None) -> None:
+    """The files are below the buttons, and cover nothing."""
+    page.get_by_role("button", name="Save").click()
+    link = page.get_by_role("link", name="scenario.yaml")
+    link.wait_for()
+    picture(page, "save", mode, pictures)
+    boxes = [page.locator(name).bounding_box() for name in ("#exports", "#status", "#answer")]
+    assert all(boxes)
+    exports, status, answer = (box for box in boxes if box)
+    assert exports["y"] + exports["height"] <= min(status["y"], answer["y"]) + 1
+    with page.expect_download() as download:
+        link.click()
+    path = folder / "scenario.yaml"
+    download.value.save_as(path)
+    assert "cordon oaks-1" in path.read_text()
+    page.keyboard.press("Escape")
+    page.locator("#exports").wait_for(state="hidden")
+
+
+def reset(page: Page, first: dict[str, Any]) -> None:
+    """To the dropped state without edits; there is nothing to compare with then."""
+    page.get_by_role("button", name="Reset").click()
+    page.locator("#changes li").first.wait_for(state="detached")
+    answered(page)
+    page.locator("#tree", has_text="nothing has this name").wait_for()
+    assert document(page) == first
+    assert page.get_by_role("button", name="Compared with the start").is_disabled()
+
+
 def check_themes(page: Page) -> None:
     """The button changes the answer's page, too."""
     inside = "getComputedStyle(document.body).backgroundColor"
@@ -314,6 +462,11 @@ def main() -> int:
                 work(page, mode, pictures)
                 check_themes(page)
             print(f"workbench, {mode}: as expected", flush=True)
+        for mode in WIDTHS:
+            with served(ksched, WHAT_IF) as url, opened(browser, url, mode) as page:
+                work_on_dropped(page, mode, Path(name), pictures)
+                assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[mode][0]
+            print(f"workbench, {mode}: a dropped state as expected", flush=True)
         check_narrow(browser, ksched, Path(name), pictures)
         print("workbench, 400 pixels wide: as expected", flush=True)
         for count, longest in ((1_000, LONGEST_1000), (5_000, LONGEST_5000)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from itertools import chain, islice
@@ -29,7 +30,7 @@ from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.queue import Entry, for_other_scheduler
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.errors import ExitCode
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.scenario.arguments import Target
 from ksched_cli.scenario.pod_claims import has_own_claims
@@ -316,5 +317,8 @@ class Capacity(Question[CapacityResult], frozen=True, kw_only=True):
     alone: bool = False
 
     def answer(self, opened: Opened) -> CapacityResult:
-        copies = copies_of(opened.subject(self.pod), self.maximum)
+        subject = opened.subject(self.pod)
+        copies = copies_of(subject, self.maximum)
+        with suppress(UsageError):  # a workload need not have pods
+            opened.pods(subject)
         return copies.answer(self.maximum, self.alone)

@@ -113,8 +113,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
     alone: bool = False
 
     def answer(self, opened: Opened) -> FitResult:
-        opener, source = opened.opener, _source(self.manifests)
-        run = opened.run
+        opener, run, source = opened.opener, opened.run, _source(self.manifests)
         before = opener.final_state(run) if run.timeline else opener.state(run)
         (apply,) = opener.inputs.changes(structs.replace(run, changes=(source,)))
         assert isinstance(apply, Apply)
@@ -129,6 +128,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         # Without evictions; then, if some do not fit, as `schedule` decides.
         calm = opener.simulation(structs.replace(run, preemption=False), state=state)
         opened.introduce(calm)
+        opened.focus_on(calm.state, new)
         placed = calm.run()
         last, record = calm, placed
         keys = {pod.key for pod in new}

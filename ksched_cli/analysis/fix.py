@@ -1029,6 +1029,8 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
         )
         search.check()
         subject = opened.subject("" if self.pod is None else self.pod)
+        if self.pod is not None:
+            opened.pods(subject)
         with opened.observer.progress("runs") as on_run:
             search = dataclasses.replace(search, on_run=on_run)
             return remedies_of(subject, search, pending=self.pod is None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, structs
 
-from ksched_cli.analysis.named_objects import Subject, chosen_pods
+from ksched_cli.analysis.named_objects import Subject, chosen_pods, pods_of
 from ksched_cli.analysis.search import Search
 from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.cluster.change_record import ChangeRecord
@@ -28,6 +28,7 @@ from ksched_cli.run.remarks import engine_of, lines_after, lines_before
 from ksched_cli.run.run import ChangeSource, KubeconfigCluster, Run, check_standard_input_of
 
 if TYPE_CHECKING:
+    from ksched_cli.cluster.objects import Pod
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.replay.replay import Replay
@@ -148,6 +149,11 @@ class Opened:
             [line for line in map(shortened_lines, lines) if line in self.warnings]
         )
 
+    def focus_on(self, state: ClusterState, pods: Sequence[Pod]) -> None:
+        """Say that the question is about these pods: the other warnings of the state, which was
+        introduced, do not touch it."""
+        self.set_aside(without_touching(state, pods))
+
     def introduce(self, *opened: Simulation | Replay, are_run: bool = True) -> None:
         """Say what the states of these lack before any of them runs; the answer follows the
         release of the first that is introduced. are_run: False where others like them run"""
@@ -209,11 +215,18 @@ class Opened:
         """Find the pod that is asked about, or the next or newest of a workload, and say which.
         Raises UsageError."""
         pod, name = subject.pod, subject.name
-        self.set_aside(without_touching(subject.simulation.state, pod.pod))
+        self.focus_on(subject.simulation.state, [pod.pod])
         if pod.name != name.rpartition("/")[2]:
             which = "the newest" if pod.pod.node_name else "the next in the queue"
             self.observer.note(f"{name}: {pod.key}, {which} of its pods")
         return pod
+
+    def pods(self, subject: Subject) -> frozenset[str]:
+        """Find the pods that are asked about, of a workload or a group all. Raises UsageError."""
+        keys = pods_of(subject.simulation, subject.name, subject.namespace)
+        state = subject.simulation.state
+        self.focus_on(state, [pod for pod in state.pods if pod.key in keys])
+        return keys
 
     def chosen(self, simulation: Simulation, choice: PodChoice) -> frozenset[str] | None:
         """Find the pods to show; None: all. Say that all are decided. Raises UsageError."""

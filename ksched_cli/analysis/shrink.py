@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb, floor
 from typing import Annotated, ClassVar, Literal, Self
@@ -33,7 +33,15 @@ from ksched_cli.analysis.named_objects import Subject, check_nodes, label_select
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
 from ksched_cli.analysis.search import Search
-from ksched_cli.analysis.usage import CONTROL_PLANE, NodeUsage, node_usages, quantity
+from ksched_cli.analysis.usage import (
+    CONTROL_PLANE,
+    NodeUsage,
+    UtilizationByLabel,
+    node_usages,
+    pool_label,
+    quantity,
+    utilization_by,
+)
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
@@ -116,6 +124,8 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     uncontrolled: pods that move and have no controller: somebody has to create them again
     per_hour: what the nodes that could go cost an hour; with prices only
     total_per_hour: what all nodes cost
+    pools: how full the pools of these nodes are and what they cost; with prices only
+    pools_after: the same once the nodes that could go are gone, and the new ones are there
     added: the new nodes that join before the first drain; only with --replace-with
     added_per_hour: what these cost
     repack: how few nodes would do, were every pod placed afresh; only with --repack
@@ -139,6 +149,8 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     uncontrolled: tuple[str, ...] = ()
     per_hour: float | UnsetType = UNSET
     total_per_hour: float | UnsetType = UNSET
+    pools: UtilizationByLabel | UnsetType = UNSET
+    pools_after: UtilizationByLabel | UnsetType = UNSET
     added: tuple[str, ...] | UnsetType = UNSET
     added_per_hour: float | UnsetType = UNSET
     repack: Repack | UnsetType = UNSET
@@ -576,7 +588,8 @@ def shrink(
         return limits.worth(map(nodes.__getitem__, names))
 
     repacked = repack(base, _in_order(base, free_to_go, limits)) if repacks else UNSET
-    before = node_usages(base.live.snapshot) if draws_map else []
+    needs_usages = draws_map or bool(limits.prices.listed)
+    before = node_usages(base.live.snapshot, limits.prices) if needs_usages else ()
     order, search_of = _in_order(base, free, limits), progress or Search()
 
     def searching() -> Shrinking:
@@ -592,7 +605,7 @@ def shrink(
         search = searching()
         plan = search.run() if replacement is None else replacement.plan
         search.carry_out(plan)
-        after = node_usages(base.live.snapshot) if draws_map else []
+        after = node_usages(base.live.snapshot, limits.prices) if needs_usages else ()
         held |= search.holds(plan)
         search.take_back()
         for name, holds in held.items():
@@ -612,6 +625,8 @@ def shrink(
         uncontrolled=base.uncontrolled(plan.drains.keys()),
         per_hour=round(worth(plan.nodes), 6) if limits.prices.listed else UNSET,
         total_per_hour=round(worth(nodes), 6) if limits.prices.listed else UNSET,
+        pools=_pools(limits, before, before),
+        pools_after=_pools(limits, before, after, replacement),
         added=UNSET if replacement is None else replacement.names,
         added_per_hour=UNSET if replacement is None else round(replacement.per_hour, 6),
         repack=repacked,
@@ -678,6 +693,29 @@ def _replaced(
         else:
             step //= 2
     return tried[best]
+
+
+def _pools(
+    limits: ShrinkLimits,
+    before: Sequence[NodeUsage],
+    usages: Sequence[NodeUsage],
+    replacement: NodeReplacement | None = None,
+) -> UtilizationByLabel | UnsetType:
+    """Return the nodes to look at by pool, and the new ones, which cost what their model does;
+    UNSET without prices. before: the nodes before the drains, which say by which label"""
+    if not limits.prices.listed:
+        return UNSET
+    new = () if replacement is None else replacement.names
+    price = replacement.per_hour / len(new) if replacement is not None and new else None
+    among = limits.among
+    return utilization_by(
+        pool_label(before),
+        [
+            replace(each, per_hour=price) if each.name in new else each
+            for each in usages
+            if each.name in new or among is None or among.matches(each.labels)
+        ],
+    )
 
 
 def _map(

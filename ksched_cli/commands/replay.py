@@ -118,7 +118,7 @@ def _is_data(options: ReplayCommandOptions) -> bool:
 def _lists_pods(options: ReplayCommandOptions) -> bool:
     if _is_data(options):
         return not options.summary
-    return options.output is Form.CSV and not options.usage
+    return options.output in (Form.CSV, Form.HTML) and not options.usage
 
 
 def _check(options: ReplayCommandOptions, timeline: str) -> None:

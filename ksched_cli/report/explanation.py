@@ -58,6 +58,10 @@ IN_ALL = (
     "Rejected here: of the nodes that the plugins above left. Rejected in all: of all nodes, also "
     "those that another plugin rejected before."
 )
+MATRIX = (
+    "What each plugin says of each node: no, its points with their weight, or that it passes. "
+    "Plugins that reject no node and give no points are left out."
+)
 
 
 def view(answer: Explanation) -> View:
@@ -96,10 +100,9 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
     if answer.undecided or answer.error:
         cannot = "decided" if answer.undecided else "scheduled"
         yield Line(f"{subject} cannot be {cannot}: {answer.error or answer.message}", Tone.BAD)
-    elif answer.node:
-        yield from _placed(answer, subject)
     else:
-        yield from _unplaced(answer, subject)
+        first, *others = _placed(answer, subject) if answer.node else _unplaced(answer, subject)
+        yield from (first, *_on_requested(answer), *others)
     if not answer.gated:
         yield from map(Line, answer.notes)
     if answer.scale_up:
@@ -107,6 +110,25 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
         yield Line(scale_up_line(answer.scale_up), tone)
     if answer.profile not in ("", DEFAULT_PROFILE):
         yield Line(f"profile {answer.profile}", Tone.SOFT)
+
+
+def _on_requested(answer: Explanation) -> Iterator[Line]:
+    """How the nodes that were asked about by name compare with the one taken."""
+    nodes = {node.node: node for node in answer.nodes}
+    for name in answer.requested[:SHOWN_TIES]:
+        node = nodes[name]
+        if node.rejections:
+            yield Line(f"not on {name}: {_why_rejected(node)}", Tone.WARN)
+        elif name != answer.node and node.rank is not None:
+            points = f", with {counted(node.total, 'point')}" if node.total is not None else ""
+            yield Line(f"{name} is rank {node.rank:,} of {answer.feasible:,}{points}")
+
+
+def _why_rejected(node: NodeExplanation) -> str:
+    """What each plugin says, and the numbers."""
+    return "; ".join(
+        why_not(each.plugin, (*each.reasons, *each.details)) for each in node.rejections
+    )
 
 
 def _unplaced(answer: Explanation, subject: str) -> Iterator[Line]:
@@ -270,22 +292,54 @@ def _page_sections(
     from ksched_cli.report.html.sections import Pair
 
     yield Pair("Two nodes side by side", pair_data(answer, plugins))
-    yield table(
-        "Table of nodes",
-        answer.nodes,
-        (Column("Node", Kind.NODE), lambda node: node.node),
+    yield _matrix(answer, plugins)
+
+
+def _matrix(answer: Explanation, scoring: Sequence[str]) -> Table:
+    """Nodes by plugins: what each plugin says of each node, in the order in which they matter: the
+    node taken, those asked about and the pod's own, those that fit, best first, then those nearest
+    to fitting. scoring: the plugins that give points"""
+    first = [answer.node, *answer.requested, answer.running_on]
+    place = {name: at for at, name in enumerate(dict.fromkeys(filter(None, first)))}
+
+    def order(node: NodeExplanation) -> tuple[Any, ...]:
+        rank = node.rank if node.rank is not None else len(answer.nodes) + 1
+        return place.get(node.node, len(place)), rank, node.distance, node.node
+
+    rejecting = {each.plugin for node in answer.nodes for each in node.rejections}
+    filters = [step.plugin for step in answer.funnel if step.plugin in rejecting]
+    giving = [each for each in scoring if any(map(_weighted_by(each), answer.nodes))]
+    plugins = dict.fromkeys((*filters, *sorted(rejecting), *giving))
+    return table(
+        "Every node and plugin",
+        sorted(answer.nodes, key=order),
+        (Column("Node", Kind.NODE), lambda node: marked(node.node, answer.node)),
         (Column("Fits"), lambda node: "yes" if node.fits else "no"),
         (Column("Rank", Kind.NUMBER), lambda node: node.rank),
         (Column("Total", Kind.NUMBER), lambda node: node.total),
-        *((Column(short_name(plugin), Kind.NUMBER), _weighted_by(plugin)) for plugin in plugins),
-        (Column("Rejected by"), lambda node: ", ".join(each.plugin for each in node.rejections)),
+        *((Column(plugin, Kind.VERDICT), _verdict_of(plugin, scoring)) for plugin in plugins),
         (Column("Why not"), _why),
+        note=MATRIX,
         grid="nodes",
     )
 
 
 def _why(node: NodeExplanation) -> str:
-    return "; ".join(text for rejection in node.rejections for text in rejection.reasons)
+    """What each plugin says, without the numbers, which nodes share seldom."""
+    return "; ".join(why_not(each.plugin, each.reasons) for each in node.rejections)
+
+
+def _verdict_of(plugin: str, scoring: Sequence[str]) -> Any:
+    """A function from a node to what the plugin says of it: "no", its points, or "passes"."""
+
+    def verdict(node: NodeExplanation) -> int | str | None:
+        if any(each.plugin == plugin for each in node.rejections):
+            return "no"
+        if plugin in node.scores:
+            return node.scores[plugin].weighted
+        return "passes" if plugin not in scoring else None
+
+    return verdict
 
 
 def _total(steps: Sequence[FilterStep]) -> int:

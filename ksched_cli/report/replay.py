@@ -140,10 +140,12 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
 
 def _charts(answer: ReplayResult) -> Iterator[Section]:
     from ksched_cli.report.html.curves import curves_of_run
+    from ksched_cli.report.html.gantt import pods_by_node
     from ksched_cli.report.html.sections import TimeCharts
 
     if answer.curves is not None:
         yield TimeCharts("Over time", "replay", curves_of_run(answer.curves))
+    yield from pods_by_node(answer)
 
 
 def _pending(groups: Sequence[PendingPods]) -> Groups:

@@ -13,6 +13,7 @@ from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, W
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.report.cells import amount
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
+from ksched_cli.report.usage import cost_columns, pool_name
 from ksched_cli.report.view import (
     Bars,
     Column,
@@ -57,6 +58,7 @@ def view(answer: ShrinkResult) -> View:
         sections=[
             Later(make=lambda: _map(answer)),
             _going(going),
+            *_pools(answer),
             _moves(going),
             *_staying(answer, staying),
         ],
@@ -198,6 +200,36 @@ def _going(nodes: Sequence[NodeToDrain]) -> Table:
         *([waits] if has_waits else ()),
         noun="nodes that could go",
         grid="nodes",
+        on=GROUPED | Medium.PAGE,
+    )
+
+
+def _pools(answer: ShrinkResult) -> Iterator[Table]:
+    """What each pool costs now, and after what could go."""
+    if answer.pools is UNSET or answer.pools_after is UNSET or not answer.removable:
+        return
+    label = answer.pools.label
+    before, after = (
+        {pool_name(pool, label): pool for pool in each.pools}
+        for each in (answer.pools, answer.pools_after)
+    )
+    yield table(
+        f"What they cost, by {label}",
+        [(name, before.get(name), after.get(name)) for name in before | after],
+        (Column("Nodes of"), lambda each: each[0]),
+        (Column("Nodes", Kind.NUMBER), lambda each: each[1].nodes if each[1] else 0),
+        *(
+            (column, lambda each, value=value: each[1] and value(each[1]))
+            for column, value in cost_columns(pool.cost for pool in before.values())
+        ),
+        (Column("Nodes after", Kind.NUMBER), lambda each: each[2].nodes if each[2] else 0),
+        *(
+            (column, lambda each, value=value: value(each[2]) if each[2] else 0)
+            for column, value in cost_columns(
+                (pool.cost for pool in (*before.values(), *after.values())), is_after=True
+            )
+        ),
+        noun="pools",
         on=GROUPED | Medium.PAGE,
     )
 

@@ -56,25 +56,34 @@ def without(usages: Sequence[NodeUsage]) -> str:
 def cost_text(cost: HourlyCost) -> str:
     """What nodes cost an hour, and what of it is idle."""
     share = f" ({percent(cost.idle / cost.per_hour)})" if cost.per_hour else ""
-    text = f"costs {cost.per_hour:,.4g} an hour, of which {cost.idle:,.4g}{share} is idle"
+    text = f"costs {hourly(cost.per_hour)} an hour, of which {hourly(cost.idle)}{share} is idle"
     if cost.unpriced:
         nodes = f"{counted(cost.unpriced, 'node')} that {verb(cost.unpriced, 'has', 'have')}"
         text += f", without {nodes} no price"
     return text
 
 
+def hourly(cost: float) -> str:
+    """A cost for an hour: as 1,234.50, 15.94 or 0.2522."""
+    return f"{cost:,.2f}" if cost >= 100 else f"{cost:.4g}"
+
+
 def cost_columns(
-    costs: Iterable[HourlyCost | UnsetType],
+    costs: Iterable[HourlyCost | UnsetType], *, is_after: bool = False
 ) -> list[tuple[Column, Callable[[PoolUsage], Any]]]:
-    """The columns of what pools cost, where any has a price."""
+    """The columns of what pools cost, where any has a price. is_after: of nodes that could go"""
     if not any(costs):
         return []
+    headings = ("Cost after", "Idle after") if is_after else ("Cost an hour", "Idle")
     return [
         (
-            Column("Cost an hour", Kind.NUMBER),
-            lambda pool: pool.cost.per_hour if pool.cost else None,
+            Column(headings[0], Kind.NUMBER),
+            lambda pool: hourly(pool.cost.per_hour) if pool.cost else None,
         ),
-        (Column("Idle", Kind.NUMBER, drop=1), lambda pool: pool.cost.idle if pool.cost else None),
+        (
+            Column(headings[1], Kind.NUMBER, drop=1),
+            lambda pool: hourly(pool.cost.idle) if pool.cost else None,
+        ),
     ]
 
 

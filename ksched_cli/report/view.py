@@ -67,6 +67,7 @@ class Kind(StrEnum):
     amount:   a pair of a resource and an amount of it: each row has its own unit
     share:    of 1
     duration: in seconds
+    verdict:  of a plugin about a node: "no", "passes", or its points
     """
 
     TEXT = "text"
@@ -79,6 +80,7 @@ class Kind(StrEnum):
     AMOUNT = "amount"
     SHARE = "share"
     DURATION = "duration"
+    VERDICT = "verdict"
 
     @property
     def is_figure(self) -> bool:

@@ -231,6 +231,10 @@ class Inputs:
         """Add a state under these paths that is not in files."""
         self._states[paths] = sources
 
+    def forget(self, paths: tuple[str, ...]) -> None:
+        """Drop a state that was given."""
+        self._states.pop(paths, None)
+
     def sources(self, paths: tuple[str, ...]) -> tuple[Source, ...]:
         """The bytes of a state's files. Raises InputError."""
         from ksched_cli.cluster.loading.load import StateFiles

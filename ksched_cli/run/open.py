@@ -274,6 +274,13 @@ class Opener:
             self._states[key] = state
         return self._states[key]
 
+    def forget(self, paths: tuple[str, ...]) -> None:
+        """Drop a state that was given to the inputs, and what was made of it."""
+        self.inputs.forget(paths)
+        for cache in (self._states, self._changed_states):
+            for key in [key for key in cache if isinstance(key, tuple) and key[0] == paths]:
+                del cache[key]
+
     def kinds(self, run: Run) -> frozenset[str]:
         """The kinds of custom objects to keep: those that the question reads, and the plugins of
         any Run that shares the state."""

@@ -151,9 +151,10 @@ class RefusedError(Exception):
 
 @dataclass(slots=True)
 class Bodies:
-    """Reads the bodies of requests, of bounded size each and together."""
+    """Reads the bodies of requests, of bounded size each and together. seconds: for one body"""
 
     largest: int = field(default_factory=lambda: MAX_BODY)
+    seconds: float = field(default_factory=lambda: READ_SECONDS)
     read: int = 0
 
     async def of(self, request: Request) -> tuple[bytes, int]:
@@ -161,7 +162,7 @@ class Bodies:
         parts: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(READ_SECONDS):
+            async with asyncio.timeout(self.seconds):
                 async for part in request.stream():
                     size += len(part)
                     self.read += len(part)
@@ -174,7 +175,7 @@ class Bodies:
         except BaseException as error:
             self.done(size)
             if isinstance(error, TimeoutError):
-                raise RefusedError(408, f"not sent within {READ_SECONDS:g} s") from None
+                raise RefusedError(408, f"not sent within {self.seconds:g} s") from None
             if isinstance(error, ClientDisconnect):
                 raise RefusedError(400, "the client disconnected") from None
             raise

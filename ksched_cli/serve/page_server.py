@@ -43,6 +43,9 @@ from ksched_cli.serve.workbench_runs import (
 )
 
 MAX_BODY = 4 << 20
+# For a file with a state, which may come through `ssh -L`.
+MAX_STATE = 256 << 20
+STATE_SECONDS = 300.0
 MAX_WAITING = 200
 _IDLE_SECONDS = 0.2
 # The page itself says nothing of the state, and is where a link without a cookie arrives.
@@ -155,6 +158,7 @@ class PageServer:
     warn: Callable[[str], None]
     _inbox: Queue[_Job] = field(default_factory=lambda: Queue(MAX_WAITING))
     _bodies: Bodies = field(default_factory=lambda: Bodies(MAX_BODY))
+    _states: Bodies = field(default_factory=lambda: Bodies(MAX_STATE, STATE_SECONDS))
 
     # -- the main thread --------------------------------------------------------------------------
 
@@ -213,13 +217,14 @@ class PageServer:
             routes=[
                 *(route(path, self._file) for path in _FILES),
                 route("/session", self._session, "POST"),
-                api("/api/start", lambda *_: {"run": bench.open(Edits()), "minors": MINORS}),
+                api("/api/start", self._start),
                 api("/api/runs", lambda _, edits: bench.open(edits), Edits),
                 api(run, lambda name, _: bench.view(name)),
                 api(f"{run}/objects", bench.listing),
                 api(f"{run}/object", bench.manifest),
                 api(f"{run}/change", bench.edited, EditedObject),
                 api(f"{run}/weight", bench.weighted, NewWeight),
+                route("/api/state", self._state, "POST"),
                 api("/api/findings", lambda _, draft: bench.findings(draft), Draft),
                 route("/answers/{digest}/{question}.{form}", self._page),
                 route("/exports/{digest}/{file}", self._export),
@@ -276,6 +281,24 @@ class PageServer:
             return msgspec.json.decode(body, type=kind)
         finally:
             self._bodies.done(size)
+
+    def _start(self, *_: Any) -> Any:
+        run = self.workbench.open(Edits())
+        return {"run": run, "minors": MINORS, "largest": self._states.largest}
+
+    async def _state(self, request: Request) -> Response:
+        """Take a file with a state. Large bodies are read one at a time, so that two do not take
+        twice the memory."""
+        if self._states.read:
+            raise RefusedError(503, "another state is being sent; try again")
+        content, size = await self._states.of(request)
+        try:
+            data = await self._ask(
+                request, lambda: self.workbench.load(content, request.query_params)
+            )
+        finally:
+            self._states.done(size)
+        return JSONResponse(data)
 
     async def _file(self, request: Request) -> Response:
         paths, media_type = _FILES[request.url.path]

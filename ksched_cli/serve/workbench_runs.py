@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import BytesIO
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -27,6 +28,7 @@ from ksched_cli.analysis.question import Observer, OnProgress, Question, ask
 from ksched_cli.analysis.schedule import RunSummary, Schedule, ScheduleResult
 from ksched_cli.answers import Answer, AppliedChange, document_of, plain
 from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.objects.node import Node
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.state import ClusterState
@@ -39,6 +41,7 @@ from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import load_documents
 from ksched_cli.kube.shown_json import shown_json
 from ksched_cli.kube.shown_yaml import block_yaml
+from ksched_cli.kube.stored_bytes import read_or_store
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.html.page import page_of, render_page
 from ksched_cli.report.words import printable
@@ -63,6 +66,9 @@ SIDES = ("before", "after")
 MAX_PENDING = 200
 MAX_EXPECTED = 100
 FIX_SECONDS = 20.0
+# How many states of dropped files are stored.
+STATES = 2
+LONGEST_NAME = 100
 
 A = TypeVar("A", bound=Answer)
 
@@ -102,22 +108,25 @@ class Waiting(Observer):
 class Edits(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
     """The edits that make a Run differ from that of the command line.
 
+    state:         the digest of a state that was dropped on the page, which takes the place of the
+                   command line's state and changes; "" keeps those
     changes:       lines in kubectl's words, or objects to apply; after those of the command line
     configuration: a text in place of the command line's; "" keeps that
     kubernetes_version: a minor; "" keeps that of the command line
     """
 
+    state: str = ""
     changes: tuple[str | dict[str, Any], ...] = ()
     configuration: str = ""
     kubernetes_version: str = ""
 
 
 class EditedObject(Struct, frozen=True, forbid_unknown_fields=True):
-    """text: the object's YAML as it was edited"""
+    """text: the object's YAML as it was edited; without a kind and a name, of a new object"""
 
-    kind: str
-    name: str
     text: str
+    kind: str = ""
+    name: str = ""
     namespace: str = ""
 
 
@@ -146,12 +155,14 @@ class ProfileWeights(Struct, frozen=True):
 class RunView(Struct, frozen=True, rename="camel"):
     """The workbench's view of a Run, beside its page.
 
+    source: what the state was read from
     applied: what changes did, those of the command line first
     configuration: its text; pending: the first pods that wait
     """
 
     digest: str
     edits: Edits
+    source: str
     title: str
     summary: RunSummary
     kubernetes_version: str
@@ -200,6 +211,9 @@ class RecentItems(Generic[S]):
         while self.size > self.most and len(self.items) > 1:
             self.size -= len(self.items.popitem(last=False)[1])
 
+    def drop(self, key: object) -> None:
+        self.size -= len(self.items.pop(key))
+
 
 @dataclass(slots=True)
 class Workbench:
@@ -213,6 +227,7 @@ class Workbench:
     _pages: RecentItems[str] = field(default_factory=lambda: RecentItems(PAGE_BYTES))
     _trees: OrderedDict[str, ObjectTree] = field(default_factory=OrderedDict)
     _lasting: dict[str, None] = field(default_factory=dict)
+    _states: OrderedDict[str, tuple[str, ...]] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         """Raises KschedError."""
@@ -256,6 +271,7 @@ class Workbench:
         minor = edits.kubernetes_version
         if minor and minor not in MINORS:
             raise UsageError(f"Kubernetes {minor}: expected one of {', '.join(MINORS)}")
+        base = self._base(edits.state)
         changes = [
             ChangeSource(line=inline(each)) if isinstance(each, str) else _applied(each)
             for each in edits.changes
@@ -267,8 +283,8 @@ class Workbench:
         if text:
             self.opener.inputs.give_configuration(name, text.encode())
         run = structs.replace(
-            self.base,
-            changes=(*self.base.changes, *changes),
+            base,
+            changes=(*base.changes, *changes),
             configuration=name,
             patches=() if text else self.base.patches,
             kubernetes_version=minor or self.base.kubernetes_version,
@@ -280,6 +296,7 @@ class Workbench:
         return RunView(
             name,
             edits,
+            _file_of(run) if edits.state else ", ".join(run.states) or "the live cluster",
             page_of(answer).title,
             answer.summary,
             answer.kubernetes_version,
@@ -291,6 +308,47 @@ class Workbench:
             answer.pending[:MAX_PENDING],
             answer.warnings,
         )
+
+    # -- states -----------------------------------------------------------------------------------
+
+    def load(self, content: bytes, query: Mapping[str, str]) -> Mapping[str, str]:
+        """Take a state from a file that was dropped on the page, and return its digest, which Edits
+        name. query: its name. Raises KschedError, and then nothing has changed."""
+        name, file = digest(content), _printable_name(query.get("name", ""))
+        if name not in self._states:
+            paths = (f"{file} ({name[:6]})",)
+            try:
+                source = Source(file, read_or_store(BytesIO(content), file))
+                self.opener.inputs.give(paths, source)
+                self.opener.state(self._of_state(paths))
+            except BaseException:
+                self.opener.forget(paths)
+                raise
+            self._states[name] = paths
+        self._states.move_to_end(name)
+        while len(self._states) > STATES:
+            self._forget(self._states.popitem(last=False)[1])
+        return {"state": name}
+
+    def _of_state(self, paths: tuple[str, ...]) -> Run:
+        """The Run of the command line with another state, and without the changes to its own."""
+        return structs.replace(self.base, states=paths, live=None, changes=())
+
+    def _base(self, state: str) -> Run:
+        """The Run that edits begin with. Raises UsageError."""
+        if not state:
+            return self.base
+        if state not in self._states:
+            raise UsageError("this server has forgotten the dropped state; drop its file again")
+        return self._of_state(self._states[state])
+
+    def _forget(self, paths: tuple[str, ...]) -> None:
+        """Drop a state with its Runs and their pages."""
+        self.opener.forget(paths)
+        for name, stored in [*self._runs.items.items()]:
+            if stored.run.states == paths:
+                self._runs.drop(name)
+                self._trees.pop(str(name), None)
 
     # -- configurations ---------------------------------------------------------------------------
 
@@ -351,6 +409,8 @@ class Workbench:
 
     def edited(self, name: str, edited: EditedObject) -> Mapping[str, Any]:
         """Return the change for the edited YAML of an object. Raises KschedError."""
+        if not edited.kind:
+            return {"change": {"apply": _object_of(edited.text, "the new object")}}
         before = self.tree(name).manifest(edited.kind, edited.namespace, edited.name)
         return {"change": change_of(before, edited.text)}
 
@@ -401,9 +461,11 @@ class Workbench:
 
     def expectations(self, name: str) -> str:
         """A file of expectations that the Run meets: how many pods wait, and where the first are.
-        Its configuration is expected beside it. Raises KschedError."""
+        Its configuration, and the file of a state that was dropped, are expected beside it. Raises
+        KschedError."""
         stored = self._stored(name)
         run, answer = stored.run, self._schedule(stored.run)
+        is_dropped = run.states in self._states.values()
         expect: list[dict[str, Any]] = [{"pending": len(answer.pending)}]
         expect += [{"pod": pod, "on": node} for pod, node in answer.placements.items()]
         expect += [{"pod": pod, "pending": True} for pod in answer.pending]
@@ -413,7 +475,7 @@ class Workbench:
                 "an expectations file of --scenario, --live or --timeline cannot be written here"
             )
         fields = {
-            "state": [os.path.abspath(path) for path in run.states],
+            "state": [_file_of(run)] if is_dropped else [*map(os.path.abspath, run.states)],
             "config": "configuration.yaml" if run.configuration or run.patches else "",
             "changes": _entries(run),
             "kubernetesVersion": run.kubernetes_version,
@@ -435,6 +497,16 @@ class Workbench:
             case "expectations.yaml":
                 return self.expectations(name)
         raise UsageError(f"there is no {file} to save")
+
+
+def _printable_name(name: str) -> str:
+    """The name of a dropped file, for messages."""
+    return printable(os.path.basename(name))[-LONGEST_NAME:] or "the dropped file"
+
+
+def _file_of(run: Run) -> str:
+    """The name of the file that the Run's state was dropped as."""
+    return run.states[0].rpartition(" (")[0]
 
 
 def _standings(answer: ScheduleResult) -> Mapping[str, str]:
@@ -588,10 +660,7 @@ class ObjectTree:
 def change_of(before: Manifest, text: str) -> str | dict[str, Any]:
     """The change that an edited manifest comes to: a patch where it names the same object, else an
     object to apply. Raises InputError, UsageError."""
-    documents = [each for each in load_documents(text, "the edited object") if each is not None]
-    if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise UsageError("expected one object, as YAML or JSON")
-    (after,) = documents
+    after = _object_of(text, "the edited object")
     kind, namespace, name = _identity(before)
     if _identity(after) not in ((kind, namespace, name), (kind, "", name)):
         return {"apply": after}
@@ -601,6 +670,15 @@ def change_of(before: Manifest, text: str) -> str | dict[str, Any]:
     where = f" -n {shlex.quote(namespace)}" if namespace else ""
     quoted = shlex.quote(msgspec.json.encode(patch).decode())
     return f"patch {shlex.quote(f'{kind.lower()}/{name}')}{where} --type=merge -p {quoted}"
+
+
+def _object_of(text: str, name: str) -> dict[str, Any]:
+    """Raises InputError, UsageError."""
+    documents = [each for each in load_documents(text, name) if each is not None]
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise UsageError("expected one object, as YAML or JSON")
+    (only,) = documents
+    return only
 
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

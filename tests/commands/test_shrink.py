@@ -1,5 +1,6 @@
 """`ksched shrink` from the command line."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,42 @@ def test_prices_and_repacking_are_said_above_the_nodes(
     _, out, _ = ksched("shrink", "--state", state, "--price", "*=2", "--repack")
     assert "saves 2 of 4 an hour" in out
     assert "placed afresh, all pods fit on 1 node of the cluster; no placement needs fewer" in out
+
+
+def test_prices_say_what_each_pool_costs_before_and_after(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    pools = {"large": ["a", "b"], "small": ["c", "d"]}
+    nodes = [
+        node(name, cpu=4, labels={"agentpool": pool})
+        for pool, names in pools.items()
+        for name in names
+    ]
+    state = write_state(*nodes, owned("p", cpu=1, node="a"), owned("q", cpu=1, node="c"))
+    prices = ("--price", "agentpool=large=2", "--price", "agentpool=small=1")
+    _, out, _ = ksched("shrink", "--state", state, *prices)
+    assert "saves 5 of 6 an hour" in out
+    assert squeezed(out.partition("What they cost, by agentpool\n")[2])[:3] == [
+        "NODES OF NODES COST AN HOUR IDLE NODES AFTER COST AFTER IDLE AFTER",
+        "large 2 4 3.5 0 0 0",
+        "small 2 2 1.75 1 1 0.5",
+    ]
+    document = json.loads(ksched("shrink", "--state", state, *prices, "-o", "json")[1])
+    (after,) = document["poolsAfter"]["pools"]
+    assert (after["value"], after["cost"]["perHour"]) == ("small", 1.0)
+    assert "pools" not in json.loads(ksched("shrink", "--state", state, "-o", "json")[1])
+
+
+def test_new_nodes_are_in_the_costs_of_their_pool(ksched: Ksched, write_state: WriteState) -> None:
+    """Their price is that of the node that they are copies of, also where it is given by name."""
+    large = [node(name, cpu=16, labels={"agentpool": "large"}) for name in "abc"]
+    small = node("small", cpu=4, labels={"agentpool": "small", "stays": "yes"})
+    pods = [owned(f"p-{name}", cpu=2, node=name) for name in "abc"]
+    state = write_state(*large, small, *pods, owned("q", cpu=4, node="small"))
+    prices = ("--price", "small=1", "--price", "agentpool=large=10")
+    line = ("shrink", "--state", state, *prices, "--replace-with", "small", "--keep", "stays")
+    document = json.loads(ksched(*line, "-o", "json")[1])
+    (after,) = document["poolsAfter"]["pools"]
+    assert after["cost"]["perHour"] == 1.0 + len(document["added"])
+    assert after["cost"]["unpriced"] == 0
+    assert document["addedPerHour"] == len(document["added"]) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import urllib3
@@ -312,6 +314,18 @@ def test_an_edited_object_is_a_patch_in_kubectls_words(start: Start) -> None:
         assert (status, message in error) == (422, True), error
 
 
+def test_a_new_object_is_applied(start: Start) -> None:
+    bench = start()
+    digest = bench.ask("/api/start")["run"]["digest"]
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {name: new}\nspec: {containers: [{name: c}]}\n"
+    change = bench.ask(f"/api/runs/{digest}/change", {"text": text})["change"]
+    view = bench.edited(changes=[change])
+    assert "default/new" in bench.ask(f"/answers/{view['digest']}/schedule.json")["placements"]
+    for wrong, message in (("a: [", "the new object"), ("- 1", "expected one object")):
+        status, error = bench.error(f"/api/runs/{digest}/change", {"text": wrong})
+        assert (status, message in error) == (422, True), error
+
+
 def test_a_field_that_is_taken_away_is_gone(start: Start) -> None:
     bench = start(node("n", cpu=4, unschedulable=True), pod("p", cpu=1))
     digest = bench.ask("/api/start")["run"]["digest"]
@@ -415,6 +429,144 @@ def test_the_page_of_an_answer_can_be_saved(start: Start) -> None:
     assert answer.headers["content-disposition"] == 'attachment; filename="schedule.html"'
     assert "Content-Security-Policy" in answer.data.decode()
     assert answer.headers["content-security-policy"] == "frame-ancestors 'self'"
+
+
+# -- a state that is dropped on the page ----------------------------------------------------------
+
+
+def dropped(*objects: Manifest) -> bytes:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}).encode()
+
+
+OTHER = dropped(node("oak", cpu=4), pod("p", cpu=1), pod("huge", cpu=100))
+
+
+def test_a_dropped_state_takes_the_place_of_the_first_and_undo_leads_back(
+    start: Start, tmp_path: Path
+) -> None:
+    """The changes of the command line are those of its own state."""
+    from ksched_cli.run.run import ChangeSource
+
+    bench = start(changes=(ChangeSource(line="cordon birch"),))
+    first = bench.ask("/api/start")["run"]
+    state = bench.ask("/api/state?name=other.json", OTHER)["state"]
+    assert bench.ask("/api/start")["run"] == first
+    view = bench.edited(state=state, configuration=PACKING)
+    assert (view["source"], view["given"], view["applied"]) == ("other.json", 0, [])
+    assert view["pending"] == ["default/huge"]
+    changed = bench.edited(state=state, changes=["delete pod/huge"])
+    assert changed["pending"] == []
+    assert bench.ask(f"/api/runs/{first['digest']}") == first
+    compared = bench.ask(f"/answers/{changed['digest']}/compare.json?about={view['digest']}")
+    assert compared["kind"] == "Comparison"
+    (tmp_path / "other.json").write_bytes(OTHER)
+    answer = bench.ask(f"/answers/{view['digest']}/schedule.json")
+    (tmp_path / "configuration.yaml").write_text(PACKING)
+    options = ("--state", tmp_path / "other.json", "--config", tmp_path / "configuration.yaml")
+    assert answer == schedule(*options)
+    (tmp_path / "expectations.yaml").write_text(
+        bench.ask(f"/exports/{view['digest']}/expectations.yaml")
+    )
+    path = str(tmp_path / "expectations.yaml")
+    run = CliRunner().invoke(application(["test"]), ["test", "-o", "json", path])
+    assert json.loads(run.stdout)["summary"]["failed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "other.json"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "other.json"),
+        (b'{"apiVersion": "v1", "kind": "List", "items": [{]', "other.json:1"),
+        (b"[" * 200_000, "other.json"),
+        (b"\x1f\x8b\x08\0\0", "other.json"),
+        (PACKING.encode(), "other.json"),
+        (dropped(pod("p")), "): the state has no Node"),
+    ],
+)
+def test_a_file_that_is_no_state_is_one_message_and_the_old_state_stays(
+    start: Start, content: bytes, message: str
+) -> None:
+    bench = start()
+    first = bench.ask("/api/start")["run"]
+    status, error = bench.error("/api/state?name=other.json", content)
+    assert (status, message in error) == (422, True), error
+    assert len(error.splitlines()) <= 4
+    assert bench.edited() == first
+    assert not bench.workbench.opener.inputs.__dict__["_states"].keys() - {(bench.state,)}
+
+
+def test_packed_and_yaml_states_are_read_too(start: Start) -> None:
+    bench = start()
+    yaml = b"apiVersion: v1\nkind: Node\nmetadata: {name: elm}\nstatus: {allocatable: {cpu: 1}}\n"
+    for content in (yaml, gzip.compress(OTHER)):
+        state = bench.ask("/api/state?name=x", content)["state"]
+        assert bench.edited(state=state)["digest"]
+
+
+def test_only_the_last_states_are_stored(start: Start) -> None:
+    bench = start()
+    states, views = [], []
+    for name in ("a", "b", "c"):
+        states.append(bench.ask(f"/api/state?name={name}", dropped(node(name)))["state"])
+        views.append(bench.edited(state=states[-1]))
+        assert bench.edited(state=states[-1], changes=[f"cordon {name}"])
+    assert bench.edited(state=states[2]) == views[2]
+    status, error = bench.error("/api/runs", {"state": states[0]})
+    assert (status, "drop its file again" in error) == (422, True)
+    status, error = bench.error(f"/api/runs/{views[0]['digest']}")
+    assert (status, "no run" in error) == (404, True)
+    assert bench.edited()["source"] == str(FIRST)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"host": "evil.example"},
+        {"sec_fetch_site": "cross-site"},
+        {"sec_fetch_site": "same-site"},
+        {"token": "wrong"},
+        {"token": ""},
+    ],
+)
+def test_a_page_of_another_site_cannot_send_a_state(
+    first: Bench, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor anybody who does not know the token; the body is not read."""
+    monkeypatch.setattr(Workbench, "load", lambda *_: pytest.fail("was read"))
+    status, _ = first.error("/api/state?name=x", OTHER, **headers)
+    assert status in (401, 403)
+
+
+def test_a_state_that_is_too_large_is_refused(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_server, "MAX_STATE", len(OTHER))
+    bench = start()
+    assert bench.request("/api/state?name=x", OTHER).status == 200
+    assert bench.error("/api/state?name=x", OTHER + b" ")[0] == 413
+    assert bench.request("/api/state?name=x", OTHER).status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("a\x1b[31mb", r"a\x1b[31mb"),
+        ("", "the dropped file"),
+        ("x" * 500, "x" * 100),
+    ],
+)
+def test_the_name_of_a_dropped_file_is_a_name_alone(start: Start, name: str, shown: str) -> None:
+    bench = start()
+    answer = HTTP.request(
+        "POST", f"{bench.url}/api/state?{urlencode({'name': name})}", body=OTHER,
+        headers={"authorization": f"Bearer {TOKEN}"},
+    )  # fmt: skip
+    state = json.loads(answer.data)["state"]
+    assert bench.edited(state=state)["source"] == shown
 
 
 # -- the tree -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -80,26 +80,29 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     yield from unmet_warnings(state)
 
 
-def without_touching(state: ClusterState, pod: Pod) -> frozenset[str]:
-    """Return the warnings of a state that do not touch a question about one pod: those about
+def without_touching(state: ClusterState, pods: Sequence[Pod]) -> frozenset[str]:
+    """Return the warnings of a state that do not touch a question about these pods: those about
     other pods, other kinds, and their fields."""
     from ksched_cli.cluster.loading.unknown_fields import unknown_in_pod
 
-    # 1. What would be said in the same words without the pod, and is said because of other pods.
-    others = replace(state, pods=tuple(each for each in state.pods if each.key != pod.key))
+    # 1. What would be said in the same words without the pods, and is said because of other pods.
+    keys = {pod.key for pod in pods}
+    others = replace(state, pods=tuple(each for each in state.pods if each.key not in keys))
     of_others = set(state_warnings(others)) - set(state_warnings(replace(state, pods=())))
-    # Running pods keep it away, too, by the namespaces that they select.
+    # Running pods keep them away, too, by the namespaces that they select.
     of_others -= set(_namespace_warnings(state))
-    # 2. Unknown fields of other pods, and of kinds that no decision about the pod reads.
-    fields, own = state.unknown_fields, frozenset[tuple[str, Any]]()
-    if any(kind == "Pod" for kind, _ in fields.values()):
-        own = frozenset(unknown_in_pod(pod))
+    # 2. Unknown fields of other pods, and of kinds that no decision about the pods reads.
+    fields, own = state.unknown_fields, set[tuple[str, Any]]()
+    has_pods = any(kind == "Pod" for kind, _ in fields.values())
     touching = {"Node", "PriorityClass", "Service", "PodDisruptionBudget"}
-    if has_volume_claims(pod.spec):
-        touching |= {"PersistentVolumeClaim", "PersistentVolume", "StorageClass"}
-    if pod.owner[0]:
-        # It may be made of such an object.
-        touching |= {pod.owner[0], "Deployment"}
+    for pod in pods:
+        if has_pods:
+            own.update(unknown_in_pod(pod))
+        if has_volume_claims(pod.spec):
+            touching |= {"PersistentVolumeClaim", "PersistentVolume", "StorageClass"}
+        if pod.owner[0]:
+            # It may be made of such an object.
+            touching |= {pod.owner[0], "Deployment"}
     return frozenset(
         of_others | {line for line, at in fields.items() if at not in own and at[0] not in touching}
     )

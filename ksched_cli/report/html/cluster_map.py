@@ -67,7 +67,8 @@ def map_data(
     node_columns: Sequence[int],
 ) -> dict[str, Any]:
     """What the map's script reads: per resource what each node has, and what is requested of it in
-    each view, null where the view is without the node.
+    each view, null where the view is without the node; and in each view why the node takes no
+    ordinary pods, "" where it does.
 
     views:  name and nodes; labels, taints: of all nodes of any view, in order of their names
     node_columns: of the table of pods: that of the pod's node, or one for each view
@@ -98,6 +99,10 @@ def map_data(
             for key, values in labels.items()
         ],
         "taints": coded(list(map(printable, taints))),
+        "apart": [
+            coded([printable(nodes[name].apart) if name in nodes else "" for name in names])
+            for nodes in by_name
+        ],
         "nodeColumns": list(node_columns),
     }
 

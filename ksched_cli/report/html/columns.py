@@ -24,6 +24,7 @@ class Kind(StrEnum):
     """How a column's values are shown, and sorted: text by its letters, all others as numbers.
 
     cpu: in thousandths of a core; bytes; share: per cent; duration: seconds
+    verdict: "no", "passes" or points
     """
 
     TEXT = "text"
@@ -32,6 +33,7 @@ class Kind(StrEnum):
     BYTES = "bytes"
     SHARE = "share"
     DURATION = "duration"
+    VERDICT = "verdict"
 
 
 RESOURCE_KINDS = {"cpu": Kind.CPU, "memory": Kind.BYTES, "ephemeral-storage": Kind.BYTES}

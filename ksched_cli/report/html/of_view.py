@@ -29,6 +29,7 @@ _GRID_KINDS = {
     views.Kind.BYTES: Kind.BYTES,
     views.Kind.SHARE: Kind.SHARE,
     views.Kind.DURATION: Kind.DURATION,
+    views.Kind.VERDICT: Kind.VERDICT,
 }
 
 

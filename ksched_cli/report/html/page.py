@@ -102,7 +102,7 @@ def _hash(text: str) -> str:
 
 
 # Parts of the page's script, in order.
-SCRIPTS = ("base", "grid", "map", "pair", "curves", "page")
+SCRIPTS = ("base", "grid", "map", "pair", "curves", "gantt", "page")
 
 
 def page_of(answer: Answer) -> Page:

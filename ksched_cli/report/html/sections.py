@@ -197,6 +197,16 @@ class TimeCharts(Section, frozen=True):
     curves: Curves
 
 
+class Gantt(Section, frozen=True):
+    """Bars of pods by node over time, which the page's script draws from its table of pods.
+
+    data: start: seconds since 1970, None where times are counted from the start; end: in seconds
+    """
+
+    data: Mapping[str, Any]
+    note: str = ""
+
+
 class Page(view.Shown, frozen=True):
     """title: the first line; lede: those that follow it; tone: of the title"""
 
@@ -218,4 +228,6 @@ class Page(view.Shown, frozen=True):
                 data["map"] = section.data
             elif isinstance(section, Pair):
                 data["pair"] = section.data
+            elif isinstance(section, Gantt):
+                data["gantt"] = section.data
         return data

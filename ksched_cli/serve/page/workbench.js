@@ -1,10 +1,20 @@
 "use strict";
 (() => {
 const $ = (id) => document.getElementById(id);
-const SEARCH_MS = 150, FINDINGS_MS = 300, SETTLE_MS = 250, PAGE_FIRST_MS = 50, MAX_WEIGHT = 20;
+const SEARCH_MS = 150, FINDINGS_MS = 300, SETTLE_MS = 250, PAGE_FIRST_MS = 50, DRAG_MS = 200, MAX_WEIGHT = 20;
 const VERBS = ["drain ", "cordon ", "uncordon ", "taint nodes ", "label nodes ", "scale deployment/", "set resources ", "delete pod/", "rollout restart ", "add-nodes spare --like ", "fail nodes ", "reschedule --all"];
-const QUESTIONS = { schedule: "Schedule", compare: "Compared with before", explain: "Explain", fix: "Fix" };
-const bench = { run: null, runs: [], at: -1, question: "schedule", object: null };
+const QUESTIONS = { schedule: "Schedule", compare: "Compared with before", start: "Compared with the start", explain: "Explain", fix: "Fix" };
+const CONTAINER = (indent) => ["containers:", "- name: main", "  image: app:1", "  resources:", "    requests:", "      cpu: 500m", "      memory: 256Mi"].map((line) => indent + line).join("\n");
+const WORKLOAD = (kind, api, fields) => `apiVersion: ${api}\nkind: ${kind}\nmetadata:\n  name: new-${kind.toLowerCase()}\n  namespace: default\nspec:\n${fields}\n  template:\n    metadata:\n      labels:\n        app: new-${kind.toLowerCase()}\n    spec:\n`;
+const TEMPLATES = {
+  Pod: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: new-pod\n  namespace: default\nspec:\n" + CONTAINER("  ") + "\n",
+  Deployment: WORKLOAD("Deployment", "apps/v1", "  replicas: 3\n  selector:\n    matchLabels:\n      app: new-deployment") + CONTAINER("      ") + "\n",
+  Job: WORKLOAD("Job", "batch/v1", "  parallelism: 3\n  completions: 3") + "      restartPolicy: Never\n" + CONTAINER("      ") + "\n",
+  Node: "apiVersion: v1\nkind: Node\nmetadata:\n  name: new-node\n  labels:\n    kubernetes.io/hostname: new-node\n    topology.kubernetes.io/zone: zone-a\nspec:\n  taints: []\nstatus:\n  allocatable:\n    cpu: '4'\n    memory: 16Gi\n    pods: '110'\n",
+};
+// runs: the digests of those before and after the one that is shown, at: its place among them;
+// starts: by state, the Run without edits.
+const bench = { run: null, runs: [], at: -1, starts: {}, start: "", largest: Infinity, question: "schedule", object: null };
 
 function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -38,6 +48,26 @@ async function ask(path, body, signal) {
   return isJson ? response.json() : response.text();
 }
 
+// Sends a file with a state; says how far it is.
+function sent(file) {
+  return new Promise((resolve, reject) => {
+    if (file.size > bench.largest) throw new Error(file.name + " has " + megabytes(file.size) + ": a state has at most " + megabytes(bench.largest));
+    const request = new XMLHttpRequest();
+    request.open("POST", url("/api/state", { name: file.name }));
+    request.responseType = "json";
+    request.upload.addEventListener("progress", ({ loaded }) => say("Sending " + file.name + ": " + megabytes(loaded) + " of " + megabytes(file.size)));
+    request.upload.addEventListener("load", () => say("Reading " + file.name + ", " + megabytes(file.size) + "\u2026"));
+    request.addEventListener("load", () => {
+      if (request.status === 200) resolve(request.response);
+      else reject(new Error((request.response || {}).error || request.statusText));
+    });
+    request.addEventListener("error", () => reject(new Error(file.name + " cannot be sent: it is a folder, or the server has ended")));
+    request.send(file);
+  });
+}
+
+const megabytes = (bytes) => (bytes < 1e5 ? Math.ceil(bytes / 1000).toLocaleString("en-US") + " kB" : (bytes / 1e6).toFixed(1) + " MB");
+
 const url = (path, query = {}) => path + "?" + new URLSearchParams(query);
 const ofRun = (path) => "/api/runs/" + bench.run.digest + path;
 
@@ -53,7 +83,6 @@ function act(action) {
 }
 
 function say(text, isError = false) {
-  document.querySelector(".menu").open = false; // it lies over the message
   $("error").hidden = !isError;
   $("error").textContent = isError ? text : "";
   $("status").textContent = isError ? "" : text;
@@ -69,7 +98,9 @@ function opened(load) {
   const start = performance.now();
   $("answer").setAttribute("aria-busy", "true");
   const shown = queue.then(async () => {
-    show(await load(), start);
+    const run = await load();
+    bench.start = await startOf(run);
+    show(run, start);
     return true;
   });
   queue = shown.catch((error) => {
@@ -97,7 +128,27 @@ const step = (by) => opened(async () => {
   return run;
 });
 
-// The Run of the command line again; undo leads back from it.
+// The Run of a Run's state without edits: of the command line, or of the file that was dropped.
+async function startOf({ edits: { state = "" } }) {
+  if (!bench.starts[state]) bench.starts[state] = (await ask("/api/runs", { state })).digest;
+  return bench.starts[state];
+}
+
+// The Run of a file's state, with the configuration of the one that is shown.
+const loaded = (file) => edit(async () => {
+  const { state } = await sent(file);
+  say("Scheduling the pods of " + file.name + "\u2026");
+  return { state, changes: [] };
+});
+
+const dropped = act(async (event) => {
+  event.preventDefault();
+  const { files } = event.dataTransfer;
+  if (files.length !== 1) throw new Error("drop one file: all objects of a cluster, as ksched snapshot or kubectl get -o json writes them");
+  await loaded(files[0]);
+});
+
+// The start again; undo leads back from it.
 const reset = () => opened(async () => {
   const run = await ask("/api/runs/" + bench.start);
   bench.runs = [...bench.runs.slice(0, bench.at + 1), run.digest];
@@ -114,6 +165,7 @@ function show(run, start) {
   $("redo").disabled = bench.at >= bench.runs.length - 1;
   $("reset").disabled = run.digest === bench.start;
   document.title = run.title + " - ksched workbench";
+  $("source").textContent = run.source;
   showChanges();
   showWeights();
   showMinor();
@@ -145,17 +197,18 @@ const answer = act(async (start = performance.now()) => {
 });
 
 async function answered(start, signal) {
-  if (bench.question === "compare" && bench.at < 1) bench.question = "schedule";
+  const other = { compare: bench.at > 0 ? bench.runs[bench.at - 1] : "", start: bench.start === bench.run.digest ? "" : bench.start };
+  if (other[bench.question] === "") bench.question = "schedule";
   const { question, run } = bench, pod = $("pod").value.trim();
   if (!pod && (question === "explain" || question === "fix")) {
     $("pod").focus();
     throw new Error("name a pod, or click one in the answer");
   }
-  const about = question === "compare" ? bench.runs[bench.at - 1] : question === "schedule" ? "" : pod;
-  const page = url("/answers/" + run.digest + "/" + question + ".html", about ? { about } : {});
+  const about = question === "schedule" ? "" : other[question] || pod;
+  const page = url("/answers/" + run.digest + "/" + (question in other ? "compare" : question) + ".html", about ? { about } : {});
   document.querySelectorAll("[data-question]").forEach((choice) => {
     choice.setAttribute("aria-pressed", String(choice.dataset.question === question));
-    choice.disabled = choice.dataset.question === "compare" && bench.at < 1;
+    choice.disabled = other[choice.dataset.question] === "";
   });
   await framed(page, signal);
   bench.page = page;
@@ -185,6 +238,7 @@ function framed(page, signal) {
       const sheet = new frame.contentWindow.CSSStyleSheet();
       sheet.replaceSync('[data-grid="pods"] tbody td:first-child { cursor: pointer; text-decoration: underline dotted; } header, main, footer { padding-left: 8px; padding-right: 8px; }');
       inside.adoptedStyleSheets = [sheet];
+      takeFiles(inside);
       inside.addEventListener("click", explainClicked);
       inside.addEventListener("node", act((event) => showObject({ kind: "Node", namespace: "", name: event.detail }, true)));
       if (before && before.dataset.question === bench.question) frame.contentWindow.scrollTo(0, before.contentWindow.scrollY);
@@ -196,6 +250,19 @@ function framed(page, signal) {
     $("frame").append(frame);
   });
 }
+
+// A file that is dropped anywhere is a state, also on the answer's page.
+function takeFiles(page) {
+  page.addEventListener("dragover", (event) => {
+    if (![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    document.body.classList.add("dropping");
+    dragged();
+  });
+  page.addEventListener("drop", dropped);
+}
+
+const dragged = later(() => document.body.classList.remove("dropping"), DRAG_MS);
 
 function explainClicked(event) {
   const cell = event.target.closest('[data-grid="pods"] tbody td:first-child');
@@ -223,6 +290,7 @@ function showChanges() {
     return element("li", {}, remove, element("code", {}, text), element("p", { class: "note" }, did + more));
   });
   $("changes").replaceChildren(...items);
+  $("copy-changes").hidden = !own.length || own.some((change) => typeof change === "object");
 }
 
 const named = (object) => object.kind + " " + (object.metadata || {}).name;
@@ -288,6 +356,25 @@ async function showObject(object, focus) {
   $("actions").replaceChildren(...actions(object, text));
   $("object").hidden = false;
   if (focus) $("object-name").focus();
+}
+
+// A new object is edited before it is there.
+function showTemplate(kind) {
+  bench.object = null;
+  $("object-name").textContent = "New " + kind;
+  $("yaml").value = $("yaml").defaultValue = TEMPLATES[kind];
+  $("actions").replaceChildren();
+  $("object").hidden = false;
+  $("yaml").focus();
+}
+
+async function applied() {
+  const { change } = await ask(ofRun("/change"), { ...bench.object, text: $("yaml").value });
+  $("yaml").defaultValue = $("yaml").value;
+  if (!await changed(change) || bench.object) return;
+  closeObject();
+  $("search").value = change.apply.metadata.name;
+  await showTree();
 }
 
 function closeObject() {
@@ -410,6 +497,11 @@ function showExports() {
   $("exports").replaceChildren(...links.map(([text, href]) => element("li", {}, element("a", { href, download: true }, text))));
 }
 
+function showSave(isShown) {
+  $("exports").hidden = !isShown;
+  $("save").setAttribute("aria-expanded", String(isShown));
+}
+
 const isDark = () => document.documentElement.dataset.theme
   ? document.documentElement.dataset.theme === "dark"
   : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -439,11 +531,22 @@ function listen() {
     if (await changed($("change").value)) $("change").value = "";
   }));
   $("search").addEventListener("input", later(act(showTree), SEARCH_MS));
-  $("apply").addEventListener("click", act(async () => {
-    const { change } = await ask(ofRun("/change"), { ...bench.object, text: $("yaml").value });
-    $("yaml").defaultValue = $("yaml").value;
-    await changed(change);
+  $("apply").addEventListener("click", act(applied));
+  $("copy-yaml").addEventListener("click", act(async () => {
+    await navigator.clipboard.writeText($("yaml").value);
+    say("The YAML is copied.");
   }));
+  $("copy-changes").addEventListener("click", act(async () => {
+    await navigator.clipboard.writeText(bench.run.edits.changes.map((change) => "--change " + quoted(change)).join(" "));
+    say("The changes are copied as options of ksched.");
+  }));
+  $("load").addEventListener("click", () => $("file").click());
+  $("file").addEventListener("change", () => {
+    if ($("file").files.length) loaded($("file").files[0]);
+    $("file").value = "";
+  });
+  $("save").addEventListener("click", () => showSave($("exports").hidden));
+  takeFiles(document);
   $("configuration").addEventListener("input", later(findings, FINDINGS_MS));
   $("configuration").addEventListener("scroll", scrollLines);
   $("apply-configuration").addEventListener("click", () => edit(() => ({ configuration: $("configuration").value })));
@@ -461,19 +564,21 @@ function listen() {
     event.preventDefault();
     step(event.shiftKey ? 1 : -1);
   });
-  document.addEventListener("click", (event) => { if (!event.target.closest(".menu")) document.querySelector(".menu").open = false; });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") showSave(false); });
   addEventListener("hashchange", () => location.reload());
 }
 
 const begin = act(async () => {
   const asked = new URLSearchParams(location.hash.slice(1));
   if (asked.get("token")) await ask("/session", asked.get("token"));
-  const { run, minors } = await ask("/api/start");
+  const { run, minors, largest } = await ask("/api/start");
+  bench.largest = largest;
+  $("new").append(...Object.keys(TEMPLATES).map((kind) => button(kind, () => showTemplate(kind), { "aria-label": "New " + kind })));
   $("verbs").replaceChildren(...VERBS.map((value) => element("option", { value })));
   $("minor").replaceChildren(element("option", { value: "" }), ...minors.map((minor) => element("option", { value: minor }, minor)));
   $("theme").textContent = isDark() ? "Light" : "Dark";
   if (matchMedia("(max-width: 900px)").matches) document.querySelectorAll("#edit > details:not(:first-child)").forEach((details) => { details.open = false; });
-  bench.start = run.digest;
+  bench.start = bench.starts[""] = run.digest;
   bench.runs = [run.digest];
   bench.at = 0;
   listen();

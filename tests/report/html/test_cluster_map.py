@@ -60,6 +60,18 @@ def test_a_resource_that_no_node_has_is_left_out() -> None:
     assert resource_names(usages) == ["cpu", "memory", "pods"]
 
 
+def test_the_map_says_which_nodes_take_no_ordinary_pods() -> None:
+    """In each view: a node may be cordoned in one of them."""
+    ailing = node("b", taints=[{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}])
+    before = node_usages(simulation(cluster(node("a"), ailing)).snapshot)
+    after = node_usages(simulation(cluster(node("a", unschedulable=True), ailing)).snapshot)
+    data, _ = map_and_utilisation(ClusterMap(before, after, {}, ["", ""], ()))
+    assert [cells(view) for view in data["apart"]] == [
+        ["", "unreachable"],
+        ["cordoned", "unreachable"],
+    ]
+
+
 def test_the_data_of_5000_nodes_and_30000_pods_is_small() -> None:
     allocatable = {"cpu": 32_000, "memory": 128 * 2**30, "pods": 110}
     names = [f"ip-10-{i // 256}-{i % 256}.eu-west-1.compute.internal" for i in range(5000)]

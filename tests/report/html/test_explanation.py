@@ -75,5 +75,39 @@ def test_the_page_is_of_the_node_taken_and_those_asked_for(page_of: PageOf) -> N
     _, page = page_of("explain", "p", "--node", "small", objects=OBJECTS)
     pair = page.data["pair"]
     assert (pair["names"], pair["first"]) == (["roomy", "small"], "roomy")
-    assert titled(page.data["grids"]["nodes"])["Rejected by"] == ["", "NodeResourcesFit"]
+    assert titled(page.data["grids"]["nodes"])["NodeResourcesFit"][1] == "no"
+    assert (
+        "not on small: NodeResourcesFit: Insufficient cpu; cpu: wants 2, 1 free of 1" in page.text
+    )
     assert "all nodes 5" in " ".join(page.text)
+
+
+def test_the_matrix_has_what_each_plugin_says_of_each_node(page_of: PageOf) -> None:
+    """The node taken first, then the others that fit, best first, then those nearest to it."""
+    document, page = page_of("explain", "p", objects=OBJECTS)
+    matrix = titled(page.data["grids"]["nodes"])
+    assert matrix["Node"][:2] == ["roomy (chosen)", "medium"]
+    assert matrix["Node"][-1] == "both"
+    assert matrix["Fits"] == ["yes", "yes", "no", "no", "no"]
+    explained = {each["node"]: each for each in document["nodes"]}
+    for at, name in enumerate(name.partition(" ")[0] for name in matrix["Node"]):
+        rejecting = {each["plugin"] for each in explained[name]["rejections"]}
+        scores = explained[name]["scores"]
+        for plugin in ("TaintToleration", "NodeResourcesFit"):
+            expected = "no" if plugin in rejecting else scores.get(plugin, {}).get("weighted")
+            assert matrix[plugin][at] == expected
+    assert "NodeUnschedulable" not in matrix  # rejects no node
+    assert "ImageLocality" not in matrix  # gives no points
+
+
+def test_a_filter_that_gives_no_points_passes_the_other_nodes(page_of: PageOf) -> None:
+    objects = (node("a"), node("b", unschedulable=True), pod("p"))
+    _, page = page_of("explain", "p", objects=objects)
+    matrix = titled(page.data["grids"]["nodes"])
+    assert matrix["NodeUnschedulable"] == ["passes", "no"]
+
+
+def test_a_node_that_was_asked_about_has_its_rank(page_of: PageOf) -> None:
+    document, page = page_of("explain", "p", "--node", "medium", objects=OBJECTS)
+    (medium,) = (each for each in document["nodes"] if each["node"] == "medium")
+    assert f"medium is rank 2 of 2, with {medium['total']} points" in page.text

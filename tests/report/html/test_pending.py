@@ -28,3 +28,12 @@ def test_pods_without_a_controller_share_a_group_by_message(page_of: PageOf) -> 
 def test_where_nothing_waits_the_page_says_so(page_of: PageOf) -> None:
     _, page = page_of("explain", "--pending", objects=(node("a"), pod("p")))
     assert "No pod stays pending" in page.text
+
+
+def test_a_group_that_is_shut_says_why_too(page_of: PageOf) -> None:
+    """Beside its name: the first line of what is inside."""
+    tall = [pod(f"p{i}", f"team-{i}", cpu=str(9 + i)) for i in range(5)]
+    _, page = page_of("explain", "--pending", objects=(node("a", cpu="2"), *tall))
+    text = " ".join(page.text)
+    for i in range(5):
+        assert text.count(f"requests cpu {9 + i}; ") == 2

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from ksched_cli.report.html import gantt
 from ksched_cli.testing import Manifest, node, pod
-from tests.report.html.pages import PageOf
+from tests.report.html.pages import PageOf, titled
 
 
 def test_waiting_times_and_curves_are_those_of_the_record(page_of: PageOf, tmp_path: Path) -> None:
@@ -79,3 +82,44 @@ def test_draws_have_bands_and_a_table_of_figures(page_of: PageOf, tmp_path: Path
     assert 0 < max(pending["values"]) < 1
     assert "mean of 8 seeds" in " ".join(page.text)
     assert "wait.mean (s)" in page.text
+
+
+def timeline_of(path: Path, *events: Manifest) -> Path:
+    document = {"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_pods_are_drawn_by_node_over_time(page_of: PageOf, tmp_path: Path) -> None:
+    """From the table of pods, which has the times of the record."""
+    path = timeline_of(
+        tmp_path / "timeline.json",
+        {"at": 0, "pod": pod("a", cpu=1), "runsFor": 100},
+        {"at": 10, "pod": pod("b", cpu=1), "runsFor": 30},
+        {"at": 20, "pod": pod("c", cpu=99)},
+    )
+    objects = (node("n", cpu=1), pod("first", node="n"))
+    document, page = page_of("replay", path, objects=objects)
+    assert page.data["gantt"] == {"start": None, "end": document["end"]}
+    assert "Pods by node" in page.text
+    pods = titled(page.data["grids"]["pods"])
+    names = ("Pod", "Node", "Queued", "Placed", "Left")
+    assert sorted(zip(*(pods[name] for name in names), strict=True)) == sorted(
+        (each["pod"], each["node"] or "", each["queued"], each["placed"], each["ended"])
+        for each in document["pods"]
+    )
+    assert ("default/b", "n", 10, 100, 130) in zip(*(pods[name] for name in names), strict=True)
+
+
+def test_many_pods_are_drawn_for_the_first_nodes_alone(
+    page_of: PageOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All pods of a node are there, or none; how many are left out is said."""
+    monkeypatch.setattr(gantt, "MOST_PODS", 5)
+    events = ({"at": at, "pod": pod(f"p{at}", cpu=1), "runsFor": 100} for at in range(9))
+    path = timeline_of(tmp_path / "timeline.json", *events)
+    nodes = [node(name, cpu=3) for name in ("oak", "elm", "ash")]
+    _, page = page_of("replay", path, objects=nodes)
+    pods = titled(page.data["grids"]["pods"])
+    assert pods["Node"] == ["ash"] * 3
+    assert "The first 1 of 3 nodes by name: 3 of 9 pods." in " ".join(page.text)

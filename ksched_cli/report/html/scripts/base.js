@@ -56,6 +56,7 @@ const FORMATS = {
   },
   share: (value) => decimal(value) + "%",
   duration: elapsed,
+  verdict: (value) => (typeof value === "number" ? count(value) : value),
 };
 FORMATS.cpu = ((format) => (value) => (value === 0 ? "0" : format(value)))(FORMATS.cpu);
 const shown = (kind, value) => (value === null || value === "" ? "" : FORMATS[kind](value));

@@ -60,13 +60,17 @@ class Curves {
     this.charts = this.data.charts.map((chart) => this.chart(chart));
     this.lanes = this.kinds.length ? drawn("svg", { class: "lanes", "aria-hidden": "true" }) : null;
     replaceChildren(this.slider, ...(this.lanes ? [this.lanes] : []), ...this.charts.map((chart) => chart.figure));
+    replaceChildren(this.host, element("div", { class: "reader" }, this.clock, this.happened, this.reset), this.slider, ...this.table());
+    this.listen();
+    this.point(null);
+  }
+
+  table() {
     const rows = element("details", { class: "numbers" }, element("summary", {}, "Every moment as a table"));
     const table = element("div", { "data-label": this.host.dataset.label + ": every moment" });
     rows.append(table);
     rows.addEventListener("toggle", () => { if (rows.open && !table.firstChild) new Grid(table, this.columns()); });
-    replaceChildren(this.host, element("div", { class: "reader" }, this.clock, this.happened, this.reset), this.slider, rows);
-    this.listen();
-    this.point(null);
+    return [rows];
   }
 
   chart(chart) {

@@ -6,6 +6,7 @@ const PRINTED = 300;
 const LEAST = 520; // pixels of a long text that are shown where it cannot break
 const EDGE = 22; // beside a text
 const COLLATED = 5000; // more texts are compared by their letters alone
+const VERDICTS = { no: -2, passes: -1 }; // where they are sorted below points
 const collator = new Intl.Collator("en", { numeric: true });
 const grids = {};
 
@@ -32,6 +33,9 @@ async function copied(text) {
     area.remove();
   }
 }
+
+// Where a title may break: names of plugins before their capitals.
+const wordsOf = ({ title, kind }) => title.split(kind === "verdict" ? /(?=[A-Z])|(?<=[./])/ : /(?<=[.])/);
 
 class Grid {
   constructor(host, columns) {
@@ -101,7 +105,7 @@ class Grid {
   }
 
   header(column, index) {
-    const button = element("button", { type: "button", title: "Sort by " + column.title }, column.title.replaceAll(".", ".\u200b"));
+    const button = element("button", { type: "button", title: "Sort by " + column.title }, wordsOf(column).join("\u200b"));
     button.addEventListener("click", () => this.sort(index));
     return element(
       "th", { scope: "col", class: column.kind === "text" ? null : "number", "aria-sort": "none" }, button,
@@ -118,11 +122,11 @@ class Grid {
     const step = Math.max(1, Math.floor(values.length / 400));
     const texts = values.filter((_, i) => i % step === 0).map((value) => String(shown(column.kind, value)));
     ruler.font = "600 " + font;
-    const arrow = 14, title = width([column.title]) + arrow, titleWord = width(column.title.split(/[ .]/)) + arrow;
+    const arrow = 14, title = width([column.title]) + arrow, titleWord = width(wordsOf(column).flatMap((word) => word.split(" "))) + arrow;
     ruler.font = font;
     const isText = column.kind === "text", text = width(texts);
     const least = !isText ? text : Math.min(this.breaks ? width(texts.flatMap((each) => each.split(" "))) : text, LEAST);
-    return { isText, longest: Math.max(title, text) + EDGE, least: Math.max(titleWord, least) + EDGE };
+    return { isText, longest: Math.max(column.kind === "verdict" ? titleWord : title, text) + EDGE, least: Math.max(titleWord, least) + EDGE };
   }
 
   // Numbers and names are shown whole; long texts break or are cut where there is no room for all.
@@ -164,6 +168,7 @@ class Grid {
       order.forEach((term, place) => { rank[term] = column.terms[term] === "" ? null : place; });
       key = (row) => rank[column.index[row]];
     }
+    if (column.kind === "verdict") key = (row) => VERDICTS[value(row)] ?? value(row);
     const collated = key === value && column.kind === "text" && this.length <= COLLATED;
     const sign = descending ? -1 : 1;
     return Array.from({ length: this.length }, (_, row) => row).sort((a, b) => {
@@ -235,6 +240,18 @@ class Grid {
     replaceChildren(this.body, ...parts);
   }
 
+  // A verdict's colour: that of a rejection, or of the points between the column's least and most.
+  tone(column, value) {
+    if (column.kind !== "verdict" || value === null) return "";
+    if (typeof value !== "number") return " verdict " + value;
+    if (!column.range) {
+      const numbers = (column.terms || column.values).filter((each) => typeof each === "number");
+      column.range = numbers.reduce(([least, most], each) => [Math.min(least, each), Math.max(most, each)], [value, value]);
+    }
+    const [least, most] = column.range;
+    return " verdict l" + (most > least ? Math.ceil((4 * (value - least)) / (most - least)) : 0);
+  }
+
   spacer(height) {
     const cell = element("td", { colspan: this.columns.length });
     cell.style.height = height + "px";
@@ -243,9 +260,9 @@ class Grid {
 
   row(row, place) {
     const cells = this.columns.map((column, index) => {
-      const text = shown(column.kind, this.readers[index](row));
+      const value = this.readers[index](row), text = shown(column.kind, value);
       const title = text.length > 24 ? text : null;
-      return element("td", { class: column.kind === "text" ? null : "number", title }, text);
+      return element("td", { class: column.kind === "text" ? null : "number" + this.tone(column, value), title }, text);
     });
     return element("tr", { "aria-rowindex": place + 2 }, ...cells);
   }

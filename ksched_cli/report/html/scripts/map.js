@@ -1,10 +1,13 @@
 // -- the map of nodes ---------------------------------------------------------------------------
 
-const LARGE = 40, MEDIUM = 400, SMALL = 2000; // up to so many nodes have cells of that size
+const ROOMY = 12, LARGE = 40, MEDIUM = 400, SMALL = 2000; // up to so many nodes have cells of that size
 const PITCH = { medium: 22, small: 14, tiny: 11 }; // of a cell and the gap beside it
 const DRAWN = 8000, DOT = 5, DOT_PITCH = 6; // more nodes than that are drawn, a dot each
 const ZONE_GAP = 22, ZONE_HEAD = 36;
 const PODS_SHOWN = 200;
+
+// The mark of a node that takes no ordinary pods.
+const stateClass = (why) => (why === "cordoned" || why === "control plane" ? why.replace(" ", "-") : why.endsWith("-pressure") ? "pressed" : "ailing");
 
 class NodeMap {
   constructor(host, map) {
@@ -16,6 +19,7 @@ class NodeMap {
       views: resource.views.map(readerOf),
     }));
     this.taints = readerOf(map.taints);
+    this.apart = map.apart.map(readerOf);
     this.resource = 0;
     this.view = map.views.length - 1;
     this.lit = null;
@@ -25,7 +29,7 @@ class NodeMap {
   }
 
   build(host) {
-    const sizes = [["large", LARGE], ["medium", MEDIUM], ["small", SMALL], ["tiny", Infinity]];
+    const sizes = [["large roomy", ROOMY], ["large", LARGE], ["medium", MEDIUM], ["small", SMALL], ["tiny", Infinity]];
     const size = sizes.find(([, most]) => this.names.length <= most)[0];
     this.size = size;
     const resource = element("select", {}, ...this.resources.map((r) => element("option", {}, r.name)));
@@ -62,6 +66,7 @@ class NodeMap {
       const button = element("button", { type: "button", "aria-pressed": String(view === this.view) }, name);
       button.addEventListener("click", () => {
         this.view = view;
+        this.drawLegend();
         buttons.forEach((b) => b.setAttribute("aria-pressed", String(b === button)));
         this.paint();
         this.describe(this.selected);
@@ -77,10 +82,22 @@ class NodeMap {
       this.legend, "nothing requested ", ...cells, " all of it  ",
       element("span", { class: "cell over" }), " more than it has  ",
       element("span", { class: "cell none" }), " has none, or is not there",
+      ...this.states(),
       ...(this.map.nodeColumns.length > 1
         ? ["  ", element("span", { class: "cell came" }), " pods come  ", element("span", { class: "cell went" }), " pods only leave"]
         : []),
     );
+  }
+
+  // Why nodes take no ordinary pods, and how many there are, as keys of the legend.
+  states() {
+    const counts = new Map();
+    this.names.forEach((_, row) => {
+      const why = this.apart[this.view](row);
+      if (why) counts.set(why, (counts.get(why) || 0) + 1);
+    });
+    return [...counts].sort(([a], [b]) => collator.compare(a, b)).flatMap(([why, number]) =>
+      ["  ", element("span", { class: "cell l1 " + stateClass(why) }), " " + why + ", " + count(number)]);
   }
 
   listen() {
@@ -212,12 +229,23 @@ class NodeMap {
       const level = share === null ? "none" : share > 1 ? "over" : "l" + Math.ceil(share * 10);
       const [came, went] = this.movesOf(row);
       const lit = this.lit && this.lit.has(row) ? " lit" : "";
-      cell.className = "cell " + level + (came ? " came" : went ? " went" : "") + lit;
+      const apart = this.apart[this.view](row);
+      cell.className = "cell " + level + (came ? " came" : went ? " went" : "") + (apart ? " " + stateClass(apart) : "") + lit;
       const moves = (came ? " +" + count(came) : "") + (went ? " \u2212" + count(went) : "");
       const text = (this.isThere(row) ? share === null ? "no " + resource.name : resource.name + " " + percent(share) : "not there") + moves;
-      cell.setAttribute("aria-label", this.names[row] + ", " + text);
-      if (this.size === "large") replaceChildren(cell, element("b", {}, this.names[row]), text);
+      cell.setAttribute("aria-label", this.names[row] + ", " + (apart && apart + ", ") + text);
+      if (this.size.startsWith("large")) replaceChildren(cell, element("b", {}, this.names[row]), (apart && apart + " \u00b7 ") + text, ...this.others(row));
     });
+  }
+
+  // The other resources, where there is room for them.
+  others(row) {
+    if (!this.size.endsWith("roomy") || !this.isThere(row)) return [];
+    const texts = this.resources.filter((_, index) => index !== this.resource).slice(0, 2).map((resource) => {
+      const share = this.share(resource, row, this.view);
+      return share === null ? "" : resource.name + " " + percent(share);
+    });
+    return [element("br"), texts.filter((text) => text).join(", ")];
   }
 
   // How many pods come to a node and leave it, from the first run to the one that is shown.
@@ -318,7 +346,7 @@ class NodeMap {
       return;
     }
     const labels = this.map.labels.slice(0, 3).map((label) => readerOf(label)(row)).filter((value) => value);
-    const notes = [...labels, this.taints(row)].filter((text) => text).join(" \u00b7 ");
+    const notes = [this.apart[this.view](row), ...labels, this.taints(row)].filter((text) => text).join(" \u00b7 ");
     const meters = !this.isThere(row) ? ["not there"] : this.resources.filter((resource) => resource.allocatable(row) > 0).map((resource) => {
       const first = this.share(resource, row, 0), shownShare = this.share(resource, row, this.view);
       const format = FORMATS[resource.kind];
@@ -426,6 +454,11 @@ class DrawnNodeMap extends NodeMap {
           context.fillStyle = came ? colours.came : colours.went;
           context.fillRect(x, y, DOT, 2);
         }
+        const apart = this.apart[this.view](row);
+        if (apart) {
+          context.fillStyle = colours[stateClass(apart)];
+          context.fillRect(x, y + DOT - 2, DOT, 2);
+        }
       });
       context.globalAlpha = 1;
     }
@@ -442,6 +475,7 @@ class DrawnNodeMap extends NodeMap {
     colours.none = read("night", "fill");
     colours.came = read("c1", "fill");
     colours.went = colours.chosen = read("", "color");
+    for (const state of ["cordoned", "control-plane", "pressed", "ailing"]) colours[state] = read("cell " + state, "borderTopColor");
     probe.remove();
     return colours;
   }

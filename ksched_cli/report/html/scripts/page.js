@@ -38,6 +38,7 @@ document.querySelectorAll("[data-grid]").forEach((host) => {
 document.querySelectorAll("[data-curves]").forEach((host) => {
   new Curves(host, data.curves[host.dataset.curves]);
 });
+if (data.gantt) new Gantt(document.querySelector("[data-gantt]"), data.gantt);
 if (data.map) new (data.map.names.length > DRAWN ? DrawnNodeMap : NodeMap)(document.getElementById("map"), data.map);
 if (data.pair) new Pair(document.getElementById("pair"), data.pair);
 addThemeButton();
