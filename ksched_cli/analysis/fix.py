@@ -68,10 +68,11 @@ from ksched_cli.framework.status import Defect
 from ksched_cli.kube.versions import NEWEST, Release, release_of
 from ksched_cli.plugins.lower_requests import container_patch, lower_request, request_text
 from ksched_cli.plugins.pod_topology_spread import spread_text
-from ksched_cli.run.rollout import STUCK, rolling, successors_of
+from ksched_cli.run.rollout import rolling, successors_of
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
 from ksched_cli.scenario.owned_pods import deployment_of
+from ksched_cli.scenario.rollout import STUCK
 
 
 class RemedyCost(Part, frozen=True):

@@ -96,20 +96,20 @@ def test_every_remedy_places_the_pod_and_no_smaller_one_does(
     record_property: Callable[[str, object], None],
 ) -> None:
     options = options_of(name, 7_000 + seed, minor, tmp_path)
-    made = 0
+    count = 0
     for pod in lacking(options)[:2]:
         answer = call("fix", pod, "--max-runs", "25", "--max-seconds", "600", *options)
         assert answer["kind"] == "Remedies", answer
         for remedy in answer["remedies"]:
             after = call("schedule", *options, *with_changes(remedy["changes"]))
             assert pod not in (*after["pending"], *after["gated"]), remedy
-            made += 1
+            count += 1
             if (smaller := smaller_change(remedy)) is not None:
                 other = call("schedule", *options, *with_changes(smaller))
                 # More of a request may be had by evicting others: another kind of remedy.
                 evicts = set(other["evicted"]) - set(after["evicted"])
                 assert evicts or pod in (*other["pending"], *other["gated"]), remedy
-    record_property("remedies", made)
+    record_property("remedies", count)
 
 
 @STATES
@@ -122,21 +122,21 @@ def test_every_hint_helps_those_whom_it_says(
 ) -> None:
     options = options_of(name, 8_000 + seed, minor, tmp_path)
     groups = call("explain", "--pending", *options).get("groups", ())
-    without, made = set(lacking(options)), 0
+    without, count = set(lacking(options)), 0
     for group in groups:
         for hint in (group["diagnosis"] or {}).get("hints", ()):
             after = set(lacking([*options, *with_changes(hint["changes"])]))
             assert set(hint["places"]) <= set(group["pods"]) & without - after, hint
             assert after - without == set(hint["unplaces"]), hint
             assert len(group["pods"]) >= hint["waiting"] >= len(hint["places"]) > 0, hint
-            made += 1
+            count += 1
     for group in groups[:2]:
         pod = group["pods"][-1]
         diagnosis = call("explain", pod, *options).get("diagnosis") or {}
         for hint in diagnosis.get("hints", ()):
             assert pod not in lacking([*options, *with_changes(hint["changes"])]), hint
-            made += 1
-    record_property("hints", made)
+            count += 1
+    record_property("hints", count)
 
 
 def test_some_random_states_have_remedies(tmp_path: Path) -> None:

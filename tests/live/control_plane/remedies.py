@@ -231,7 +231,7 @@ class Trials:
         self.draw = random.Random(seed)
         self.without_remedy = 0
         self._missed = False
-        self._made = 0
+        self._number = 0
 
     def start(self) -> None:
         """Raises where the control plane does not come up."""
@@ -278,7 +278,7 @@ class Trials:
         if not answer["remedies"]:
             self.without_remedy += 1
             return None
-        self._made += 1
+        self._number += 1
         remedy = self.draw.choice(answer["remedies"])
         before = self._pending()
         trial = Trial(
@@ -302,7 +302,7 @@ class Trials:
             if owner != name and count > foretold[owner]:
                 trial.extra[owner] = count - foretold[owner]
         if not trial.is_fulfilled or trial.extra:
-            broken = f"{self._made:03}-{name}"
+            broken = f"{self._number:03}-{name}"
             state.replace(self.folder / f"{broken}-before.json")
             (self.folder / f"{broken}-answer.json").write_text(json.dumps([remedy, answer]))
             _ksched("snapshot", str(self.folder / f"{broken}-after.json"), *kubeconfig)
