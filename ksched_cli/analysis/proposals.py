@@ -738,7 +738,9 @@ def _by_node(
             f"{answer.plugin}: {answer.verdicts.statuses[answer.verdicts.ids[row]].message}"
             for answer in rejecting
         )
-        by_plugin = [_proposals(evaluation, answer.plugin, node) for answer in rejecting]
+        # A plugin may reject a node twice: before all nodes are looked at, and as one of them.
+        names = dict.fromkeys(answer.plugin for answer in rejecting)
+        by_plugin = [_proposals(evaluation, name, node) for name in names]
         if len(rejecting) > FREELY_COMBINED:
             by_plugin = [sorted(proposals, key=cost_of)[:1] for proposals in by_plugin]
         for proposals in product(*by_plugin):

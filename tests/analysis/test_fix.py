@@ -1046,3 +1046,26 @@ def test_a_node_comes_last_where_the_old_template_would_take_it_before_its_agent
     pods = frozenset({"default/web-0", "default/web-1"})
     (remedy,) = [each for each in fix(search, "web", pods).remedies if "node" in each.kinds]
     assert [line.split()[0] for line in remedy.changes] == ["patch", "delete", "add-nodes"]
+
+
+# -- pods that name their node --------------------------------------------------------------------
+
+
+def for_node(name: str) -> Manifest:
+    field = {"key": "metadata.name", "operator": "In", "values": [name]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def test_a_pod_of_a_daemon_set_stays_on_its_node() -> None:
+    agent = owned(pod("p", cpu=1, affinity=for_node("a")), "DaemonSet", "agent")
+    full = pod("q", cpu=1, node="a")
+    answer = remedies(node("a", cpu=1), node("b", cpu=4), full, agent)
+    assert answer.remedies
+    assert not any("selector" in each for each in kinds(answer))
+    assert {each.node for each in answer.remedies} == {"a"}
+
+
+def test_a_node_that_a_pod_names_is_dropped_once() -> None:
+    objects = (node("a", cpu=1), node("b", cpu=4), pod("p", cpu=2, affinity=for_node("a")))
+    assert of_kind(remedies(*objects), "selector").text == "do not name the node"
