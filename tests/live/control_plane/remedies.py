@@ -296,8 +296,8 @@ class Trials:
         self._settle()
         trial.waiting = self._waiting(name, manifest)
         # What was said of others: those that lose their node, less those that get one.
-        foretold = before + Counter(map(self._owner_of, remedy["also"]["pendingAgain"]))
-        foretold.subtract(map(self._owner_of, remedy["also"]["placed"]))
+        foretold = before + Counter(map(self.owner_of, remedy["also"]["pendingAgain"]))
+        foretold.subtract(map(self.owner_of, remedy["also"]["placed"]))
         for owner, count in self._pending().items():
             if owner != name and count > foretold[owner]:
                 trial.extra[owner] = count - foretold[owner]
@@ -356,9 +356,10 @@ class Trials:
         return str(pod["metadata"].get("labels", {}).get("app", ""))
 
     @staticmethod
-    def _owner_of(key: str) -> str:
-        """The workload of a pod, by its name."""
-        return "-".join(key.partition("/")[2].split("-")[:2]).removesuffix("-0")
+    def owner_of(key: str) -> str:
+        """The workload of a pod, by its name: run-0, w-1, or agent."""
+        first, *rest = key.partition("/")[2].split("-")
+        return first if first == "agent" else f"{first}-{rest[0]}"
 
     def _pending(self) -> Counter[str]:
         pods = self.plane.api.pods()
