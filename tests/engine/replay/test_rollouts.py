@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ksched_cli.api import Run
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.testing import Manifest, node, pod
@@ -157,3 +159,45 @@ def test_a_second_rollout_takes_the_place_of_the_first(tmp_path: Path) -> None:
     assert [at for at, _ in removals(run)] == [5.0, 10.0, 30.0, 50.0]
     assert len(run.cluster.bound) == 3
     assert not run.applier.warnings
+
+
+def random_rollout(draw: random.Random) -> tuple[list[Manifest], str]:
+    """A workload of any strategy on nodes that may be full, and a change of its template."""
+    kind, count = draw.choice(["Deployment", "StatefulSet", "DaemonSet"]), draw.randrange(1, 5)
+    spare = 0 if kind == "DaemonSet" else draw.randrange(3)
+    if kind == "Deployment":
+        rolling = {"maxSurge": draw.randrange(3), "maxUnavailable": draw.randrange(1, 3)}
+        strategies = [{}, {"type": "Recreate"}, {"rollingUpdate": rolling}]
+        fields: dict[str, Any] = {"replicas": count, "strategy": draw.choice(strategies)}
+    elif kind == "StatefulSet":
+        partition = {"rollingUpdate": {"partition": draw.randrange(count + 1)}}
+        policy = draw.choice(["Parallel", "OrderedReady"])
+        fields = {"replicas": count, "podManagementPolicy": policy}
+        fields["updateStrategy"] = draw.choice([{}, partition, {"type": "OnDelete"}])
+    else:
+        surge = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+        two = {"rollingUpdate": {"maxUnavailable": 2}}
+        fields = {"updateStrategy": draw.choice([{}, surge, two])}
+    state = [
+        *nodes(count + spare, draw.choice([1, 2, 3])),
+        workload(kind, **fields),
+        *pods_of("ReplicaSet" if kind == "Deployment" else kind, count),
+        *(pod(f"other-{i}", cpu=1, priority=-1) for i in range(draw.randrange(2))),
+    ]
+    resources = f"set resources {{}}/web --requests=cpu={draw.choice(['500m', '2', '3'])}"
+    return state, draw.choice([RESTART, resources]).format(kind.lower())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_a_rollout_ends_in_a_timeline_as_at_one_instant(seed: int) -> None:
+    state, line = random_rollout(random.Random(seed))
+    at_once = Run(state=state, changes=(line,)).schedule()
+    over_time = Run(state=state).replay([{"at": 5, "change": line}])
+    waiting = {each.pod for each in over_time.pods if each.outcome == "pending"}
+    assert len([key for key in waiting if "web" in key]) == len(
+        [key for key in at_once.pending if "web" in key]
+    )
+    did = [effect for change in at_once.changes for effect in change.did]
+    is_stuck = any("rollout is stuck" in each for each in did)
+    assert any("rollout is stuck" in each for each in over_time.warnings) == is_stuck
