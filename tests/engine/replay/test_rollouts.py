@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from ksched_cli.api import Run
 from ksched_cli.engine.replay.records import PodOutcome
@@ -194,6 +195,7 @@ def test_a_rollout_ends_in_a_timeline_as_at_one_instant(seed: int) -> None:
     state, line = random_rollout(random.Random(seed))
     at_once = Run(state=state, changes=(line,)).schedule()
     over_time = Run(state=state).replay([{"at": 5, "change": line}])
+    assert over_time.pods is not UNSET
     waiting = {each.pod for each in over_time.pods if each.outcome == "pending"}
     assert len([key for key in waiting if "web" in key]) == len(
         [key for key in at_once.pending if "web" in key]
