@@ -1048,6 +1048,15 @@ def test_a_node_comes_last_where_the_old_template_would_take_it_before_its_agent
     assert [line.split()[0] for line in remedy.changes] == ["patch", "delete", "add-nodes"]
 
 
+def test_a_node_that_stays_free_by_its_name_alone_is_no_promise() -> None:
+    """Others of a higher priority go to nodes of equal scores: in a cluster, to any of them."""
+    nodes = [node(f"n{i}", cpu=2, labels={HOST: f"n{i}"}) for i in range(5)]
+    others = [pod(f"high-{i}", cpu=2, priority=5) for i in range(4)]
+    waiting = pod("p", cpu=4, node_selector={HOST: "n4"})
+    assert ("request",) not in kinds(remedies(*nodes, *others, waiting))
+    assert ("request",) in kinds(remedies(*nodes, waiting))
+
+
 # -- pods that name their node --------------------------------------------------------------------
 
 
