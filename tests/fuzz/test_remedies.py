@@ -5,7 +5,7 @@ the real scheduler is compared on.
     REMEDY_SEEDS=25 REMEDY_MINORS=1.34,1.37 python -m pytest tests/fuzz/test_remedies.py
 
 That is 500 states or more of each minor; the suite takes few of one. --junitxml has the numbers of
-remedies and hints that each test made.
+remedies and hints that each test made (-o junit_family=xunit1).
 """
 
 from __future__ import annotations
