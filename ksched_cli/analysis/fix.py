@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.gates import READS, held_by
+from ksched_cli.analysis.in_turns import state_in_turns
 from ksched_cli.analysis.named_objects import Subject, pods_of
 from ksched_cli.analysis.proposals import (
     COSTS,
@@ -34,7 +35,6 @@ from ksched_cli.analysis.proposals import (
     ConflictingReason,
     Step,
     candidates,
-    change_lines,
     conflict,
     fields_set,
     for_rejected_pod,
@@ -68,10 +68,11 @@ from ksched_cli.framework.status import Defect
 from ksched_cli.kube.versions import NEWEST, Release, release_of
 from ksched_cli.plugins.lower_requests import container_patch, lower_request, request_text
 from ksched_cli.plugins.pod_topology_spread import spread_text
-from ksched_cli.run.rollout import STUCK, rolling, successors_of
+from ksched_cli.run.rollout import rolling, successors_of
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
 from ksched_cli.scenario.owned_pods import deployment_of
+from ksched_cli.scenario.rollout import STUCK
 
 
 class RemedyCost(Part, frozen=True):
@@ -435,7 +436,7 @@ class _Frontier:
         for candidate in proposed:
             if never := self._search.never.intersection(candidate.kinds):
                 self._left[f"of kind {', '.join(sorted(never))} (--never)"] += 1
-            elif self._fields and undoes(change_lines(candidate.steps), self._fields):
+            elif self._fields and undoes(candidate.lines, self._fields):
                 self._left["undo what --change does"] += 1
             else:
                 cost = candidate.cost(self._search.prefer)
@@ -547,6 +548,29 @@ class Fixer:
         roll = rolling(self.open, self.release, MOST_STEPS)
         return apply_changes(self.state, changes, workloads=self.workloads, roll=roll)[0]
 
+    def places(
+        self, lines: Sequence[str], pods: Iterable[str], before: Outcome, after: Outcome
+    ) -> bool:
+        """Whether all of the pods have a node after the changes, made at one instant as well as one
+        after the other. after: at one instant"""
+        if not after.places(pods, before):
+            return False
+        roll = rolling(self.open, self.release, MOST_STEPS)
+        try:
+            state = state_in_turns(
+                self.open, self.state, lines, roll=roll, workloads=self.workloads
+            )
+        except (UsageError, InputError):
+            return False
+        nodes = {pod.key: pod.node_name for pod in state.pods if pod.node_name}
+        successors = successors_of(self.state, state)
+        return Outcome(state, after.record, nodes, None, successors).places(pods, before)
+
+    def all_places(self, remedies: Sequence[Remedy], pods: frozenset[str], before: Outcome) -> bool:
+        """Whether all of the pods have a node after the remedies."""
+        lines = [line for each in remedies for line in each.changes]
+        return self.places(lines, pods, before, self.run(lines, frozenset()))
+
     @property
     def _limit(self) -> str:
         """The limit that the search has reached, or ""."""
@@ -577,26 +601,34 @@ class Fixer:
             candidate = frontier.pop(settled)
             if candidate is None:
                 break
-            lines = change_lines(candidate.steps)
+            lines = candidate.lines
             if not frontier.is_new(lines) or self._violates_budgets(candidate.evicts):
                 continue
             if (after := self._try(lines, pods)) is None:
                 continue
-            if after.places(pods, before):
-                candidate, after = self._largest_request(candidate, before, after, pods)
-                candidate, after = self._fewest_nodes(candidate, before, after, pods)
-                remedy = self._remedy(candidate, before, after, pods)
-                settled.add(candidate.kinds)
-                if remedy is not None:
-                    by_kinds[candidate.kinds] = remedy
-            else:
+            if not after.places(pods, before):
                 self.tried.append(candidate.text)
                 more = self._further(before.look, after)
                 frontier.extend(candidate, more, len(pods - before.nodes.keys()) > 1)
+            elif not self.places(lines, pods, before, after):
+                self.tried.append(f"{candidate.text}: not if made one after the other")
+                frontier.push(filter(None, (candidate.with_nodes_last(),)))
+            else:
+                settled.add(candidate.kinds)
+                if remedy := self._best_of_kind(candidate, before, after, pods):
+                    by_kinds[candidate.kinds] = remedy
         enough = len(by_kinds) >= self.search.most
         limit = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
         best_first = sorted(by_kinds.values(), key=lambda each: each.cost.points)
         return best_first, frontier.not_tried(limit)
+
+    def _best_of_kind(
+        self, candidate: Candidate, before: Outcome, after: Outcome, pods: frozenset[str]
+    ) -> Remedy | None:
+        """Return the remedy that changes the least where the candidate changes too much."""
+        candidate, after = self._largest_request(candidate, before, after, pods)
+        candidate, after = self._fewest_nodes(candidate, before, after, pods)
+        return self._remedy(candidate, before, after, pods)
 
     def _further(self, look: Look, after: Outcome) -> list[Candidate]:
         """Return what may help besides a candidate after which pods still wait."""
@@ -615,8 +647,8 @@ class Fixer:
         assert before.look is not None
         subject = before.look.subjects[0]
         control = renewing_pods(before.look.pod.pod, subject, self.state)
-        after = None if control is None else self._try(change_lines(control.steps), pods)
-        if control is None or after is None or not after.places(pods, before):
+        after = None if control is None else self._try(control.lines, pods)
+        if control is None or after is None or not self.places(control.lines, pods, before, after):
             return {}
         frontier.confounded.add(subject)
         remedy = self._remedy(control, before, after, pods)
@@ -647,10 +679,10 @@ class Fixer:
             if lower is None:
                 break  # other changes have lowered it, too
             larger = Candidate((lower,), candidate.because, candidate.subjects)
-            outcome = self._try(change_lines(larger.steps), pods)
+            outcome = self._try(larger.lines, pods)
             if (
                 outcome is not None
-                and outcome.places(pods, before)
+                and self.places(larger.lines, pods, before, outcome)
                 and {each.pod for each in outcome.record.evicted} <= evicted
             ):
                 candidate, after, low = larger, outcome, middle
@@ -670,8 +702,8 @@ class Fixer:
         while enough - lacking > 1 and not self._limit:
             middle = (lacking + enough) // 2
             fewer = candidate.with_nodes(many, middle)
-            outcome = self._try(change_lines(fewer.steps), pods)
-            if outcome is not None and outcome.places(pods, before):
+            outcome = self._try(fewer.lines, pods)
+            if outcome is not None and self.places(fewer.lines, pods, before, outcome):
                 candidate, after, enough, many = fewer, outcome, middle, middle
             else:
                 lacking = middle
@@ -706,7 +738,7 @@ class Fixer:
         evicted -= {eviction.pod for eviction in before.record.evicted}
         if self._violates_budgets(evicted):
             return None
-        lines = change_lines(candidate.steps)
+        lines = candidate.lines
         also = aftermath(before, after, pods)
         evicts = {"priority", "evict", "scale"}.intersection(candidate.kinds)
         if not evicts and len(also.pending_again) > len(pods) + len(also.placed):
@@ -912,7 +944,8 @@ def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from 
     original, outcome = fixer.state, first
     # Pods that waited → those in their places, after the remedies so far.
     names = {key: key for key in waiting}
-    chosen: list[Remedy] = []
+    # Each with the pods that waited, and wait no more.
+    chosen: list[tuple[Remedy, frozenset[str]]] = []
     hopeless: set[str] = set()
     looks: list[Look] = []
     not_tried: Counter[str] = Counter()
@@ -937,18 +970,19 @@ def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from 
             looks += [before.look] if before.look is not None else []
             continue
         best = max(remedies, key=lambda each: (1 + len(each.also.placed)) / (each.cost.points + 1))
-        chosen.append(best)
+        chosen.append((best, frozenset(key for key in waiting if names[key] in pods)))
         earlier, fixer.state = fixer.state, fixer.changed(best.changes)
         successors = successors_of(earlier, fixer.state)
         names = {key: successors.get(name, name) for key, name in names.items()}
         owners |= {pod.key: _owner_key(pod) for pod in fixer.state.pods}
         outcome = fixer.run((), frozenset())
     fixer.state = original
-    unresolved = tuple(key for key in answer.pods if names[key] in hopeless)
+    resolved = frozenset(key for key in waiting if names[key] not in hopeless)
+    chosen, resolved = _in_order(fixer, first, chosen, resolved)
     return replace(
         answer,
-        remedies=_joined(fixer, first, chosen, frozenset(waiting).difference(unresolved)),
-        unresolved=unresolved,
+        remedies=_joined(fixer, first, [each for each, _ in chosen], resolved),
+        unresolved=tuple(key for key in waiting if key not in resolved),
         blocked_by=looks[0].pod.key if looks else "",
         cause=looks[0].cause if looks else "",
         runs=fixer.runs,
@@ -964,6 +998,24 @@ def _owner_key(pod: Pod) -> tuple[str, object]:
     return pod.namespace, deployment_of(pod) or pod.metadata.controller
 
 
+def _in_order(
+    fixer: Fixer,
+    before: Outcome,
+    chosen: list[tuple[Remedy, frozenset[str]]],
+    resolved: frozenset[str],
+) -> tuple[list[tuple[Remedy, frozenset[str]]], frozenset[str]]:
+    """Return the remedies in an order in which they help when they are made one after the other,
+    and the pods that have a node then. The last one may have to be the first, or is left out."""
+    while chosen:
+        for order in (chosen, [chosen[-1], *chosen[:-1]]):
+            if fixer.all_places([remedy for remedy, _ in order], resolved, before):
+                return order, resolved
+        remedy, pods = chosen[-1]
+        chosen, resolved = chosen[:-1], resolved - pods
+        fixer.tried.append(f"{remedy.text}: not together with the others")
+    return [], frozenset()
+
+
 def _joined(
     fixer: Fixer, before: Outcome, chosen: Sequence[Remedy], pods: frozenset[str]
 ) -> tuple[Remedy, ...]:
@@ -972,8 +1024,7 @@ def _joined(
         return ()
     for remedy in tuple(chosen):
         others = [each for each in chosen if each is not remedy]
-        lines = [line for each in others for line in each.changes]
-        if others and fixer.run(lines, frozenset()).places(pods, before):
+        if others and fixer.all_places(others, pods, before):
             chosen = others
     lines = [line for each in chosen for line in each.changes]
     after = fixer.run(lines, frozenset())

@@ -413,16 +413,38 @@ class ConflictingReason(Part, frozen=True):
     nodes: Count
 
 
+def _adds_nodes(line: str) -> bool:
+    return line.startswith("add-nodes ")
+
+
 class Candidate(Struct, frozen=True):
     """Proposals to make together.
 
     because: the reasons that they lift, where a node has these
     subjects: of each proposal, what is changed where it changes pods
+    nodes_last: nodes are added after all else
     """
 
     proposals: tuple[Proposal, ...]
     because: tuple[str, ...] = ()
     subjects: tuple[tuple[ChangedObject, ...], ...] = ()
+    nodes_last: bool = False
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the lines for --change."""
+        lines = change_lines(self.steps)
+        return tuple(sorted(lines, key=_adds_nodes)) if self.nodes_last else lines
+
+    def with_nodes_last(self) -> Candidate | None:
+        """Return the candidate that adds its nodes after all else; None where it adds none, or does
+        so already."""
+        lines = self.lines
+        if self.nodes_last or len({_adds_nodes(line) for line in lines}) == 1:
+            return None
+        steps = sorted(self.steps, key=lambda step: any(map(_adds_nodes, step.proposal.changes)))
+        proposals, subjects = zip(*((step.proposal, step.subjects) for step in steps), strict=True)
+        return Candidate(proposals, self.because, subjects, nodes_last=True)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -716,7 +738,9 @@ def _by_node(
             f"{answer.plugin}: {answer.verdicts.statuses[answer.verdicts.ids[row]].message}"
             for answer in rejecting
         )
-        by_plugin = [_proposals(evaluation, answer.plugin, node) for answer in rejecting]
+        # A plugin may reject a node twice: before all nodes are looked at, and as one of them.
+        names = dict.fromkeys(answer.plugin for answer in rejecting)
+        by_plugin = [_proposals(evaluation, name, node) for name in names]
         if len(rejecting) > FREELY_COMBINED:
             by_plugin = [sorted(proposals, key=cost_of)[:1] for proposals in by_plugin]
         for proposals in product(*by_plugin):

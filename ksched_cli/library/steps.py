@@ -10,11 +10,15 @@ from ksched_cli.analysis.attempts import AttemptTrace, trace_of
 from ksched_cli.analysis.question import Observer, Opened
 from ksched_cli.analysis.schedule import ScheduleResult, result_of
 from ksched_cli.answers import AppliedChange
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.engine import carry_over
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.library.given import Change, Manifest, Progress, change_of
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener, Watch
+from ksched_cli.run.rollout import rolling
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.change import apply_changes
 
@@ -92,13 +96,24 @@ class OpenRun:
         return self.change({"apply": dict(manifest)})
 
     def change(self, *changes: Change) -> tuple[AppliedChange, ...]:
-        """Apply these changes to the cluster as it is now, and return what they did. Pods that
-        failed, and those that wait in Permit, are tried again. Raises KschedError."""
+        """Apply these changes to the cluster as it is now, and return what they did. A changed
+        template is rolled out, its pods placed by the steps of the rollout. Pods that failed, and
+        those that wait in Permit, are tried again. Raises KschedError."""
         run = Run(changes=tuple(map(change_of, changes)), namespace=self._run.namespace)
         parsed = self._opened.opener.inputs.changes(run)
         before, self._earlier = self._simulation, self._record()
+
+        def open_like(state: ClusterState) -> Simulation:
+            # What the run has assumed holds in the steps of a rollout, too.
+            simulation = self._opened.opener.simulation(self._run, state=state)
+            carry_over(before, simulation)
+            return simulation
+
         state, records = apply_changes(
-            before.current_state(), parsed, workloads=self._run.workloads
+            before.current_state(),
+            parsed,
+            workloads=self._run.workloads,
+            roll=rolling(open_like, before.configuration.release),
         )
         self._simulation = before.renewed(state)
         before.close()

@@ -159,6 +159,9 @@ class NodeAffinity(FilteringPlugin, ScoringPlugin, Proposes):
             return
         if required and matches_any(node.snapshot, node_terms(required))[node.row]:
             terms = ()
+        # The DaemonSet controller names the node that it makes a pod for, and deletes others there.
+        if pod.pod.owner[0] == "DaemonSet" and any(each.match_fields for each in terms):
+            return
         yield from proposals(node, unmet, terms)
 
 

@@ -303,13 +303,14 @@ class Opener:
         state = self.base_state(run)
         if not run.changes:
             return state
-        from ksched_cli.run.rollout import rolling, rolls
+        from ksched_cli.run.rollout import rolling
         from ksched_cli.scenario.change import apply_changes
+        from ksched_cli.scenario.rollout import rolls
 
         changes = self.inputs.changes(run)
         key: Hashable = (run.states, run.live, run.workloads, run.namespace, as_json(run.changes))
         roll = None
-        if not (at_once or run.timeline) and any(map(rolls, changes)):
+        if not at_once and any(map(rolls, changes)):
             # Steps of a rollout are placed by the Run's own scheduler.
             key = as_json(run)
             roll = rolling(lambda state: self.simulation(run, state=state), self.release(run))

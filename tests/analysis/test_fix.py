@@ -981,3 +981,100 @@ def test_the_pods_of_a_rollout_are_no_other_pods_and_those_that_ran_restart() ->
     remedy = of_kind(answer, "selector")
     assert (remedy.also.placed, remedy.also.pending_again, remedy.also.gone) == ((), (), ())
     assert remedy.node == "a"
+
+
+# -- changes that are made one after the other ----------------------------------------------------
+
+HOST = "kubernetes.io/hostname"
+PREFERRED_ELSEWHERE = [{"key": "slow", "effect": "PreferNoSchedule"}]
+
+
+def test_two_evictions_count_only_if_the_pods_that_come_anew_go_elsewhere_by_themselves() -> None:
+    """After the first the pod is tried in vain, and has to back off: it is not the next in turn."""
+    running = [owned(pod(f"q{i}", cpu=2, node="a"), "ReplicaSet", f"r{i}") for i in range(2)]
+    waiting = pod("p", cpu=4, node_selector={HOST: "a"})
+    labels = {HOST: "a"}
+    other = node("b", cpu=4, labels={HOST: "b"})
+    objects = (node("a", cpu=4, labels=labels), other, *running, waiting)
+    assert ("evict",) not in kinds(remedies(*objects))
+    slow = node("a", cpu=4, labels=labels, taints=PREFERRED_ELSEWHERE)
+    assert ("evict",) in kinds(remedies(slow, other, *running, waiting))
+
+
+def test_others_of_a_higher_priority_take_the_first_room_before_the_second_is_there() -> None:
+    """At one instant, they would take the larger node that is uncordoned last."""
+    high = [pod(f"high-{i}", cpu="1500m", priority=5) for i in range(2)]
+    term = anti(HOST, "web")
+    web = [pod(name, cpu=1, labels={"app": "web"}, affinity=term) for name in ("p", "r")]
+    nodes = [
+        node("small", cpu="3500m", labels={HOST: "small"}, unschedulable=True),
+        node("large", cpu=8, labels={HOST: "large"}, unschedulable=True),
+    ]
+    state = (*nodes, *high, *web)
+    search = fixer(*state)
+    lines = ("uncordon small", "uncordon large")
+    pods = frozenset({"default/p", "default/r"})
+    before, after = search.run((), pods), search.run(lines, pods)
+    assert after.places(pods, before)
+    assert not search.places(lines, pods, before, after)
+    reverse = lines[::-1]
+    assert search.places(reverse, pods, before, search.run(reverse, pods))
+
+
+def test_a_node_comes_last_where_the_old_template_would_take_it_before_its_agents() -> None:
+    priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 10,
+                "metadata": {"name": "high"}}  # fmt: skip
+    agent = deployment("agent", 0, cpu="100m", priority=10)
+    agent["kind"] = "DaemonSet"
+    del agent["spec"]["replicas"]
+    web = deployment("web", 2, cpu=4, affinity=anti(HOST, "agent"))
+    web["kind"] = "ReplicaSet"
+    waiting = [
+        owned(
+            pod(f"web-{i}", cpu=4, labels={"app": "web"}, affinity=anti(HOST, "agent")),
+            "ReplicaSet",
+            "web",
+        )
+        for i in range(2)
+    ]
+    there = owned(
+        pod("agent-1", cpu="100m", priority=10, node="a", labels={"app": "agent"}),
+        "DaemonSet",
+        "agent",
+    )
+    search = fixer(priority, node("a", cpu=2, labels={HOST: "a"}), agent, web, there, *waiting)
+    pods = frozenset({"default/web-0", "default/web-1"})
+    (remedy,) = [each for each in fix(search, "web", pods).remedies if "node" in each.kinds]
+    assert [line.split()[0] for line in remedy.changes] == ["patch", "delete", "add-nodes"]
+
+
+def test_a_node_that_stays_free_by_its_name_alone_is_no_promise() -> None:
+    """Others of a higher priority go to nodes of equal scores: in a cluster, to any of them."""
+    nodes = [node(f"n{i}", cpu=2, labels={HOST: f"n{i}"}) for i in range(5)]
+    others = [pod(f"high-{i}", cpu=2, priority=5) for i in range(4)]
+    waiting = pod("p", cpu=4, node_selector={HOST: "n4"})
+    assert ("request",) not in kinds(remedies(*nodes, *others, waiting))
+    assert ("request",) in kinds(remedies(*nodes, waiting))
+
+
+# -- pods that name their node --------------------------------------------------------------------
+
+
+def for_node(name: str) -> Manifest:
+    field = {"key": "metadata.name", "operator": "In", "values": [name]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def test_a_pod_of_a_daemon_set_stays_on_its_node() -> None:
+    agent = owned(pod("p", cpu=1, affinity=for_node("a")), "DaemonSet", "agent")
+    full = pod("q", cpu=1, node="a")
+    answer = remedies(node("a", cpu=1), node("b", cpu=4), full, agent)
+    assert answer.remedies
+    assert not any("selector" in each for each in kinds(answer))
+    assert {each.node for each in answer.remedies} == {"a"}
+
+
+def test_a_node_that_a_pod_names_is_dropped_once() -> None:
+    objects = (node("a", cpu=1), node("b", cpu=4), pod("p", cpu=2, affinity=for_node("a")))
+    assert of_kind(remedies(*objects), "selector").text == "do not name the node"

@@ -216,9 +216,10 @@ def test_kinds_that_nothing_reads_are_not_written_and_secrets_never(
     [
         ("Deployment", {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}}),
         ("Deployment", {"strategy": {"type": "Recreate"}}),
-        ("StatefulSet", {"podManagementPolicy": "Parallel"}),
+        ("StatefulSet", {"podManagementPolicy": "Parallel", "minReadySeconds": 5}),
         ("StatefulSet", {"updateStrategy": {"rollingUpdate": {"partition": 2}}}),
         ("DaemonSet", {"updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}}}),
+        ("DaemonSet", {"minReadySeconds": 5}),
     ],
 )
 def test_what_a_rollout_depends_on_stays(kind: str, spec: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ksched_cli.api import KschedError, Run
 from ksched_cli.testing import node, pod
+from tests.scenario.build import workload
 
 STATE = [node("a", cpu=4), node("b", cpu=4), *(pod(f"p{number}", cpu=2) for number in range(4))]
 
@@ -71,3 +72,21 @@ def test_a_pod_that_is_evicted_later_is_placed_no_more() -> None:
     list(run)
     result = run.result()
     assert (result.placements, result.evicted) == ({"default/vip": "a"}, ("default/low",))
+
+
+def test_a_changed_template_is_rolled_out_step_by_step() -> None:
+    """A surge without room leaves the old pod; at once, the new one would take its node."""
+    surge = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    owner = [{"kind": "ReplicaSet", "name": "web-abc", "controller": True}]
+    old = pod("web-abc-1", cpu=2, node="a", labels={"app": "web", "pod-template-hash": "abc"})
+    old["metadata"]["ownerReferences"] = owner
+    state = [node("a", cpu=2), workload("Deployment", replicas=1, strategy=surge), old]
+    run = Run(state=state).open()
+    list(run)
+    (change,) = run.change("rollout restart deployment/web")
+    assert change.did[0] == (
+        "Deployment default/web: rollout is stuck (0 of 1 pods updated; the next ones find no node)"
+    )
+    assert [attempt.node for attempt in run] == [""]
+    run.change("add-nodes b --like a --count 1", "rollout restart deployment/web")
+    assert not run.pending

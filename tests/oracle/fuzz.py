@@ -139,15 +139,15 @@ def examine(task: tuple[str, int], minor: str, oracle_only: bool) -> Verdict:
     return Verdict(family, seed, *compare(case_of(family, seed), oracle_only))
 
 
-def case_of(family: str, seed: int) -> Case:
+def case_of(family: str, seed: int, minor: str = "") -> Case:
     """A random case, without gates that the minor has not or ksched does not follow, and with the
     API that it has."""
-    case = random_case(family, seed)
-    if MINOR >= "1.38":
+    case, minor = random_case(family, seed), minor or MINOR
+    if minor >= "1.38":
         case = in_v1beta1(case)
     if case.is_gates or not case.gates:
         return case
-    return replace(case, gates=subject.followed_gates(case.gates, MINOR))
+    return replace(case, gates=subject.followed_gates(case.gates, minor))
 
 
 def in_v1beta1(case: Case) -> Case:

@@ -12,7 +12,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.testing import Manifest, node, pod
-from tests.scenario.build import owned, workload
+from tests.scenario.build import owned, pods_of, workload
 
 Rolled = tuple[ClusterState, list[str]]
 
@@ -28,27 +28,6 @@ def rolled(path: Path, line: str, **run: Any) -> Rolled:
     state = Opener([opening]).state(opening)
     (record,) = state.changes
     return state, [f"{effect.action}: {effect.detail}" for effect in record.effects]
-
-
-def pods_of(kind: str, count: int, **fields: Any) -> list[Manifest]:
-    """A pod on each node, as its controller makes it. fields: beside what `owned` takes."""
-    owner = "web-abc" if kind == "ReplicaSet" else "web"
-    labels = {"app": "web", "pod-template-hash": "abc"}
-    pods = []
-    for i in range(count):
-        spec = {}
-        if kind == "DaemonSet":
-            only = {"key": "metadata.name", "operator": "In", "values": [f"n{i}"]}
-            required = {"nodeSelectorTerms": [{"matchFields": [only]}]}
-            spec["affinity"] = {
-                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}
-            }
-        pods.append(
-            owned(
-                f"{owner}-{i}", kind, owner, node=f"n{i}", cpu=1, labels=labels, spec=spec, **fields
-            )
-        )
-    return pods
 
 
 def deployment(replicas: int, **strategy: Any) -> Manifest:
@@ -331,3 +310,20 @@ def test_an_ordered_stateful_set_goes_on_once_its_pod_is_deleted(tmp_path: Path)
     assert all(pod.node_name for pod in state.pods)
     verdicts = [each for each in state.changes[1].effects if each.action.startswith("rollout")]
     assert [each.detail for each in verdicts] == ["steps: 3"]
+
+
+def test_a_deleted_pod_below_the_partition_comes_back_from_the_old_template(
+    tmp_path: Path,
+) -> None:
+    """Upstream: newVersionedStatefulSetPod."""
+    partition = {"rollingUpdate": {"partition": 1}}
+    stateful = workload("StatefulSet", replicas=2, updateStrategy=partition)
+    path = state_file(tmp_path, *nodes(2), stateful, *pods_of("StatefulSet", 2))
+    larger = "set resources statefulset/web --requests=cpu=2"
+    lines = (larger, "delete pods web-0")
+    opening = Run(states=(str(path),), changes=tuple(ChangeSource(line=line) for line in lines))
+    state = Opener([opening]).state(opening)
+    requests = {
+        pod.name: str(pod.spec.containers[0].resources.requests["cpu"]) for pod in state.pods
+    }
+    assert requests == {"web-0": "1", "web-1": "2"}

@@ -28,6 +28,27 @@ def owned(name: str, kind: str = "ReplicaSet", owner: str = "web", **fields: Any
     return {**manifest, "status": {**manifest.get("status", {}), **status}}
 
 
+def pods_of(kind: str, count: int, **fields: Any) -> list[Manifest]:
+    """A pod on each node, as its controller makes it. fields: beside what `owned` takes."""
+    owner = "web-abc" if kind == "ReplicaSet" else "web"
+    labels = {"app": "web", "pod-template-hash": "abc"}
+    pods = []
+    for i in range(count):
+        spec = {}
+        if kind == "DaemonSet":
+            only = {"key": "metadata.name", "operator": "In", "values": [f"n{i}"]}
+            required = {"nodeSelectorTerms": [{"matchFields": [only]}]}
+            spec["affinity"] = {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}
+            }
+        pods.append(
+            owned(
+                f"{owner}-{i}", kind, owner, node=f"n{i}", cpu=1, labels=labels, spec=spec, **fields
+            )
+        )
+    return pods
+
+
 def ready() -> Manifest:
     return {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 

@@ -149,6 +149,7 @@ class ReplicaSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
     replicas: Int32 | None = None
     template: PodTemplate | None = None
+    min_ready_seconds: Int32 = 0
 
 
 class ReplicaSet(Workload, frozen=True):
@@ -209,6 +210,7 @@ class StatefulSet(Workload, frozen=True):
 class DaemonSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
     template: PodTemplate | None = None
+    min_ready_seconds: Int32 = 0
     update_strategy: UpdateStrategy = UpdateStrategy()
 
 

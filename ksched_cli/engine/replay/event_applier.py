@@ -23,6 +23,7 @@ from ksched_cli.engine.replay.mutable_cluster import MutableCluster, is_victim
 from ksched_cli.engine.replay.node_outages import NodeOutages
 from ksched_cli.engine.replay.records import LoggedChange, PodLog, PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import End, ReplayScheduler
+from ksched_cli.engine.replay.rollouts import Rollouts
 from ksched_cli.engine.replay.scheduling_queue import ObjectEvent, SchedulingQueue
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import cluster_events as events
@@ -54,6 +55,7 @@ class EventApplier:
     keys: of pods by the UID that their manifest gives them
     warnings: of the timeline's changes, each once
     outages: nodes that have failed
+    rollouts: of workloads whose templates have changed
     unscheduled: the pods that no profile places, by key: a recorded scheduler may
     spared: keys of pods that the recorded scheduler evicted, and this one has not
     """
@@ -67,6 +69,7 @@ class EventApplier:
     keys: dict[str, str] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
     outages: NodeOutages = field(init=False)
+    rollouts: Rollouts = field(init=False)
     unscheduled: dict[str, Pod] = field(default_factory=dict)
     spared: set[str] = field(default_factory=set)
     # Whether the queue hears of pods that arrive without a node.
@@ -79,6 +82,14 @@ class EventApplier:
         gate = POD_GROUP_GATE if release.rules.queues_groups else "GangScheduling"
         self._tells_of_arrivals = release.enabled(gate)
         self.outages = NodeOutages(self.cluster, self.scheduler, self.change, self.arrive)
+        self.rollouts = Rollouts(
+            self.cluster,
+            self.scheduler.clock,
+            self.log,
+            self._pending_manifest,
+            self.arrive,
+            lambda key: self._delete_pod(key, 0),
+        )
 
     def apply(self, event: timeline.TimelineEvent) -> None:
         """Raises UsageError where the event names what is not there, or is there already."""
@@ -110,10 +121,13 @@ class EventApplier:
             self.outages.recover(change.nodes.of(change, self.cluster.state))
         else:
             self.change(lambda state: self._changed(state, change))
+            self.rollouts.advance()
 
     def _changed(self, state: ClusterState, change: Change) -> ClusterState:
         self.warnings |= dict.fromkeys((*change.warnings, *change.warnings_in(state)))
-        return apply_changes(state, [change], workloads=self.makes_pods)[0]
+        # What workloads lack is made before their pods are replaced.
+        state, roll = self.rollouts.in_step(state), self.rollouts.roll
+        return apply_changes(state, [change], workloads=self.makes_pods, roll=roll)[0]
 
     # -- pods -----------------------------------------------------------------------------------
 
@@ -228,6 +242,10 @@ class EventApplier:
             return queued.pod
         held = self.scheduler.waiting.values()
         return next((queued.pod for queued in held if queued.pod.key == key), None)
+
+    def _pending_manifest(self, key: str) -> Pod | None:
+        pending = self._pending_pod(key)
+        return self.unscheduled.get(key) if pending is None else pending.pod
 
     def _update(self, new: Pod) -> None:
         """An existing pod has another manifest."""

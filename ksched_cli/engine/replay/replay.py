@@ -2,8 +2,8 @@
 
 At an instant: pods end, then the timeline's events happen in order, then the node lifecycle
 controller and the autoscaler, where there is one, have their turn, then the queue moves what has
-been unschedulable for long and whose backoff is over, then pods are tried until none is left. An
-attempt takes no time.
+been unschedulable for long and whose backoff is over, then pods are tried until none is left, in
+turns with the controllers of workloads that are rolled out. An attempt takes no time.
 
 A node is billed from when the autoscaler asked for it, or from when it joined, until it leaves. Its
 price is that of its labels as it joined.
@@ -300,6 +300,9 @@ class Replay:
         outages = self.applier.outages
         if self.scheduler.down_nodes and (outage := outages.next_instant()) is not None:
             at = min(at, outage)
+        rollouts = self.applier.rollouts
+        if rollouts and (available := rollouts.next_instant()) is not None:
+            at = min(at, available)
         is_open = at == _NEVER and self.options.until is None
         if (wake := self._next_wake()) is not None:
             at = min(at, wake)
@@ -351,10 +354,13 @@ class Replay:
             self.queue.flush()
         if self.scheduler.waiting:
             self.scheduler.settle()
-        # 4. Pods are tried until the active queue is empty.
-        queue, try_next = self.queue, self.scheduler.try_next
-        while queue.pods and not self.is_interrupted and try_next():
-            pass
+        # 4. Pods are tried until the active queue is empty, and the controllers of rollouts follow.
+        queue, try_next, rollouts = self.queue, self.scheduler.try_next, self.applier.rollouts
+        is_on = True
+        while is_on:
+            while queue.pods and not self.is_interrupted and try_next():
+                pass
+            is_on = bool(rollouts) and not self.is_interrupted and rollouts.advance()
         # 5. The curves get the values of this instant.
         self._note(at)
         if self.options.on_instant is not None:
@@ -396,6 +402,7 @@ class Replay:
             record = self.log.live[queued.pod.key]
             is_held = self.queue.is_held(queued)
             record.outcome = PodOutcome.GATED if is_held else PodOutcome.PENDING
+        self.applier.warnings |= dict.fromkeys(self.applier.rollouts.unfinished())
         if self.options.on_end is not None:
             self.options.on_end(self)
 
@@ -414,7 +421,8 @@ class Replay:
     def state(self) -> ClusterState:
         """The cluster as it is now."""
         held = self.scheduler.waiting.values()
-        return self.cluster.current_state([each.pod.pod for each in chain(self.queue, held)])
+        pending = [each.pod.pod for each in chain(self.queue, held)]
+        return self.applier.rollouts.in_step(self.cluster.current_state(pending))
 
     def places(self) -> dict[str, list[str]]:
         """Return the places of the pods without a node: by place, their keys in order."""

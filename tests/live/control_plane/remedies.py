@@ -2,13 +2,15 @@
 promised.
 
     python -m tests.live.control_plane.remedies [--kubernetes-version MINOR] [--count N] [--seed S]
+        [--keep FOLDER]
 
 Workloads that wait for random reasons come to a random cluster, one after the other. `ksched fix`
 is asked about each, and one of its remedies is made: by its printed commands, or, where it adds
 nodes, by writing them. The scheduler and the controllers run all the time, and KWOK is the kubelet.
 A promise is kept if all pods asked about have a node then. Some are broken by races that no state
 shows: the pods that come for evicted ones may be tried first, and others may take a new node before
-its DaemonSets' pods. Exit code 1 when fewer than nine of ten are kept.
+its DaemonSets' pods. Exit code 1 when fewer than nine of ten are kept. --keep has the logs, and for
+each promise that is broken the state and the answer of `fix` before, and the state after.
 """
 
 from __future__ import annotations
@@ -229,6 +231,7 @@ class Trials:
         self.draw = random.Random(seed)
         self.without_remedy = 0
         self._missed = False
+        self._number = 0
 
     def start(self) -> None:
         """Raises where the control plane does not come up."""
@@ -275,6 +278,7 @@ class Trials:
         if not answer["remedies"]:
             self.without_remedy += 1
             return None
+        self._number += 1
         remedy = self.draw.choice(answer["remedies"])
         before = self._pending()
         trial = Trial(
@@ -292,11 +296,16 @@ class Trials:
         self._settle()
         trial.waiting = self._waiting(name, manifest)
         # What was said of others: those that lose their node, less those that get one.
-        foretold = before + Counter(map(self._owner_of, remedy["also"]["pendingAgain"]))
-        foretold.subtract(map(self._owner_of, remedy["also"]["placed"]))
+        foretold = before + Counter(map(self.owner_of, remedy["also"]["pendingAgain"]))
+        foretold.subtract(map(self.owner_of, remedy["also"]["placed"]))
         for owner, count in self._pending().items():
             if owner != name and count > foretold[owner]:
                 trial.extra[owner] = count - foretold[owner]
+        if not trial.is_fulfilled or trial.extra:
+            broken = f"{self._number:03}-{name}"
+            state.replace(self.folder / f"{broken}-before.json")
+            (self.folder / f"{broken}-answer.json").write_text(json.dumps([remedy, answer]))
+            _ksched("snapshot", str(self.folder / f"{broken}-after.json"), *kubeconfig)
         return trial
 
     def _make(self, state: Path, remedy: dict[str, Any]) -> None:
@@ -347,9 +356,10 @@ class Trials:
         return str(pod["metadata"].get("labels", {}).get("app", ""))
 
     @staticmethod
-    def _owner_of(key: str) -> str:
-        """The workload of a pod, by its name."""
-        return "-".join(key.partition("/")[2].split("-")[:2]).removesuffix("-0")
+    def owner_of(key: str) -> str:
+        """The workload of a pod, by its name: run-0, w-1, or agent."""
+        first, *rest = key.partition("/")[2].split("-")
+        return first if first == "agent" else f"{first}-{rest[0]}"
 
     def _pending(self) -> Counter[str]:
         pods = self.plane.api.pods()
@@ -472,13 +482,16 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=40, help="remedies")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no more after these")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="folder for logs and states")
     options = parser.parse_args()
     # The control plane ends with this program.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="ksched-live-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ksched-live-") as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
         minor, limits = options.kubernetes_version, (options.count, options.seed, options.minutes)
-        trials, without = make_all(minor, Path(folder), *limits)
+        trials, without = make_all(minor, folder.resolve(), *limits)
     by_kind: dict[str, list[Trial]] = {}
     for trial in trials:
         by_kind.setdefault("+".join(trial.kinds), []).append(trial)

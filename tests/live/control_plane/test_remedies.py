@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.live.control_plane.build import NoGoError, binaries
-from tests.live.control_plane.remedies import OBSTACLES, cluster, make_all, waiting_workload
+from tests.live.control_plane.remedies import (
+    OBSTACLES,
+    Trials,
+    cluster,
+    make_all,
+    waiting_workload,
+)
 from tests.live.control_plane.test_scenarios import is_live
 
 
@@ -40,3 +46,16 @@ def test_every_obstacle_changes_the_pod_or_its_replicas(name: str) -> None:
     before = repr(spec)
     replicas = OBSTACLES[name](random.Random(1), "w", spec)
     assert repr(spec) != before or replicas
+
+
+@pytest.mark.parametrize(
+    ("pod", "owner"),
+    [
+        ("default/run-0-844fdd476b-bmgmx", "run-0"),
+        ("default/run-0-0", "run-0"),
+        ("default/w-12", "w-12"),
+        ("default/agent-x2x2x", "agent"),
+    ],
+)
+def test_a_pod_is_counted_for_its_workload(pod: str, owner: str) -> None:
+    assert Trials.owner_of(pod) == owner
