@@ -97,7 +97,12 @@ class PodInfo:
 
     def unplaced(self) -> PodInfo:
         """Return the pod as if it were still to be placed."""
-        return self.placed("")
+        pod, resources = replace(self.pod, node_name=""), self.resources.unplaced or self.resources
+        return PodInfo(pod, self.template, self.signature, self.shape, resources)
+
+    def with_pod(self, pod: Pod, resources: PodResources) -> PodInfo:
+        """Return the pod with another status, in which it takes these resources of its node."""
+        return PodInfo(pod, self.template, self.signature, self.shape, resources)
 
     def placed(self, node: str) -> PodInfo:
         """Return the pod as if it were on the node."""

@@ -5,9 +5,10 @@ Upstream: pkg/scheduler/framework/cycle_state.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.status import PluginError
 
 # What JSON can say.
@@ -20,11 +21,20 @@ class CycleState:
     notes:     by name, what plugins noted of the placement; None where nobody noted anything
     activated: the keys of pods that plugins asked to be tried again
     trial_group: namespace and name of the group that a pod is assumed with in a trial; else None
+    on_node: returns the pod as it is on the node of a row; None where it is there as it was tried
 
     A value that AddPod and RemovePod change has a method `clone`; the others are shared by copies.
     """
 
-    __slots__ = ("activated", "data", "notes", "skip_filter", "skip_score", "trial_group")
+    __slots__ = (
+        "activated",
+        "data",
+        "notes",
+        "on_node",
+        "skip_filter",
+        "skip_score",
+        "trial_group",
+    )
 
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
@@ -33,6 +43,7 @@ class CycleState:
         self.notes: dict[str, Note] | None = None
         self.activated: tuple[str, ...] = ()
         self.trial_group: tuple[str, str] | None = None
+        self.on_node: Callable[[PodInfo, int], PodInfo] | None = None
 
     def read(self, key: str, doing: str = "reading") -> Any:
         """Raises PluginError where nothing was written, as when PreFilter is switched off.
@@ -75,7 +86,7 @@ class CycleState:
         twin = CycleState()
         twin.skip_filter, twin.skip_score = self.skip_filter, self.skip_score
         twin.notes, twin.activated = self.notes, self.activated
-        twin.trial_group = self.trial_group
+        twin.trial_group, twin.on_node = self.trial_group, self.on_node
         twin.data = {
             key: value.clone() if hasattr(value, "clone") else value
             for key, value in self.data.items()

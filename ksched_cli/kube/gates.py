@@ -52,6 +52,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
     "1.36": frozenset(
         {
             "DRAListTypeAttributes",
+            "DRANodeAllocatableResources",
             "GangScheduling",
             "GenericWorkload",
             "TopologyAwareWorkloadScheduling",
@@ -65,6 +66,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRADeviceCompatibilityGroups",
             "DRAFractionalCapacityRange",
             "DRAListTypeAttributes",
+            "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
             "GenericWorkload",
             "InterPodAffinityHostnameFastPath",
@@ -79,6 +81,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRADeviceCompatibilityGroups",
             "DRAFractionalCapacityRange",
             "DRAListTypeAttributes",
+            "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
             "GenericWorkload",
             "InterPodAffinityHostnameFastPath",

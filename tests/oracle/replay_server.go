@@ -255,15 +255,20 @@ func (r *replay) binds(action clienttesting.Action) (bool, runtime.Object, error
 		return false, nil, nil
 	}
 	binding := create.GetObject().(*v1.Binding)
-	r.isBound(binding)
-	return true, binding, nil
+	return true, binding, r.isBound(binding)
 }
 
-// isBound notes a binding, by the scheduler or by an extender that told the API server itself.
-func (r *replay) isBound(binding *v1.Binding) {
-	pod := r.pod(binding.Namespace + "/" + binding.Name).DeepCopy()
+// isBound notes a binding, by the scheduler or by an extender that told the API server itself. The pod has the status
+// that was written while it was assumed.
+func (r *replay) isBound(binding *v1.Binding) error {
+	stored, err := r.client.Tracker().Get(podsResource, binding.Namespace, binding.Name)
+	if err != nil {
+		return err
+	}
+	pod := stored.(*v1.Pod).DeepCopy()
 	pod.Spec.NodeName = binding.Target.Name
 	r.trial.written = append(r.trial.written, written{pod, r.trial.told})
+	return nil
 }
 
 // deliverTrial brings what the attempt wrote to the API server back to the scheduler: first claims, then what

@@ -227,7 +227,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             self.queue.activate(groups.members(key))
 
     def _bind(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
-        pod = queued.pod
+        pod = outcome.bound or queued.pod
         before, record = pod.pod, self.log.live[pod.key]
         self.cluster.place(pod, outcome.attempt.node)
         if self.is_grouped(pod) or outcome.attempt.waited is not None:

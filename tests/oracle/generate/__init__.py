@@ -21,6 +21,7 @@ from generate import (
     group_claims,
     inter_pod,
     node_affinity,
+    node_allocatable,
     podgroups,
     ports_images,
     preempt,
@@ -56,6 +57,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "corners": corners.generate,
     "device_gates": corners.generate_devices,
     "device_lists": corners.generate_lists,
+    "node_allocatable": node_allocatable.generate,
     "declared_features": declared_features.generate,
     "devices": devices.generate,
     "device_pools": device_pools.generate,
@@ -67,11 +69,13 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "composites": composites.generate,
     "podgroup_claims": group_claims.generate,
     "workload_claims": group_claims.generate_workloads,
+    "allocatable_claims": node_allocatable.generate_groups,
     "replay": replay.generate,
     "replay_groups": replay.generate_groups,
     "replay_workloads": replay.generate_workloads,
     "replay_composites": replay.generate_composites,
     "replay_workload_claims": replay.generate_workload_claims,
+    "replay_allocatable": node_allocatable.generate_replay,
     "replay_extenders": extenders.generate_replay,
 }
 # Families whose cases call tests/conformance/extender.py.
@@ -82,6 +86,9 @@ _OF_QUEUED_GROUPS = ("workloads", "composites", "workload_claims")
 SINCE = {
     "device_gates": "1.37",
     "device_lists": "1.36",
+    "node_allocatable": "1.36",
+    "replay_allocatable": "1.36",
+    "allocatable_claims": "1.37",
     **dict.fromkeys(_OF_QUEUED_GROUPS, "1.37"),
     **dict.fromkeys([f"replay_{family}" for family in _OF_QUEUED_GROUPS], "1.37"),
 }
