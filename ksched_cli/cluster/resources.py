@@ -26,11 +26,13 @@ from ksched_cli.cluster.objects import (
     ResourceRequirements,
 )
 from ksched_cli.kube.field_errors import is_extended_resource_name
+from ksched_cli.kube.gates import RESIZE_GATE
 from ksched_cli.kube.quantity import MILLI, Quantity, milli_quantity
 from ksched_cli.kube.versions import Release, Rules
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 HUGE_PAGES_PREFIX = "hugepages-"
+RESIZE_PENDING = "PodResizePending"
 
 Amounts = Mapping[str, Quantity]
 ZERO = Quantity(0)
@@ -52,8 +54,7 @@ class PodResources:
              is what upstream's NodeResourcesFit scores by up to 1.37, where nothing switches them
              on
     whole_scoring: the same with the requests of the pod as a whole
-    unplaced: what the pod requests before its claims take something of a node; None where they
-             take nothing
+    unplaced: what the pod requests where it is to be placed, or to be resized; None for the same
     huge:    sums of such amounts may overflow, or not grow, as some are negative
     usage:   what it adds to a column of Snapshot.usage; others: the requests that are not in there
     principal: the requests of cpu and memory
@@ -143,8 +144,15 @@ def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
         count = partial(summed_pod_resources, resizes_pods=resizes_pods, saturates=saturates)
     else:
         count = resized_pod_resources if resizes_pods else pod_resources
-    if not release.enabled(NODE_ALLOCATABLE_GATE):
-        return count
+    if release.enabled(NODE_ALLOCATABLE_GATE):
+        count = _with_claims(count, release.rules)
+    if release.enabled(RESIZE_GATE):
+        count = _with_resizes(count, release.rules)
+    return count
+
+
+def _with_claims(count: Callable[..., PodResources], rules: Rules) -> Callable[[Pod], PodResources]:
+    """Count what claims take of a node, too (DRANodeAllocatableResources)."""
 
     def with_claims(pod: Pod) -> PodResources:
         # The claims of a pod that has no node yet are asked about anew.
@@ -152,10 +160,25 @@ def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
         resources = count(pod)
         if not statuses or not pod.node_name:
             return resources
-        claimed = claimed_amounts(statuses, release.rules)
+        claimed = claimed_amounts(statuses, rules)
         return replace(count(pod, claimed=claimed), unplaced=resources)
 
     return with_claims
+
+
+def _with_resizes(
+    count: Callable[..., PodResources], rules: Rules
+) -> Callable[[Pod], PodResources]:
+    """Tell what the spec of a pod requests whose resize is deferred
+    (InPlacePodVerticalScalingSchedulerPreemption). Upstream: ComputePodResourceRequest."""
+
+    def with_resizes(pod: Pod) -> PodResources:
+        resources = count(pod)
+        if not resize_is_deferred(pod):
+            return resources
+        return replace(resources, unplaced=_template_resources(pod.spec, rules.saturates_sums))
+
+    return with_resizes
 
 
 def pod_resources(pod: Pod, claimed: ClaimedAmounts = NOT_CLAIMED) -> PodResources:
@@ -518,8 +541,18 @@ def _granted(pod: Pod) -> dict[str, ContainerStatus]:
 
 
 def _resize_is_infeasible(pod: Pod) -> bool:
-    pending = next((c for c in pod.status.conditions if c.type == "PodResizePending"), None)
-    return pending is not None and pending.reason == "Infeasible"
+    return _why_resize_waits(pod) == "Infeasible"
+
+
+def resize_is_deferred(pod: Pod) -> bool:
+    """Whether the pod runs, and its node has no room for what it is to have. Upstream:
+    IsPodResizeDeferred."""
+    return bool(pod.node_name) and _why_resize_waits(pod) == "Deferred"
+
+
+def _why_resize_waits(pod: Pod) -> str:
+    pending = next((c for c in pod.status.conditions if c.type == RESIZE_PENDING), None)
+    return "" if pending is None else pending.reason
 
 
 def _integers(amounts: Amounts, saturates: bool = False) -> dict[str, int]:

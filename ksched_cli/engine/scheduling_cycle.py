@@ -90,6 +90,10 @@ class BindingCycle:
         self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
     ) -> Outcome:
         """Puts the pod on its node, and binds it unless Permit tells it to wait."""
+        if pod.is_resized:
+            # As of 1.38 upstream assumes the pod a second time. Upstream: Cache.AssumePod.
+            error = f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed"
+            return Outcome(replace(record, node="", error=error))
         if state.on_node is not None:
             pod = state.on_node(pod, row)
         self.snapshot.add(pod, row)

@@ -69,6 +69,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
             "GenericWorkload",
+            "InPlacePodVerticalScalingSchedulerPreemption",
             "InterPodAffinityHostnameFastPath",
             "PodGroupPreemptionPolicy",
             "TopologyAwareWorkloadScheduling",
@@ -84,6 +85,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
             "GenericWorkload",
+            "InPlacePodVerticalScalingSchedulerPreemption",
             "InterPodAffinityHostnameFastPath",
             "TopologyAwareWorkloadScheduling",
         }
@@ -92,6 +94,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
 
 # Pods are scheduled in groups, and groups in groups, of which these objects tell.
 POD_GROUP_GATE = "GenericWorkload"
+RESIZE_GATE = "InPlacePodVerticalScalingSchedulerPreemption"
 PRE_QUEUEING_HINTS = "SchedulerPreQueueingHints"
 COMPOSITE_GATE = "CompositePodGroup"
 PLACEMENT_GATE = "TopologyAwareWorkloadScheduling"

@@ -127,7 +127,7 @@ func (r *run) bind(a *attempt, fw framework.Framework, state fwk.CycleState, pod
 	logger := klog.FromContext(r.ctx)
 	assumed := assumedPod(r.cluster, state, pod, a.Node)
 	if err := r.sched.Cache.AssumePod(logger, assumed); err != nil {
-		a.Error = err.Error()
+		a.Error, a.Node = err.Error(), ""
 		return r.nominate(pod, cleared)
 	}
 	r.sched.SchedulingQueue.DeleteNominatedPodIfExists(assumed)

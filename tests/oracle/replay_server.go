@@ -139,11 +139,21 @@ func (r *replay) apply(e *entry) error {
 	return r.store(old.(metav1.Object), now)
 }
 
-// putPod creates a pod, or changes one: its node, status and UID stay, as the API server keeps them.
+// putPod creates a pod, or changes one: its node, status and UID stay, as the API server keeps them, but for what
+// its node tells of a resize.
 func (r *replay) putPod(pod *v1.Pod, runsFor *float64) error {
 	old := r.pod(key(pod))
 	if old != nil {
-		pod.UID, pod.CreationTimestamp, pod.Spec.NodeName, pod.Status = old.UID, old.CreationTimestamp, old.Spec.NodeName, old.Status
+		told := pod.Status
+		pod.UID, pod.CreationTimestamp, pod.Spec.NodeName, pod.Status = old.UID, old.CreationTimestamp, old.Spec.NodeName, *old.Status.DeepCopy()
+		pod.Status.ContainerStatuses = told.ContainerStatuses
+		isResize := func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending }
+		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, isResize)
+		for _, condition := range told.Conditions {
+			if isResize(condition) {
+				pod.Status.Conditions = append(pod.Status.Conditions, condition)
+			}
+		}
 		return r.store(old, pod)
 	}
 	pod.CreationTimestamp = *startOf(r.ticks.FakeClock.Now())

@@ -538,6 +538,8 @@ class DynamicResources(
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
+        if pod.is_resized:
+            return None, SILENT
         if STATE_KEY not in state.data:
             # Another plugin's PreFilter ended the attempt before this plugin's ran.
             return None, Status.error("not found")

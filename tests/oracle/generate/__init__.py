@@ -27,6 +27,7 @@ from generate import (
     preempt,
     profiles,
     replay,
+    resizes,
     resources,
     spread,
     taints,
@@ -58,6 +59,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "device_gates": corners.generate_devices,
     "device_lists": corners.generate_lists,
     "node_allocatable": node_allocatable.generate,
+    "resizes": resizes.generate,
     "declared_features": declared_features.generate,
     "devices": devices.generate,
     "device_pools": device_pools.generate,
@@ -76,6 +78,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "replay_composites": replay.generate_composites,
     "replay_workload_claims": replay.generate_workload_claims,
     "replay_allocatable": node_allocatable.generate_replay,
+    "replay_resizes": resizes.generate_replay,
     "replay_extenders": extenders.generate_replay,
 }
 # Families whose cases call tests/conformance/extender.py.
@@ -89,6 +92,8 @@ SINCE = {
     "node_allocatable": "1.36",
     "replay_allocatable": "1.36",
     "allocatable_claims": "1.37",
+    "resizes": "1.37",
+    "replay_resizes": "1.37",
     **dict.fromkeys(_OF_QUEUED_GROUPS, "1.37"),
     **dict.fromkeys([f"replay_{family}" for family in _OF_QUEUED_GROUPS], "1.37"),
 }
