@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import OwnerReference, Pod, PodSpec, Volume, encode_hook
-from ksched_cli.cluster.resources import PodResources, pod_resources
+from ksched_cli.cluster.resources import PodResources, pod_resources, resize_is_deferred
 
 ANY_HOST = "0.0.0.0"  # nosec B104  # of a port that a pod asks for; nothing listens
 
@@ -61,10 +61,12 @@ class PodInfo:
     signature: see PodCatalog
     shape:     the same for pods that differ in nothing but their names and those of their volume
                claims; the signature, if there are no such claims
+    is_resized: it runs, and is queued as its node has deferred its resize
     """
 
     # Attributes rather than properties: they are read many times in every attempt.
     __slots__ = (
+        "is_resized",
         "key",
         "name",
         "namespace",
@@ -79,9 +81,16 @@ class PodInfo:
     )
 
     def __init__(
-        self, pod: Pod, template: Template, signature: int, shape: int, resources: PodResources
+        self,
+        pod: Pod,
+        template: Template,
+        signature: int,
+        shape: int,
+        resources: PodResources,
+        is_resized: bool = False,
     ) -> None:
         meta = pod.metadata
+        self.is_resized = is_resized
         self.pod = pod
         self.name, self.namespace, self.uid = meta.name, meta.namespace, meta.uid
         self.key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
@@ -104,7 +113,12 @@ class PodInfo:
 
     def unplaced(self) -> PodInfo:
         """Return the pod as if it were still to be placed."""
-        return self.placed("")
+        pod, resources = replace(self.pod, node_name=""), self.resources.unplaced or self.resources
+        return PodInfo(pod, self.template, self.signature, self.shape, resources)
+
+    def with_pod(self, pod: Pod, resources: PodResources) -> PodInfo:
+        """Return the pod with another status, in which it takes these resources of its node."""
+        return PodInfo(pod, self.template, self.signature, self.shape, resources)
 
     def placed(self, node: str) -> PodInfo:
         """Return the pod as if it were on the node."""
@@ -122,10 +136,17 @@ class PodCatalog:
     the same signature: no plugin can tell them apart but by name.
 
     resources: what a pod takes of its node
+    knows_resizes: pods whose resize is deferred are queued
     """
 
-    def __init__(self, resources: Callable[[Pod], PodResources] = pod_resources) -> None:
+    def __init__(
+        self,
+        resources: Callable[[Pod], PodResources] = pod_resources,
+        *,
+        knows_resizes: bool = False,
+    ) -> None:
         self._resources = resources
+        self._knows_resizes = knows_resizes
         self._templates: dict[int, Template] = {}
         # Numbers of signatures and shapes; equal numbers mean equal contents.
         self._ids: dict[object, int] = {}
@@ -156,18 +177,21 @@ class PodCatalog:
             template = Template(pod.spec, host_ports(pod.spec), _shape(pod.spec))
             self._templates[id(pod.spec)] = template
         meta = pod.metadata
+        is_resized = self._knows_resizes and resize_is_deferred(pod)
         rest = (
             meta.namespace,
             _pairs(meta.labels),
             _pairs(meta.annotations) if meta.annotations else (),
             _owners(meta.owner_references) if meta.owner_references else (),
             bool(meta.deletion_timestamp),
+            # What a pod has already that is to be resized is its own.
+            meta.uid if is_resized else "",
         )
         ids = self._ids
         signature = shape = ids.setdefault((id(pod.spec), rest), len(ids))
         if template.shape is not None:
             shape = ids.setdefault((template.shape, rest), len(ids))
-        return PodInfo(pod, template, signature, shape, self._resources(pod))
+        return PodInfo(pod, template, signature, shape, self._resources(pod), is_resized)
 
 
 def _shape(spec: PodSpec) -> bytes | None:

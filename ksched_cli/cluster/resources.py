@@ -8,7 +8,7 @@ InPlacePodVerticalScaling and PodLevelResources are on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from weakref import WeakKeyDictionary
 
@@ -20,16 +20,19 @@ from ksched_cli.cluster.objects import (
     Container,
     ContainerStatus,
     Node,
+    NodeAllocatableClaimStatus,
     Pod,
     PodSpec,
     ResourceRequirements,
 )
 from ksched_cli.kube.field_errors import is_extended_resource_name
+from ksched_cli.kube.gates import RESIZE_GATE
 from ksched_cli.kube.quantity import MILLI, Quantity, milli_quantity
-from ksched_cli.kube.versions import Release
+from ksched_cli.kube.versions import Release, Rules
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 HUGE_PAGES_PREFIX = "hugepages-"
+RESIZE_PENDING = "PodResizePending"
 
 Amounts = Mapping[str, Quantity]
 ZERO = Quantity(0)
@@ -51,6 +54,7 @@ class PodResources:
              is what upstream's NodeResourcesFit scores by up to 1.37, where nothing switches them
              on
     whole_scoring: the same with the requests of the pod as a whole
+    unplaced: what the pod requests where it is to be placed, or to be resized; None for the same
     huge:    sums of such amounts may overflow, or not grow, as some are negative
     usage:   what it adds to a column of Snapshot.usage; others: the requests that are not in there
     principal: the requests of cpu and memory
@@ -62,6 +66,7 @@ class PodResources:
     scoring: dict[str, int]
     whole_scoring: dict[str, int]
     huge: bool = False
+    unplaced: PodResources | None = None
     usage: NDArray[np.int64] = field(init=False, repr=False, compare=False)
     others: dict[str, int] = field(init=False, repr=False, compare=False)
     principal: tuple[int, int] = field(init=False, repr=False, compare=False)
@@ -75,37 +80,138 @@ class PodResources:
         object.__setattr__(self, "others", others)
 
 
+NODE_ALLOCATABLE_GATE = "DRANodeAllocatableResources"
+
+
+class ClaimedAmounts(Struct, frozen=True):
+    """What the claims of a pod take of its node's allocatable resources, beside its requests.
+
+    fixed:        as long as the pod is there
+    by_container: while the container of that name runs
+    """
+
+    fixed: Amounts = {}
+    by_container: Mapping[str, Amounts] = {}
+
+
+NOT_CLAIMED = ClaimedAmounts()
+
+
+def claimed_amounts(statuses: Iterable[NodeAllocatableClaimStatus], rules: Rules) -> ClaimedAmounts:
+    """Upstream: getDRANodeAllocatableResources, until 1.37 addDRANodeAllocatableClaimResources."""
+    fixed: dict[str, Quantity] = {}
+    by_container: dict[str, dict[str, Quantity]] = {}
+    for status in statuses:
+        if not rules.knows_device_overhead:
+            _add(fixed, status.resources)
+            continue
+        for mapped in status.mapping:
+            _add(fixed, {mapped.name: mapped.quantity or ZERO})
+        for overhead in status.overhead:
+            if overhead.per_pod is not None:
+                _add(fixed, {overhead.name: overhead.per_pod})
+            if overhead.per_container is None:
+                continue
+            for name in status.containers:
+                ends = rules.ends_overhead_with_container
+                charged = by_container.setdefault(name, {}) if ends else fixed
+                _add(charged, {overhead.name: overhead.per_container})
+    return ClaimedAmounts(fixed, by_container)
+
+
+def claimed_by_container(
+    container: str, statuses: Iterable[NodeAllocatableClaimStatus]
+) -> dict[str, Quantity]:
+    """What the claims that a container uses add to its limits. Upstream:
+    GetContainerDRAAllocations."""
+    total: dict[str, Quantity] = {}
+    for status in statuses:
+        if container in status.containers:
+            for mapped in status.mapping:
+                _add(total, {mapped.name: mapped.quantity or ZERO})
+            for overhead in status.overhead:
+                for amount in filter(None, (overhead.per_pod, overhead.per_container)):
+                    _add(total, {overhead.name: amount})
+    return total
+
+
 def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
     """Return the function by which a release counts pods."""
     resizes_pods = release.enabled("InPlacePodLevelResourcesVerticalScaling")
+    count: Callable[..., PodResources]
     if release.rules.sums_whole_pods:
         saturates = release.rules.saturates_sums
-        return partial(summed_pod_resources, resizes_pods=resizes_pods, saturates=saturates)
-    return resized_pod_resources if resizes_pods else pod_resources
+        count = partial(summed_pod_resources, resizes_pods=resizes_pods, saturates=saturates)
+    else:
+        count = resized_pod_resources if resizes_pods else pod_resources
+    if release.enabled(NODE_ALLOCATABLE_GATE):
+        count = _with_claims(count, release.rules)
+    if release.enabled(RESIZE_GATE):
+        count = _with_resizes(count, release.rules)
+    return count
 
 
-def pod_resources(pod: Pod) -> PodResources:
-    """Return the usage of a pod; the same object for pods of one spec, except for resized ones."""
+def _with_claims(count: Callable[..., PodResources], rules: Rules) -> Callable[[Pod], PodResources]:
+    """Count what claims take of a node, too (DRANodeAllocatableResources)."""
+
+    def with_claims(pod: Pod) -> PodResources:
+        # The claims of a pod that has no node yet are asked about anew.
+        statuses = pod.status.node_allocatable_resource_claim_statuses
+        resources = count(pod)
+        if not statuses or not pod.node_name:
+            return resources
+        claimed = claimed_amounts(statuses, rules)
+        return replace(count(pod, claimed=claimed), unplaced=resources)
+
+    return with_claims
+
+
+def _with_resizes(
+    count: Callable[..., PodResources], rules: Rules
+) -> Callable[[Pod], PodResources]:
+    """Tell what the spec of a pod requests whose resize is deferred
+    (InPlacePodVerticalScalingSchedulerPreemption). Upstream: ComputePodResourceRequest."""
+
+    def with_resizes(pod: Pod) -> PodResources:
+        resources = count(pod)
+        if not resize_is_deferred(pod):
+            return resources
+        return replace(resources, unplaced=_template_resources(pod.spec, rules.saturates_sums))
+
+    return with_resizes
+
+
+def pod_resources(pod: Pod, claimed: ClaimedAmounts = NOT_CLAIMED) -> PodResources:
+    """Return the usage of a pod; the same object for pods of one spec, except for resized ones, and
+    those with claims that take something of their node."""
     statuses = pod.status.container_statuses or pod.status.init_container_statuses
-    if statuses and (granted := _granted(pod)):
-        return _pod_resources(pod.spec, granted, _resize_is_infeasible(pod))
+    granted = _granted(pod) if statuses else {}
+    if granted or claimed is not NOT_CLAIMED:
+        infeasible = _resize_is_infeasible(pod)
+        return _pod_resources(pod.spec, granted, infeasible, claimed=claimed)
     return _template_resources(pod.spec)
 
 
-def resized_pod_resources(pod: Pod) -> PodResources:
+def resized_pod_resources(pod: Pod, claimed: ClaimedAmounts = NOT_CLAIMED) -> PodResources:
     """The same where the requests of the pod as a whole may be resized in place too
     (InPlacePodLevelResourcesVerticalScaling)."""
     status = pod.status
     pod_level = _pod_level(pod.spec) if status.resources is not None else {}
     if status.resources is None or not pod_level:
-        return pod_resources(pod)
+        return pod_resources(pod, claimed)
     infeasible = _resize_is_infeasible(pod)
     greatest = _effective(pod_level, status.resources, status.allocated_resources, infeasible)
     resized = {name: greatest.get(name, ZERO) for name in pod_level}
-    return _pod_resources(pod.spec, _granted(pod), infeasible, resized)
+    return _pod_resources(pod.spec, _granted(pod), infeasible, resized, claimed=claimed)
 
 
-def summed_pod_resources(pod: Pod, *, resizes_pods: bool, saturates: bool = False) -> PodResources:
+def summed_pod_resources(
+    pod: Pod,
+    *,
+    resizes_pods: bool,
+    saturates: bool = False,
+    claimed: ClaimedAmounts = NOT_CLAIMED,
+) -> PodResources:
     """What a pod takes of its node, where each of what it asks for, what its node has granted and
     what runs is summed over the pod before the greatest counts (Rules.sums_whole_pods); the same
     object for pods of one spec without statuses.
@@ -116,7 +222,8 @@ def summed_pod_resources(pod: Pod, *, resizes_pods: bool, saturates: bool = Fals
     """
     status = pod.status
     containers = status.container_statuses or status.init_container_statuses
-    if not (containers or status.conditions) and status.resources is None:
+    takes_more = claimed is not NOT_CLAIMED
+    if not (containers or status.conditions or takes_more) and status.resources is None:
         return _template_resources(pod.spec, saturates)
     infeasible = _resize_is_infeasible(pod)
     statuses = {
@@ -125,7 +232,7 @@ def summed_pod_resources(pod: Pod, *, resizes_pods: bool, saturates: bool = Fals
         if container.resources is not None or container.allocated_resources
     }
     actuated = status.resources if resizes_pods else None
-    if not statuses and not infeasible and actuated is None:
+    if not statuses and not infeasible and actuated is None and not takes_more:
         return _template_resources(pod.spec, saturates)
     own: tuple[Amounts, ...] = ()
     if actuated is not None and actuated.requests and status.allocated_resources:
@@ -133,11 +240,12 @@ def summed_pod_resources(pod: Pod, *, resizes_pods: bool, saturates: bool = Fals
 
     def aggregate(missing: Amounts) -> dict[str, Quantity]:
         spec, *granted = (
-            aggregate_containers(*_with_nonzero_defaults(*_asks(pod.spec, amounts), missing))
-            for amounts in (
-                lambda container: container.resources.requests,
-                lambda container: _allocated(container, statuses, infeasible),
-                lambda container: _actuated(container, statuses, infeasible),
+            _aggregate(pod.spec, *_asks(pod.spec, amounts), missing, also)
+            for amounts, also in (
+                (lambda container: container.resources.requests, claimed),
+                (lambda container: _allocated(container, statuses, infeasible), claimed),
+                # What runs has what claims take already.
+                (lambda container: _actuated(container, statuses, infeasible), NOT_CLAIMED),
             )
         )
         greatest = {} if infeasible else spec
@@ -178,6 +286,44 @@ def _actuated(
     if status is not None and status.resources is not None and status.resources.requests:
         return status.resources.requests
     return _allocated(container, statuses, infeasible)
+
+
+def pod_level_requests(spec: PodSpec, rules: Rules) -> Amounts:
+    """The requests of the pod as a whole, with those that the API server fills in."""
+    return _filled_pod_level(spec) if rules.sums_whole_pods else _pod_level(spec)
+
+
+def pod_level_limits(spec: PodSpec) -> Amounts:
+    """The limits of the pod as a whole, with those that the API server fills in: where every
+    container has one, the greater of their sum and the request. Upstream: defaultPodLevelLimits."""
+    if spec.resources is None:
+        return {}
+    limits: dict[str, Quantity] = dict(spec.resources.limits)
+    containers = (*spec.containers, *spec.init_containers)
+    sums = aggregate_limits(spec)
+    for name, request in _filled_pod_level(spec).items():
+        if name not in limits and all(name in each.resources.limits for each in containers):
+            limits[name] = max(request, sums[name])
+    return limits
+
+
+def aggregate_requests(spec: PodSpec, claimed: ClaimedAmounts = NOT_CLAIMED) -> dict[str, Quantity]:
+    """What the containers request together, with what claims take."""
+    asks = _asks(spec, lambda container: container.resources.requests)
+    return _aggregate(spec, *asks, {}, claimed)
+
+
+def aggregate_limits(spec: PodSpec, claimed: ClaimedAmounts = NOT_CLAIMED) -> dict[str, Quantity]:
+    """The limits of the containers together, with what claims take."""
+    asks = _asks(spec, lambda container: container.resources.limits)
+    return _aggregate(spec, *asks, {}, claimed)
+
+
+def claimed_requests(spec: PodSpec, claimed: ClaimedAmounts, rules: Rules) -> dict[str, int]:
+    """What a pod that is to be placed takes of a node, with what its claims take there."""
+    pod_level = pod_level_requests(spec, rules)
+    total = _of_pod(spec, aggregate_requests(spec, claimed), pod_level)
+    return _integers(total, rules.saturates_sums)
 
 
 def node_allocatable(node: Node, saturates: bool = False) -> dict[str, int]:
@@ -267,6 +413,7 @@ def _pod_resources(
     infeasible: bool,
     resized: Amounts | None = None,
     saturates: bool = False,
+    claimed: ClaimedAmounts = NOT_CLAIMED,
 ) -> PodResources:
     """resized: the requests of the pod as a whole, where they are not those of the spec"""
     containers = [_ask(container, granted, infeasible) for container in spec.containers]
@@ -276,7 +423,7 @@ def _pod_resources(
     ]
 
     def aggregate(missing: Amounts) -> dict[str, Quantity]:
-        return aggregate_containers(*_with_nonzero_defaults(containers, inits, missing))
+        return _aggregate(spec, containers, inits, missing, claimed)
 
     pod_level = _pod_level(spec)
     effective = pod_level if resized is None else resized
@@ -306,14 +453,30 @@ def _of_sums(
     return PodResources(requested, cpu, memory, scored, wholly_scored, huge)
 
 
-def _with_nonzero_defaults(
-    containers: Iterable[Amounts], inits: Iterable[ContainerRequests], missing: Amounts
-) -> tuple[list[Amounts], list[ContainerRequests]]:
-    """The containers, where one that lacks one of `missing` asks for it."""
-    return (
-        [{**missing, **amounts} for amounts in containers],
-        [ContainerRequests({**missing, **ask.amounts}, ask.is_sidecar) for ask in inits],
+def _aggregate(
+    spec: PodSpec,
+    containers: Iterable[Amounts],
+    inits: Iterable[ContainerRequests],
+    missing: Amounts,
+    claimed: ClaimedAmounts = NOT_CLAIMED,
+) -> dict[str, Quantity]:
+    """What the containers need together with what claims take, where a container that lacks one of
+    `missing` asks for it."""
+
+    def counted(container: Container, amounts: Amounts) -> Amounts:
+        all_amounts = {**missing, **amounts}
+        _add(all_amounts, claimed.by_container.get(container.name, {}))
+        return all_amounts
+
+    total = aggregate_containers(
+        map(counted, spec.containers, containers),
+        [
+            ContainerRequests(counted(container, ask.amounts), ask.is_sidecar)
+            for container, ask in zip(spec.init_containers, inits, strict=True)
+        ],
     )
+    _add(total, claimed.fixed)
+    return total
 
 
 def _of_pod(spec: PodSpec, total: dict[str, Quantity], pod_level: Amounts) -> dict[str, Quantity]:
@@ -336,7 +499,7 @@ def _filled_pod_level(spec: PodSpec) -> Amounts:
     pod_level = _pod_level(spec)
     if not pod_level:
         return pod_level
-    requested = aggregate_containers(*_asks(spec, lambda container: container.resources.requests))
+    requested = aggregate_requests(spec)
     return {**{n: requested[n] for n in (CPU, MEMORY) if n in requested}, **pod_level}
 
 
@@ -378,8 +541,18 @@ def _granted(pod: Pod) -> dict[str, ContainerStatus]:
 
 
 def _resize_is_infeasible(pod: Pod) -> bool:
-    pending = next((c for c in pod.status.conditions if c.type == "PodResizePending"), None)
-    return pending is not None and pending.reason == "Infeasible"
+    return _why_resize_waits(pod) == "Infeasible"
+
+
+def resize_is_deferred(pod: Pod) -> bool:
+    """Whether the pod runs, and its node has no room for what it is to have. Upstream:
+    IsPodResizeDeferred."""
+    return bool(pod.node_name) and _why_resize_waits(pod) == "Deferred"
+
+
+def _why_resize_waits(pod: Pod) -> str:
+    pending = next((c for c in pod.status.conditions if c.type == RESIZE_PENDING), None)
+    return "" if pending is None else pending.reason
 
 
 def _integers(amounts: Amounts, saturates: bool = False) -> dict[str, int]:

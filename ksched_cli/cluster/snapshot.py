@@ -509,8 +509,10 @@ class Snapshot:
             raise SealedError("plugins may not take pods off nodes; that is the engine's part")
         pods = self.pods[row]
         index = next(i for i, other in enumerate(pods) if other.uid == pod.uid)
+        # Claims may have given it another amount than it was tried with.
+        pod = pods[index]
         if self.journal is not None:
-            self._write_journal(pods[index], row, index)
+            self._write_journal(pod, row, index)
         pods[index] = pods[-1]
         pods.pop()
         if pod.template.host_ports:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
-from ksched_cli.cluster.resources import resources_rule
+from ksched_cli.cluster.resources import resize_is_deferred, resources_rule
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration, Profile
@@ -37,7 +37,7 @@ from ksched_cli.framework.handle import Handle, Nominator, WaitingPods
 from ksched_cli.framework.pod_groups import GroupKey, PodGroups
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.kube.gates import POD_GROUP_GATE
+from ksched_cli.kube.gates import POD_GROUP_GATE, RESIZE_GATE
 
 # Takes how many pods have a node, and of how many.
 Progress = Callable[[int, int], None]
@@ -139,7 +139,9 @@ class Engine:
         if self.options.trace_calls:
             self.caller.trace = CallTrace()
         release = self.configuration.release
-        self.catalog = pods or PodCatalog(resources_rule(release))
+        self.catalog = pods or PodCatalog(
+            resources_rule(release), knows_resizes=release.enabled(RESIZE_GATE)
+        )
         self.snapshot = self._running_pods() if columns is None else columns
         self.snapshot.guard = self.caller.watcher
         self.extenders = ExtenderRunner.of(
@@ -253,12 +255,14 @@ class Engine:
         self.extenders.close()
 
     def pending(self) -> list[PodInfo]:
-        """The pods that want a node from one of the profiles, in the order of the state; newcomers
-        after them."""
+        """The pods that want a node from one of the profiles, or to be resized on theirs, in the
+        order of the state; newcomers after them."""
+        knows_resizes = self.configuration.release.enabled(RESIZE_GATE)
         return [
             self.catalog.info(pod)
             for pod in (*self.state.pods, *self.newcomers)
-            if not pod.node_name and not why_ignored(pod, self.frameworks)
+            if (not pod.node_name or (knows_resizes and resize_is_deferred(pod)))
+            and not why_ignored(pod, self.frameworks)
         ]
 
     def ignored(self) -> tuple[IgnoredPod, ...]:

@@ -78,12 +78,12 @@ class Trial(Struct, frozen=True):
 class TrialBinding(BindingCycle):
     """Assumes pods until they are taken back.
 
-    assumed: with the nodes that they were nominated to, and the versions of the snapshot before
-             and with each
+    assumed: each with the pod as it was tried, the node of its nomination, and the versions
+             of the snapshot before and with it
     permit:  of the pod assumed last; asks_permit: see PermittedGroupCycle
     """
 
-    assumed: list[tuple[Assumed, str, int, int]] = field(default_factory=list)
+    assumed: list[tuple[Assumed, PodInfo, str, int, int]] = field(default_factory=list)
     permit: Status = SUCCESS
     asks_permit: bool = True
 
@@ -91,12 +91,14 @@ class TrialBinding(BindingCycle):
         self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
     ) -> Outcome:
         nominated = self.nominator.node_of(pod)
-        before = self.snapshot.version
+        before, tried = self.snapshot.version, pod
+        if state.on_node is not None:
+            pod = state.on_node(pod, row)
         self.snapshot.add(pod, row)
         self.nominator.clear(pod)
         node = NodeInfo(self.snapshot, row)
         assumed = Assumed(framework, state, pod, node, record)
-        self.assumed.append((assumed, nominated, before, self.snapshot.version))
+        self.assumed.append((assumed, tried, nominated, before, self.snapshot.version))
         state.trial_group = group_key(pod.pod)
         status = framework.reserve(state, pod, node)
         if not status.is_success:
@@ -119,11 +121,11 @@ class TrialBinding(BindingCycle):
             self._take_back_last()
 
     def _take_back_last(self) -> None:
-        assumed, nominated, before, came = self.assumed.pop()
+        assumed, tried, nominated, before, came = self.assumed.pop()
         assumed.framework.unreserve(assumed.state, assumed.pod, assumed.node)
         self.snapshot.retract(assumed.pod, assumed.node.row, came, before)
         if nominated:
-            self.nominator.nominate(assumed.pod, nominated)
+            self.nominator.nominate(tried, nominated)
 
 
 @dataclass(slots=True)

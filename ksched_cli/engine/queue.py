@@ -54,7 +54,7 @@ def held_with_group(
     with_group: dict[str, Status] = {}
     for pod in pods:
         key = groups.entity_of(pod.pod)
-        if key is None:
+        if key is None or pod.is_resized:
             continue
         if groups.root_of(key) is None:
             group = groups.get(pod)
@@ -195,7 +195,9 @@ class Queue(Struct):
         since: dict[GroupKey, float] = {}
         for sequence, pod in enumerate(pods):
             created = _created(pod)
-            if groups is not None and (key := groups.entity_of(pod.pod)) is not None:
+            key = groups.entity_of(pod.pod) if groups is not None else None
+            # A pod that is to be resized is queued by itself.
+            if key is not None and not pod.is_resized:
                 # The group is as old as its first pod.
                 created = since.setdefault(key, created)
             queue.entries[pod.key] = Entry(pod, QueuedPod(pod, created, sequence))

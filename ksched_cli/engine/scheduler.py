@@ -52,7 +52,8 @@ class Scheduler(ABC, Generic[Queued]):
 
     def is_grouped(self, pod: PodInfo) -> bool:
         """Whether the pod is tried with the others of its group."""
-        return pod.spec.scheduling_group is not None and self.engine.pod_groups is not None
+        has_group = pod.spec.scheduling_group is not None and not pod.is_resized
+        return has_group and self.engine.pod_groups is not None
 
     def schedule(self, queued: Queued, *, is_retry: bool = False) -> None:
         """Try one pod. is_retry: room was just made for it"""
@@ -145,8 +146,9 @@ class Scheduler(ABC, Generic[Queued]):
             else:
                 self.failed.discard(pod.key)
             self._put_back(queued, outcome)
-            if outcome.nomination is not None and (carries_out or not outcome.nomination):
-                self._nominate(pod, outcome.nomination)
+            nomination = None if pod.is_resized else outcome.nomination
+            if nomination is not None and (carries_out or not nomination):
+                self._nominate(pod, nomination)
             self._after_failure(queued, outcome)
             return
         if self.failed:

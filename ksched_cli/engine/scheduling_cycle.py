@@ -50,6 +50,7 @@ class Outcome(Struct, frozen=True):
     afterwards: what PostFilter wants done besides evictions
     unschedulable_plugins: those that rejected the pod before a node was chosen; pending_plugins:
                 those of them whose rejection is pending
+    bound:      the pod as it is on its node, or None
     """
 
     attempt: Attempt
@@ -62,6 +63,7 @@ class Outcome(Struct, frozen=True):
     afterwards: tuple[Callable[[], None], ...] = ()
     unschedulable_plugins: frozenset[str] = frozenset()
     pending_plugins: frozenset[str] = frozenset()
+    bound: PodInfo | None = None
 
 
 class Assumed(Struct, frozen=True):
@@ -88,6 +90,12 @@ class BindingCycle:
         self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
     ) -> Outcome:
         """Puts the pod on its node, and binds it unless Permit tells it to wait."""
+        if pod.is_resized:
+            # As of 1.38 upstream assumes the pod a second time. Upstream: Cache.AssumePod.
+            error = f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed"
+            return Outcome(replace(record, node="", error=error))
+        if state.on_node is not None:
+            pod = state.on_node(pod, row)
         self.snapshot.add(pod, row)
         self.nominator.clear(pod)
         node = NodeInfo(self.snapshot, row)
@@ -147,7 +155,7 @@ class BindingCycle:
             record = replace(record, claims=held_devices(pod, claims))
         if state.notes is not None:
             record = replace(record, notes=state.notes)
-        return Outcome(record, node.row, activated=state.activated)
+        return Outcome(record, node.row, activated=state.activated, bound=pod)
 
     def _undo(self, assumed: Assumed, record: Attempt) -> Outcome:
         """Takes the pod off its node again."""

@@ -81,6 +81,8 @@ class PassScheduler(Scheduler[Entry]):
         for entry in self.queue:
             if entry.seen is not NEVER and not entry.is_due(self._now()):
                 continue
+            if entry.pod.is_resized and entry.pod.key not in self.queue.entries:
+                continue  # evicted meanwhile
             tried = True
             if self.is_grouped(entry.pod):
                 self._try_group(self.engine.entity_of(entry.pod))
@@ -176,6 +178,8 @@ class PassScheduler(Scheduler[Entry]):
         engine = self.engine
         engine.snapshot.remove(victim, engine.snapshot.row[node])
         self.placements.pop(victim.key, None)
+        if victim.is_resized:
+            self.queue.entries.pop(victim.key, None)
         if engine.pod_groups is not None:
             engine.pod_groups.forget(victim)
         self.evicted.append(Eviction(victim.key, node, preemptor.key))

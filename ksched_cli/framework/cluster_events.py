@@ -31,13 +31,14 @@ class Action(IntFlag):
     UPDATE_NODE_CONDITION = 1 << 5
     UPDATE_NODE_ANNOTATION = 1 << 6
     UPDATE_NODE_DECLARED_FEATURE = 1 << 7
-    UPDATE_POD_LABEL = 1 << 8
-    UPDATE_POD_SCALE_DOWN = 1 << 9
-    UPDATE_POD_SCALE_UP = 1 << 10
-    UPDATE_POD_TOLERATION = 1 << 11
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 12
-    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 13
-    ALL = (1 << 14) - 1
+    UPDATE_NODE_PREEMPTION_POLICY = 1 << 8
+    UPDATE_POD_LABEL = 1 << 9
+    UPDATE_POD_SCALE_DOWN = 1 << 10
+    UPDATE_POD_SCALE_UP = 1 << 11
+    UPDATE_POD_TOLERATION = 1 << 12
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 13
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 14
+    ALL = (1 << 15) - 1
     UPDATE = ALL & ~(ADD | DELETE)
 
 
@@ -213,14 +214,16 @@ def node_events(old: Node, new: Node) -> Iterator[ClusterEvent]:
         yield ClusterEvent(NODE, Action.UPDATE_NODE_TAINT)
     if old.metadata.annotations != new.metadata.annotations:
         yield ClusterEvent(NODE, Action.UPDATE_NODE_ANNOTATION)
+    if old.spec.pod_preemption_policy != new.spec.pod_preemption_policy:
+        yield ClusterEvent(NODE, Action.UPDATE_NODE_PREEMPTION_POLICY)
     if old.status.declared_features != new.status.declared_features:
         yield ClusterEvent(NODE, Action.UPDATE_NODE_DECLARED_FEATURE)
 
 
-def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
-    """What a change of a pod is; one without a node is the pod that is asked about. Upstream:
-    PodSchedulingPropertiesChange."""
-    resource = ASSIGNED_POD if new.pod.node_name else TARGET_POD
+def pod_events(old: PodInfo, new: PodInfo, *, is_queued: bool = False) -> list[ClusterEvent]:
+    """What a change of a pod is; one without a node is the pod that is asked about, as is a queued
+    one. Upstream: PodSchedulingPropertiesChange."""
+    resource = ASSIGNED_POD if new.pod.node_name and not is_queued else TARGET_POD
     actions = []
     if old.labels != new.labels:
         actions.append(Action.UPDATE_POD_LABEL)

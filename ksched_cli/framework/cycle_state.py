@@ -123,13 +123,23 @@ class CycleState:
     notes:     by name, what plugins noted of the placement; None where nobody noted anything
     activated: the keys of pods that plugins asked to be tried again
     trial_group: namespace and name of the group that a pod is assumed with in a trial; else None
+    on_node: returns the pod as it is on the node of a row; None where it is there as it was tried
 
     Trials work on copies of the data, as AddPod and RemovePod change it. Values have a method
     `clone`, or are what Python can copy: mappings, lists, sets, tuples and arrays of such values;
     frozen ones are shared.
     """
 
-    __slots__ = ("_own", "activated", "data", "notes", "skip_filter", "skip_score", "trial_group")
+    __slots__ = (
+        "_own",
+        "activated",
+        "data",
+        "notes",
+        "on_node",
+        "skip_filter",
+        "skip_score",
+        "trial_group",
+    )
 
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
@@ -140,6 +150,7 @@ class CycleState:
         self.notes: dict[str, Note] | None = None
         self.activated: tuple[str, ...] = ()
         self.trial_group: tuple[str, str] | None = None
+        self.on_node: Callable[[PodInfo, int], PodInfo] | None = None
 
     def read(self, key: str, doing: str = "reading") -> Any:
         """Raises PluginError where nothing was written, as when PreFilter is switched off.
@@ -193,7 +204,7 @@ class CycleState:
         twin = CycleState()
         twin.skip_filter, twin.skip_score = self.skip_filter, self.skip_score
         twin.notes, twin.activated = self.notes, self.activated
-        twin.trial_group = self.trial_group
+        twin.trial_group, twin.on_node = self.trial_group, self.on_node
         twin.data = self.data.copy()
         twin._own = self._own.copy()
         for key in self._own:

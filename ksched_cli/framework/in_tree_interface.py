@@ -76,6 +76,11 @@ class ComparesResources(FilterPlugin):
         node, of those compared, and the number of pods under PODS."""
 
 
+class JudgesResizes(Plugin):
+    """Decides about running pods whose resize is deferred, too; the other plugins only about where
+    a pod goes (InPlacePodVerticalScalingSchedulerPreemption)."""
+
+
 class PlacementGeneratePlugin(Plugin):
     """Says among which sets of nodes a group has to choose one."""
 

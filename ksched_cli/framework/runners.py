@@ -7,7 +7,7 @@ RunFilterPluginsWithNominatedPods, addGENominatedPods, RunPreScorePlugins, RunSc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
 import numpy as np
@@ -42,9 +42,16 @@ class PreFilterRunner:
     """The PreFilter plugins of a profile, in order."""
 
     def __init__(
-        self, plugins: Sequence[PreFilterPlugin], snapshot: Snapshot, caller: PluginCaller
+        self,
+        plugins: Sequence[PreFilterPlugin],
+        snapshot: Snapshot,
+        caller: PluginCaller,
+        idle_for_resizes: Set[str] = frozenset(),
     ) -> None:
+        """idle_for_resizes: names of plugins that only decide where a pod goes, not whether its
+        node has room to resize it"""
         self.plugins = tuple(plugins)
+        self._idle_for_resizes = idle_for_resizes
         self._all_nodes = Nodes(snapshot)
         self._caller = caller
 
@@ -57,7 +64,8 @@ class PreFilterRunner:
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         rejected: Status | None = None
-        for plugin in self.plugins if plugins is None else plugins:
+        plugins = self.plugins if plugins is None else plugins
+        for plugin in self._judges(state, plugins) if pod.is_resized else plugins:
             result, status = self._caller.pre_filter(plugin, state, pod, nodes)
             if status is SUCCESS and result is None:
                 continue
@@ -84,6 +92,13 @@ class PreFilterRunner:
         if rejected is None and names is None:
             return PASSES
         return PreFilterOutcome(rejected or SUCCESS, names, tuple(sorted(narrowed)))
+
+    def _judges(
+        self, state: CycleState, plugins: Sequence[PreFilterPlugin]
+    ) -> Sequence[PreFilterPlugin]:
+        """Return the plugins that decide about a resize; the others do not filter either."""
+        state.skip_filter |= self._idle_for_resizes
+        return [plugin for plugin in plugins if plugin.name not in self._idle_for_resizes]
 
 
 class PluginScores(Struct, frozen=True):

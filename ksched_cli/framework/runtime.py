@@ -28,6 +28,7 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     GroupPreemptionPlugin,
+    JudgesResizes,
     PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
     PlacementProgress,
@@ -311,7 +312,12 @@ class Framework:
 
     def _pre_filter_runner(self) -> PreFilterRunner:
         plugins = self._own.at("preFilter", PreFilterPlugin)
-        return PreFilterRunner(plugins, self._snapshot, self.caller)
+        idle_for_resizes = {
+            plugin.name
+            for plugin in (*plugins, *self._own.at("filter", FilterPlugin))
+            if plugin.name not in self.caller.foreign and not isinstance(plugin, JudgesResizes)
+        }
+        return PreFilterRunner(plugins, self._snapshot, self.caller, idle_for_resizes)
 
     def _filter_runner(self, shared: SharedAnswers) -> FilterRunner:
         extensions = [p for p in self.pre_filtering.plugins if isinstance(p, PreFilterExtensions)]

@@ -52,6 +52,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
     "1.36": frozenset(
         {
             "DRAListTypeAttributes",
+            "DRANodeAllocatableResources",
             "GangScheduling",
             "GenericWorkload",
             "TopologyAwareWorkloadScheduling",
@@ -65,8 +66,10 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRADeviceCompatibilityGroups",
             "DRAFractionalCapacityRange",
             "DRAListTypeAttributes",
+            "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
             "GenericWorkload",
+            "InPlacePodVerticalScalingSchedulerPreemption",
             "InterPodAffinityHostnameFastPath",
             "PodGroupPreemptionPolicy",
             "TopologyAwareWorkloadScheduling",
@@ -79,8 +82,10 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRADeviceCompatibilityGroups",
             "DRAFractionalCapacityRange",
             "DRAListTypeAttributes",
+            "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
             "GenericWorkload",
+            "InPlacePodVerticalScalingSchedulerPreemption",
             "InterPodAffinityHostnameFastPath",
             "TopologyAwareWorkloadScheduling",
         }
@@ -89,6 +94,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
 
 # Pods are scheduled in groups, and groups in groups, of which these objects tell.
 POD_GROUP_GATE = "GenericWorkload"
+RESIZE_GATE = "InPlacePodVerticalScalingSchedulerPreemption"
 PRE_QUEUEING_HINTS = "SchedulerPreQueueingHints"
 COMPOSITE_GATE = "CompositePodGroup"
 PLACEMENT_GATE = "TopologyAwareWorkloadScheduling"

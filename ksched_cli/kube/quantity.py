@@ -127,6 +127,11 @@ class Quantity:
         wide = self.wide or other.wide or not MIN_INT64 < total <= MAX_INT64
         return Quantity(total, scale, form, wide)
 
+    def __mul__(self, other: Quantity) -> Quantity:
+        """The product, which upstream keeps as a decimal. Upstream: inf.Dec.Mul."""
+        unscaled = self.unscaled * other.unscaled
+        return Quantity(unscaled, self.scale + other.scale, self.form, wide=True)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Quantity):
             return NotImplemented

@@ -189,6 +189,11 @@ class Rules:
     knows_derived_attributes: claims with derived attributes are errors where the gate is off;
         else that is not looked at. Claims with devices that skip operations on the node need a node
         that declares DRAOptionalNodeOperations
+    knows_device_overhead: with DRANodeAllocatableResources, devices say apart what they are of a
+        node's resource and what they take beside it, and claims that were allocated before count;
+        else one mapping, for claims that are allocated now
+    ends_overhead_with_container: what a device takes for each container counts while that
+        container runs; else as long as the pod
     recomputes_backing_classes: every class backs the resource of its own name, and the best of the
         classes that are there the one that several name; else that depends on what was heard first
     reads_attributes_lazily: an attribute without a value that can be read fails the selectors and
@@ -293,6 +298,8 @@ class Rules:
         self.reads_attributes_lazily = minor >= 38
         self.recomputes_backing_classes = minor >= 38
         self.knows_derived_attributes = minor >= 37
+        self.knows_device_overhead = minor >= 37
+        self.ends_overhead_with_container = minor >= 38
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and vars(self) == vars(other)

@@ -11,7 +11,6 @@ from ksched_cli.analysis.question import Observer, Opened
 from ksched_cli.analysis.schedule import ScheduleResult, result_of
 from ksched_cli.answers import AppliedChange
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.engine import carry_over
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
@@ -105,9 +104,7 @@ class OpenRun:
 
         def open_like(state: ClusterState) -> Simulation:
             # What the run has assumed holds in the steps of a rollout, too.
-            simulation = self._opened.opener.simulation(self._run, state=state)
-            carry_over(before, simulation)
-            return simulation
+            return before.renewed(state, before=None)
 
         state, records = apply_changes(
             before.current_state(),

@@ -14,6 +14,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.in_tree_interface import JudgesResizes
 from ksched_cli.framework.interface import (
     FilterPlugin,
     PreFilterPlugin,
@@ -29,7 +30,7 @@ from ksched_cli.plugins.helper import Fragments, PreFiltered
 REASON = Status.unresolvable("node(s) didn't match the requested node name")
 
 
-class NodeName(FilterPlugin, SignPlugin):
+class NodeName(FilterPlugin, SignPlugin, JudgesResizes):
     name = "NodeName"
     scope = Scope.NODE
 

@@ -68,14 +68,12 @@ def test_pod_group_post_filter_is_filled_by_multi_point() -> None:
     assert [ref.name for ref in refs] == ["DynamicResources", "DefaultPreemption"]
 
 
-def test_deferred_pod_scheduling_may_be_named_and_does_nothing() -> None:
+def test_deferred_pod_scheduling_may_be_named_and_does_nothing_without_its_gate() -> None:
     config = {
         "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "DeferredPodScheduling"}]}}}]
     }
     record = simulate(cluster(node("a"), pod()), config, kubernetes_version="1.37")
     assert [attempt.node for attempt in record.attempts] == ["a"]
-    with pytest.raises(UsageError, match="ksched does not implement InPlacePodVertical"):
-        release_of("1.37", "InPlacePodVerticalScalingSchedulerPreemption=true")
 
 
 @pytest.mark.parametrize(

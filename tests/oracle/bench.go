@@ -109,8 +109,7 @@ func (c *cluster) place(pod *v1.Pod) (bool, error) {
 // reserve is what follows when a node was found, up to but not with the binding itself.
 func (c *cluster) reserve(fw framework.Framework, state fwk.CycleState, pod *v1.Pod, node string) (bool, error) {
 	logger := klog.FromContext(c.ctx)
-	assumed := pod.DeepCopy()
-	assumed.Spec.NodeName = node
+	assumed := assumedPod(c, state, pod, node)
 	if err := c.sched.Cache.AssumePod(logger, assumed); err != nil {
 		return false, err
 	}

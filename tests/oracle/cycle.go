@@ -125,10 +125,9 @@ func (a *attempt) misfit(cycle *recorder, misfit *framework.FitError) {
 // bind is what follows when a node was found.
 func (r *run) bind(a *attempt, fw framework.Framework, state fwk.CycleState, pod *v1.Pod) error {
 	logger := klog.FromContext(r.ctx)
-	assumed := pod.DeepCopy()
-	assumed.Spec.NodeName = a.Node
+	assumed := assumedPod(r.cluster, state, pod, a.Node)
 	if err := r.sched.Cache.AssumePod(logger, assumed); err != nil {
-		a.Error = err.Error()
+		a.Error, a.Node = err.Error(), ""
 		return r.nominate(pod, cleared)
 	}
 	r.sched.SchedulingQueue.DeleteNominatedPodIfExists(assumed)

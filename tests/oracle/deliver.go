@@ -13,6 +13,9 @@ var cleared = &nominatingInfo{NominatingMode: modeOverride}
 
 // nominate writes a pod's nomination to the API server, and brings the news to the scheduler.
 func (r *run) nominate(pod *v1.Pod, to *nominatingInfo) error {
+	if awaitsResize(pod) {
+		return nil // it has its node
+	}
 	updated := pod.DeepCopy()
 	updated.Status.NominatedNodeName = to.NominatedNodeName
 	pods := r.client.CoreV1().Pods(pod.Namespace)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 )
 
 type eventRecorder = events.EventRecorderLogger
@@ -41,6 +42,17 @@ func wrapSchedulePod(r *replay) {
 		result, err := upstream(ctx, r.to.cycle, state, info)
 		return r.chosen(info.Pod, r.to.cycle, result, err)
 	}
+}
+
+// assumedPod is the pod as the scheduler assumes it on a node: its status says what its claims take there.
+func assumedPod(c *cluster, state fwk.CycleState, pod *v1.Pod, node string) *v1.Pod {
+	assumed := pod.DeepCopy()
+	assumed.Spec.NodeName = node
+	if utilfeature.DefaultFeatureGate.Enabled(features.DRANodeAllocatableResources) {
+		assumed.Status.NodeAllocatableResourceClaimStatuses =
+			dynamicresources.ExtractPodNodeAllocatableResourceClaimStatus(klog.FromContext(c.ctx), state, node)
+	}
+	return assumed
 }
 
 func addQueued(c *cluster, pod *v1.Pod) { c.sched.SchedulingQueue.Add(c.ctx, pod) }

@@ -11,11 +11,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	core "k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/features"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
@@ -77,4 +80,10 @@ func orderRescored(fw framework.Framework) {
 	handle := batch.Elem().FieldByName("handle")
 	settable := reflect.NewAt(handle.Type(), unsafe.Pointer(handle.UnsafeAddr())).Elem()
 	settable.Set(reflect.ValueOf(orderedScores{fw}))
+}
+
+// awaitsResize says whether a pod runs and is queued all the same, as its node has deferred its resize.
+func awaitsResize(pod *v1.Pod) bool {
+	enabled := utilfeature.DefaultFeatureGate.Enabled(features.InPlacePodVerticalScalingSchedulerPreemption)
+	return enabled && pod.Spec.NodeName != "" && resourcehelper.IsPodResizeDeferred(pod)
 }

@@ -33,6 +33,13 @@ func wrapSchedulePod(r *replay) {
 	}
 }
 
+// assumedPod is the pod as the scheduler assumes it on a node.
+func assumedPod(_ *cluster, _ fwk.CycleState, pod *v1.Pod, node string) *v1.Pod {
+	assumed := pod.DeepCopy()
+	assumed.Spec.NodeName = node
+	return assumed
+}
+
 func addQueued(c *cluster, pod *v1.Pod) {
 	c.sched.SchedulingQueue.Add(klog.FromContext(c.ctx), pod)
 }

@@ -58,3 +58,6 @@ func inOrderOfArrival(pods []*v1.Pod) []*v1.Pod { return pods }
 
 // incomplete are the pods of groups that have no object, where the queue has groups.
 func incomplete(internalqueue.SchedulingQueue) []string { return nil }
+
+// awaitsResize is false: only pods without a node are queued.
+func awaitsResize(*v1.Pod) bool { return false }

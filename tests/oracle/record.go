@@ -97,7 +97,7 @@ type recordingExtender struct {
 type listeners struct {
 	cycle      *recorder
 	preemption *preemptionRecord
-	bound      func(*v1.Binding) // hears of bindings by extenders; nil where nobody has to
+	bound      func(*v1.Binding) error // hears of bindings by extenders; nil where nobody has to
 }
 
 func (e *recordingExtender) Filter(pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, extenderv1.FailedNodesMap, extenderv1.FailedNodesMap, error) {
@@ -124,7 +124,7 @@ func (e *recordingExtender) ProcessPreemption(pod *v1.Pod, victims map[string]*e
 func (e *recordingExtender) Bind(binding *v1.Binding) error {
 	err := e.Extender.Bind(binding)
 	if err == nil && e.to.bound != nil {
-		e.to.bound(binding)
+		return e.to.bound(binding)
 	}
 	return err
 }

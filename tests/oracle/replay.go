@@ -148,6 +148,9 @@ func (r *replay) begin(pods []*v1.Pod) error {
 		case pod.Spec.NodeName != "":
 			r.bound++
 			r.lives[key(pod)] = &life{ends: never, bound: r.bound}
+			if awaitsResize(pod) {
+				pending = append(pending, pod)
+			}
 		default:
 			r.lives[key(pod)] = &life{ends: never}
 			pending = append(pending, pod)

@@ -139,11 +139,21 @@ func (r *replay) apply(e *entry) error {
 	return r.store(old.(metav1.Object), now)
 }
 
-// putPod creates a pod, or changes one: its node, status and UID stay, as the API server keeps them.
+// putPod creates a pod, or changes one: its node, status and UID stay, as the API server keeps them, but for what
+// its node tells of a resize.
 func (r *replay) putPod(pod *v1.Pod, runsFor *float64) error {
 	old := r.pod(key(pod))
 	if old != nil {
-		pod.UID, pod.CreationTimestamp, pod.Spec.NodeName, pod.Status = old.UID, old.CreationTimestamp, old.Spec.NodeName, old.Status
+		told := pod.Status
+		pod.UID, pod.CreationTimestamp, pod.Spec.NodeName, pod.Status = old.UID, old.CreationTimestamp, old.Spec.NodeName, *old.Status.DeepCopy()
+		pod.Status.ContainerStatuses = told.ContainerStatuses
+		isResize := func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending }
+		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, isResize)
+		for _, condition := range told.Conditions {
+			if isResize(condition) {
+				pod.Status.Conditions = append(pod.Status.Conditions, condition)
+			}
+		}
 		return r.store(old, pod)
 	}
 	pod.CreationTimestamp = *startOf(r.ticks.FakeClock.Now())
@@ -255,15 +265,20 @@ func (r *replay) binds(action clienttesting.Action) (bool, runtime.Object, error
 		return false, nil, nil
 	}
 	binding := create.GetObject().(*v1.Binding)
-	r.isBound(binding)
-	return true, binding, nil
+	return true, binding, r.isBound(binding)
 }
 
-// isBound notes a binding, by the scheduler or by an extender that told the API server itself.
-func (r *replay) isBound(binding *v1.Binding) {
-	pod := r.pod(binding.Namespace + "/" + binding.Name).DeepCopy()
+// isBound notes a binding, by the scheduler or by an extender that told the API server itself. The pod has the status
+// that was written while it was assumed.
+func (r *replay) isBound(binding *v1.Binding) error {
+	stored, err := r.client.Tracker().Get(podsResource, binding.Namespace, binding.Name)
+	if err != nil {
+		return err
+	}
+	pod := stored.(*v1.Pod).DeepCopy()
 	pod.Spec.NodeName = binding.Target.Name
 	r.trial.written = append(r.trial.written, written{pod, r.trial.told})
+	return nil
 }
 
 // deliverTrial brings what the attempt wrote to the API server back to the scheduler: first claims, then what

@@ -64,14 +64,14 @@ func decide(texts [][]byte, configText []byte) (*outcome, error) {
 func (r *run) enqueue(pods []*v1.Pod, firstProfile string) {
 	for _, pod := range pods {
 		// The scheduler knows all members of a group before the first of them is let into the queue.
-		if pod.Spec.NodeName == "" && !finished(pod) && r.sched.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName) {
+		if isQueued(pod) && !finished(pod) && r.sched.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName) {
 			joinGroup(r.cluster, pod)
 		}
 	}
 	var added []*v1.Pod
 	for _, pod := range inOrderOfArrival(pods) {
 		known := r.sched.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
-		if pod.Spec.NodeName != "" || finished(pod) || pod.DeletionTimestamp != nil || !known {
+		if !isQueued(pod) || finished(pod) || pod.DeletionTimestamp != nil || !known {
 			continue
 		}
 		r.clock.SetTime(pod.CreationTimestamp.Time)
@@ -99,6 +99,9 @@ func (r *run) enqueue(pods []*v1.Pod, firstProfile string) {
 	})
 }
 
+// isQueued says whether the scheduler tries a pod: one without a node, or whose node has deferred its resize.
+func isQueued(pod *v1.Pod) bool { return pod.Spec.NodeName == "" || awaitsResize(pod) }
+
 // passes goes over the queue until nothing that failed is worth another try.
 func (r *run) passes() error {
 	seen := map[string]int{} // how many changes a pod's last attempt knew of
@@ -106,7 +109,8 @@ func (r *run) passes() error {
 		tried, triedGroups := false, map[string]bool{}
 		r.gateGroups(pass, seen)
 		for _, name := range r.queue {
-			if _, placed := r.placed[name]; placed || pass > 0 && seen[name] == r.changes {
+			_, placed := r.placed[name]
+			if placed || slices.Contains(r.out.Evicted, name) || pass > 0 && seen[name] == r.changes {
 				continue
 			}
 			group := rootOf(r.cluster, r.pod(name))
@@ -150,6 +154,9 @@ func (r *run) gateGroups(pass int, seen map[string]int) {
 		return
 	}
 	r.queue = slices.DeleteFunc(r.queue, func(name string) bool {
+		if slices.Contains(r.out.Evicted, name) {
+			return true // while its resize waited
+		}
 		pod := r.pod(name)
 		_, placed := r.placed[name]
 		if placed || groupOf(pod) == "" || seen[name] == r.changes || r.enters(pod) {

@@ -44,6 +44,7 @@ def replay(
         path.write_text(timeline)
         args = [str(path), "--kubernetes-version", minor, "--state", paths["state"]]
         args += ["-o", "json", "--trace", "--allow-empty-state"]
+        args.append("--no-workloads")  # the oracle has no controllers, which would make claims
         if gates:
             args += ["--feature-gates", gates]
         if config is not None:

@@ -104,7 +104,37 @@ class DeviceTaintRule(KubeObject, frozen=True):
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
 
 
+class NodeAllocatableMapping(Record, frozen=True):
+    """How much of a node's resource an allocated device is: of the capacity that is consumed, or of
+    the device itself."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: Quantity | None = None
+    device_multiplier: Quantity | None = None
+
+
+class NodeAllocatableOverhead(Record, frozen=True):
+    """What a device takes of a node's resource for each pod, and for each of its containers."""
+
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
+class NodeAllocatableResourceMapping(Record, frozen=True):
+    """A mapping as of 1.36, where both multipliers are one."""
+
+    capacity_key: str | None = None
+    allocation_multiplier: Quantity | None = None
+
+
+class NodeAllocatableResource(Record, frozen=True):
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
+
+
 class Device(Record, frozen=True):
+    """node_allocatable_resource_mappings: of 1.36, in place of node_allocatable_resources"""
+
     name: str = ""
     attributes: dict[str, DeviceAttribute] = msgspec.field(default_factory=dict)
     capacity: dict[str, DeviceCapacity] = msgspec.field(default_factory=dict)
@@ -117,6 +147,12 @@ class Device(Record, frozen=True):
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = msgspec.field(
+        default_factory=dict
+    )
+    node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = msgspec.field(
+        default_factory=dict
+    )
 
 
 class ResourcePool(Record, frozen=True):

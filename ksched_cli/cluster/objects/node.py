@@ -29,10 +29,17 @@ class Taint(Record, frozen=True):
     time_added: str = ""
 
 
+class NodePodPreemptionPolicy(Record, frozen=True):
+    """disable_resize_preemption: who asks that resizes of its pods preempt none"""
+
+    disable_resize_preemption: tuple[str, ...] = ()
+
+
 class NodeSpec(Record, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
     provider_id: str = msgspec.field(name="providerID", default="")
+    pod_preemption_policy: NodePodPreemptionPolicy | None = None
 
 
 class ContainerImage(Record, frozen=True):

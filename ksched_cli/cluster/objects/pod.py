@@ -16,6 +16,7 @@ from ksched_cli.cluster.objects.base import (
     Time,
 )
 from ksched_cli.cluster.objects.volumes import Volume
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.stored_bytes import ObjectJson
 
 
@@ -209,6 +210,35 @@ class PodResourceClaimStatus(Record, frozen=True):
     resource_claim_name: str | None = None
 
 
+class MappedResource(Record, frozen=True):
+    """What the devices of a claim are of one of the node's resources."""
+
+    name: str = ""
+    quantity: Quantity | None = None
+
+
+class OverheadResource(Record, frozen=True):
+    """What the devices of a claim take of one of the node's resources."""
+
+    name: str = ""
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
+class NodeAllocatableClaimStatus(Record, frozen=True):
+    """What a claim of the pod takes of its node's allocatable resources.
+
+    containers: the names of those that use it, once for each use
+    resources: of 1.36, in place of mapping and overhead
+    """
+
+    resource_claim_name: str = ""
+    containers: tuple[str, ...] = ()
+    mapping: tuple[MappedResource, ...] = ()
+    overhead: tuple[OverheadResource, ...] = ()
+    resources: dict[str, Quantity] = msgspec.field(default_factory=dict)
+
+
 class PodStatus(Record, frozen=True, omit_defaults=True):
     phase: str = "Pending"
     nominated_node_name: str = ""
@@ -219,6 +249,7 @@ class PodStatus(Record, frozen=True, omit_defaults=True):
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = msgspec.field(default_factory=dict)
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableClaimStatus, ...] = ()
 
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"

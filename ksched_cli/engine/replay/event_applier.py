@@ -17,6 +17,7 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import KubeObject, Node, Pod
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import RESIZE_PENDING
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster, is_victim
@@ -80,7 +81,7 @@ class EventApplier:
         self.scheduler.on_departure = self._take_claims
         release = self.cluster.configuration.release
         gate = POD_GROUP_GATE if release.rules.queues_groups else "GangScheduling"
-        self._tells_of_arrivals = release.enabled(gate)
+        self._tells_of_arrivals = self.scheduler.hears_of_arrivals = release.enabled(gate)
         self.outages = NodeOutages(self.cluster, self.scheduler, self.change, self.arrive)
         self.rollouts = Rollouts(
             self.cluster,
@@ -229,12 +230,14 @@ class EventApplier:
             return
         self.log.arrive(pod, self.scheduler.clock.now, runs_for)
         self.scheduler.schedule_end(pod, runs_for)
+        self.scheduler.follow_resize(None, pod)
         self.queue.move(events.ASSIGNED_POD_ADD, None, pod)
 
     def _pending(self) -> list[PodInfo]:
         """The pods without a node."""
         held = self.scheduler.waiting.values()
-        return [queued.pod for queued in chain(self.queue, held)]
+        queued = (each.pod for each in chain(self.queue, held))
+        return [pod for pod in queued if not pod.is_resized]
 
     def _pending_pod(self, key: str) -> PodInfo | None:
         queued = self.queue.pods.get(key)
@@ -256,6 +259,7 @@ class EventApplier:
                 self.scheduler.end(new.key, PodOutcome.ENDED)
                 return
             info = self.cluster.exchange(old, new)
+            self.scheduler.follow_resize(old, info)
             for event in events.pod_events(old, info):
                 self.queue.move(event, old, info)
             return
@@ -368,12 +372,14 @@ class EventApplier:
         metadata = structs.replace(pod.metadata, uid=old.uid)
         node, status = old.pod.node_name or pod.node_name, old.pod.status
         if "status" in manifest:
-            # What the scheduler writes stays its own.
+            # What the scheduler writes stays its own. Its node says what becomes of a resize.
+            own = [each for each in status.conditions if each.type != RESIZE_PENDING]
+            pending = [each for each in pod.status.conditions if each.type == RESIZE_PENDING]
             status = structs.replace(
                 pod.status,
                 nominated_node_name=status.nominated_node_name,
                 start_time=status.start_time,
-                conditions=status.conditions,
+                conditions=(*own, *pending),
             )
         self._update(structs.replace(pod, metadata=metadata, status=status, node_name=node))
 
@@ -446,7 +452,7 @@ class EventApplier:
         self.scheduler.engine = self.cluster.engine
         engine = self.cluster.engine
         self.queue.renew(engine.frameworks, self.cluster.info, engine.queued_groups)
-        pending = [queued.pod for queued in self.queue]
+        pending = [queued.pod for queued in self.queue if not queued.pod.is_resized]
         self.cluster.renominate(before, {pod.uid: pod for pod in pending})
         for pod in pending:
             self.cluster.expect(pod)

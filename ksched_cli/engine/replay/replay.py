@@ -278,7 +278,10 @@ class Replay:
         pending = engine.pending()
         pending.sort(key=lambda pod: seconds(pod.pod.metadata.creation_timestamp))
         for pod in pending:
-            self.applier.enqueue(pod, run_times.get(pod.key))
+            if pod.is_resized:
+                self.scheduler.follow_resize(None, self.cluster.bound[pod.key])
+            else:
+                self.applier.enqueue(pod, run_times.get(pod.key))
         self.log.counts.ignored += len(engine.ignored())
         self.applier.unscheduled = {
             pod.key: pod

@@ -124,6 +124,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.clock = clock
         # Nodes that have failed: no pod on them comes to its end.
         self.down_nodes: Container[str] = ()
+        # Whether the queue hears of pods that arrive.
+        self.hears_of_arrivals = False
         # Keys of victims of preemption that come again once they are gone.
         self.victims: set[str] = set()
         self.recreation = Recreation.GONE
@@ -202,7 +204,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     def _begin(self, queued: QueuedPodInfo) -> None:
         self.log.try_pod(queued.pod, self.clock.now)
-        self.cluster.start(queued.pod, self.clock.text)
+        if not queued.pod.is_resized:
+            self.cluster.start(queued.pod, self.clock.text)
 
     def _take_group_again(self, members: Sequence[QueuedPodInfo]) -> list[QueuedPodInfo]:
         group = members[0].group
@@ -227,7 +230,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             self.queue.activate(groups.members(key))
 
     def _bind(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
-        pod = queued.pod
+        pod = outcome.bound or queued.pod
         before, record = pod.pod, self.log.live[pod.key]
         self.cluster.place(pod, outcome.attempt.node)
         if self.is_grouped(pod) or outcome.attempt.waited is not None:
@@ -273,7 +276,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         message = self.log.live[pod.key].message = attempt.why_not
         if _was_assumed(outcome) and not _is_rejected(outcome):
             self.queue.move(events.ASSIGNED_POD_DELETE, self._forgotten(queued, outcome), None)
-        has_news = engine.options.retries and message != queued.message
+        # The scheduler writes nothing into the status of a pod that runs.
+        has_news = engine.options.retries and message != queued.message and not pod.is_resized
         if engine.options.retries:
             repeats = (
                 _is_rejected(outcome)
@@ -366,9 +370,24 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         record = self.log.record_of(pod)
         is_victim = outcome is PodOutcome.EVICTED
         new = self.cluster.mark_deleting(pod, self.clock.text, is_victim=is_victim)
+        self.follow_resize(pod, new)
         if grace is not None:
             self.ends.schedule(pod.uid, End(self.clock.now + grace, record.pod, outcome))
         self.queue.move(events.ASSIGNED_POD_UPDATE, pod, new)
+
+    def follow_resize(self, old: PodInfo | None, new: PodInfo) -> None:
+        """A pod on a node has come or changed: it is queued as long as its resize is deferred.
+        Upstream: addPod, updatePod."""
+        was_resized = old is not None and old.is_resized
+        if new.is_resized and not was_resized:
+            self.log.record_of(new)
+            self.queue.add(new)
+            if self.hears_of_arrivals:
+                self.queue.move(events.UNSCHEDULED_POD_ADD, None, new)
+        elif new.is_resized and old is not None:
+            self.queue.update(old, new)
+        elif was_resized:
+            self.queue.delete(new.key)
 
     def end(self, key: str, outcome: PodOutcome) -> None:
         """A pod leaves its node."""
@@ -385,6 +404,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         record = self.log.record_of(pod)
         self.log.leave(record, outcome, self.clock.now)
         self.queue.move(events.ASSIGNED_POD_DELETE, pod, None)
+        if pod.is_resized:
+            self.queue.delete(pod.key)
         if pod.key in self.victims:
             self.victims.discard(pod.key)
             if outcome is PodOutcome.EVICTED:

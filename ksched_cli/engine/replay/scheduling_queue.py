@@ -400,7 +400,8 @@ class SchedulingQueue:
 
     def _is_member(self, queued: QueuedPodInfo) -> bool:
         """Whether the pod is queued with its group."""
-        return self._groups is not None and queued.pod.spec.scheduling_group is not None
+        has_group = queued.pod.spec.scheduling_group is not None and not queued.pod.is_resized
+        return has_group and self._groups is not None
 
     def is_held(self, queued: QueuedPodInfo) -> bool:
         """Whether a plugin holds the pod back, or its group."""
@@ -413,7 +414,7 @@ class SchedulingQueue:
         addPodGroupMember."""
         groups = self._groups
         key = groups.entity_of(queued.pod.pod) if groups is not None else None
-        if key is None or groups is None:
+        if key is None or groups is None or queued.pod.is_resized:
             self._to_active(queued)
         elif groups.root_of(key) is None:
             queued.place = NOWHERE
@@ -549,8 +550,8 @@ class SchedulingQueue:
         self._places.put(alike, UNSCHEDULABLE)
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
-        """A pod without a node has changed. Upstream: Update."""
-        events = [ObjectEvent(event, old, new) for event in pod_events(old, new)]
+        """A pod in the queue has changed. Upstream: Update."""
+        events = [ObjectEvent(event, old, new) for event in pod_events(old, new, is_queued=True)]
         if new.uid in self._in_flight:
             for happened in events:
                 self._in_flight.note(happened)

@@ -23,6 +23,7 @@ from ksched_cli.cluster.objects import (
     plain_fields,
 )
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import NODE_ALLOCATABLE_GATE, resources_rule
 from ksched_cli.cluster.snapshot import Mask, Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerated
@@ -75,6 +76,11 @@ from ksched_cli.plugins.node_affinity import terms_text
 from ksched_cli.plugins.taint_toleration import HARD_EFFECTS, taint_text
 
 if TYPE_CHECKING:
+    from ksched_cli.plugins.dynamic_resources.node_allocatable import (
+        ClaimDevices,
+        NodeAllocatable,
+        Statuses,
+    )
     from ksched_cli.plugins.dynamic_resources.search import DeviceSearch, ExtendedSearch
 
 
@@ -212,6 +218,8 @@ class ClaimsState(Struct):
     extended:    the search, where the last claim is for extended resources
     shared:      by index, the allocation under way of a claim that a pod before it in its group was
                  given, and that this one shares
+    selected:    by index of an allocated claim, the nodes that its selector matches; None for all
+    takes:       by row of a node that passed, what the claims take of what it has
     """
 
     claims: list[ResourceClaim] = field(default_factory=list)
@@ -221,6 +229,8 @@ class ClaimsState(Struct):
     unavailable: set[int] = field(default_factory=set)
     extended: ExtendedSearch | None = None
     shared: dict[int, AllocationResult] = field(default_factory=dict)
+    selected: dict[int, Mask | None] = field(default_factory=dict)
+    takes: dict[int, Statuses] = field(default_factory=dict)
 
     @property
     def own_claims(self) -> list[ResourceClaim]:
@@ -241,6 +251,23 @@ class ClaimsState(Struct):
         did not run for it."""
         own = self.search.allocations(row) if self.search is not None else []
         return None if own is None else [*own, *self.shared.values()]
+
+    def devices_on(self, row: int, with_earlier: bool) -> ClaimDevices:
+        """The claims with their devices on a node where Filter passed so far. with_earlier: those
+        of claims that were allocated before the attempt, too"""
+        own = self.search.allocations(row) if self.search is not None else []
+        if own is None:
+            return ()
+        remaining = iter(own)
+        devices = []
+        for index, claim in enumerate(self.claims):
+            allocation = claim.status.allocation
+            if allocation is None:
+                allocation = self.shared.get(index) or next(remaining)
+            elif not with_earlier:
+                continue
+            devices.append((claim, allocation))
+        return devices
 
 
 class DynamicResources(
@@ -265,6 +292,8 @@ class DynamicResources(
         self._needs_skipping = rules.knows_derived_attributes
         self._hears_of_deletions = rules.hears_of_deleted_claims
         self._looks_for_shared_devices = rules.looks_for_shared_devices
+        self._counts_earlier_claims = rules.knows_device_overhead
+        self._takes_of_nodes = handle.release.enabled(NODE_ALLOCATABLE_GATE)
         is_silent = rules.device_post_filter_is_silent
         self._nothing_to_deallocate = SILENT if is_silent else NOTHING_TO_DEALLOCATE
         self._still_not_schedulable = SILENT if is_silent else STILL_NOT_SCHEDULABLE
@@ -321,6 +350,8 @@ class DynamicResources(
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         claims_state = ClaimsState()
         state.write(STATE_KEY, claims_state)
+        if self._allocatable is not None:
+            state.on_node = self._on_node(claims_state, nodes.snapshot)
         try:
             claims = self._claims(pod)
         except ClaimError as error:
@@ -336,9 +367,7 @@ class DynamicResources(
                 continue
             if claim.status.allocation is None:
                 claims_state.shared[index] = allocation
-            reachable = self._reachable(claim, allocation, nodes.snapshot)
-            if reachable is not None:
-                claims_state.reachable[index] = reachable
+            self._note_reachable(claims_state, index, claim, allocation, nodes.snapshot)
         claims_state.claims = claims
         pending = claims_state.to_search()
         if pending:
@@ -356,10 +385,15 @@ class DynamicResources(
             return None
         return pending.claim.status.allocation
 
-    def _reachable(
-        self, claim: ResourceClaim, allocation: AllocationResult, snapshot: Snapshot
-    ) -> Mask | None:
-        """The nodes that can use a claim's allocation; None: all. Raises PluginError."""
+    def _note_reachable(
+        self,
+        claims_state: ClaimsState,
+        index: int,
+        claim: ResourceClaim,
+        allocation: AllocationResult,
+        snapshot: Snapshot,
+    ) -> None:
+        """Note the nodes that can use a claim's allocation. Raises PluginError."""
         is_shared, mask = claim.status.allocation is None, None
         if allocation.node_selector is not None and (
             self._looks_for_shared_devices or not is_shared
@@ -371,9 +405,39 @@ class DynamicResources(
         if self._needs_skipping and _skips_operations(claim):
             skipping = skipping_nodes(snapshot)
             mask = skipping if mask is None else skipping & mask
+        claims_state.selected[index] = mask
         if self._waits_for_devices and binding_failure(claim):
             mask = np.zeros(len(snapshot), dtype=np.bool_)
-        return mask
+        if mask is not None:
+            claims_state.reachable[index] = mask
+
+    @property
+    def _allocatable(self) -> NodeAllocatable | None:
+        """None where no device takes anything of its node."""
+        if not self._takes_of_nodes:
+            return None
+        # Imported on first use, as the search is.
+        from ksched_cli.plugins.dynamic_resources.node_allocatable import NodeAllocatable
+
+        service = self._handle.service(NodeAllocatable)
+        return service if service.is_used else None
+
+    def _on_node(
+        self, claims_state: ClaimsState, snapshot: Snapshot
+    ) -> Callable[[PodInfo, int], PodInfo]:
+        """Return how a pod is on a node: its status says what its claims take there. Upstream:
+        prepareAssumedPod, until 1.37 assume."""
+        count = resources_rule(self._handle.release)
+
+        def on_node(pod: PodInfo, row: int) -> PodInfo:
+            takes = claims_state.takes.get(row)
+            if not takes:
+                return pod
+            status = replace(pod.pod.status, node_allocatable_resource_claim_statuses=takes)
+            new = replace(pod.pod, status=status)
+            return pod.with_pod(new, count(replace(new, node_name=snapshot.names[row])))
+
+        return on_node
 
     def _check_shares(self) -> None:
         """Raise PluginError where what claims consume cannot be told."""
@@ -412,6 +476,8 @@ class DynamicResources(
         claims_state = read_state(state)
         search = claims_state.search
         verdicts = search.verdicts(nodes) if search else Verdicts.passing(len(nodes))
+        if self._allocatable is not None:
+            verdicts = self._filter_allocatable(self._allocatable, verdicts, state, pod, nodes)
         rejected = np.zeros(len(nodes), dtype=np.bool_)
         for index, mask in claims_state.reachable.items():
             unreachable = ~nodes.gather(mask) & (verdicts.ids == 0)
@@ -421,11 +487,59 @@ class DynamicResources(
         verdicts.reject(rejected, CLAIM_UNREACHABLE)
         return verdicts
 
+    def _filter_allocatable(
+        self,
+        allocatable: NodeAllocatable,
+        verdicts: Verdicts,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+    ) -> Verdicts:
+        """Reject nodes whose allocatable resources the claims exceed, or that another pod with one
+        of the claims bars. verdicts: of the search for devices, which comes between the two"""
+        from ksched_cli.plugins.dynamic_resources.search import NO_SUCH_RESOURCE, STALE_CLAIM
+
+        claims_state, with_earlier = read_state(state), self._counts_earlier_claims
+        statuses = [verdicts.statuses[number] for number in verdicts.ids.tolist()]
+        for position, row in enumerate(nodes.indices().tolist()):
+            status = statuses[position]
+            if status in (NO_SUCH_RESOURCE, STALE_CLAIM):
+                continue
+            node = NodeInfo(nodes.snapshot, row)
+            barred = self._barred(allocatable, claims_state, pod, node)
+            if barred is not None:
+                statuses[position] = barred
+            elif status.is_success and (with_earlier or claims_state.search is not None):
+                devices = claims_state.devices_on(row, with_earlier)
+                statuses[position], takes = allocatable.check(pod, devices, node)
+                if statuses[position].is_success:
+                    claims_state.takes[row] = takes
+        return Verdicts.of(statuses)
+
+    def _barred(
+        self,
+        allocatable: NodeAllocatable,
+        claims_state: ClaimsState,
+        pod: PodInfo,
+        node: NodeInfo,
+    ) -> Status | None:
+        """Return why another pod that has one of the claims keeps the pod from the node, or
+        None."""
+        for index, mask in claims_state.selected.items():
+            if mask is None or mask[node.row]:
+                claim, shared = claims_state.claims[index], claims_state.shared.get(index)
+                status = allocatable.sharing_status(pod, claim, shared, node)
+                if not status.is_success:
+                    return status
+        return None
+
     # -- PostFilter -------------------------------------------------------------------------------
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
+        if pod.is_resized:
+            return None, SILENT
         if STATE_KEY not in state.data:
             # Another plugin's PreFilter ended the attempt before this plugin's ran.
             return None, Status.error("not found")
@@ -542,6 +656,9 @@ class DynamicResources(
                 lines.append(failure or describe_allocation(claim))
         if claims_state.search is not None:
             lines += claims_state.search.lines(node.row, self._store)
+        if not lines and self._allocatable is not None:
+            devices = claims_state.devices_on(node.row, self._counts_earlier_claims)
+            lines += self._allocatable.lines(pod, devices, node)
         return lines
 
     def shortages(self, state: CycleState, pod: PodInfo, rows: Rows) -> list[str]:
@@ -663,10 +780,14 @@ class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
             raise PluginError("not found")
         claims_state = read_state(state)
         claims = claims_state.claims
-        if claims_state.search is None and not claims_state.shared:
-            return np.zeros(len(nodes), dtype=np.int64)
+        allocates = claims_state.search is not None or claims_state.shared
         scores = np.zeros(len(nodes), dtype=np.int64)
+        if not allocates and not claims_state.takes:
+            return scores
         for position, row in enumerate(nodes.indices().tolist()):
+            # A node counts that claims were allocated on, or that they take something of.
+            if not allocates and not claims_state.takes.get(row):
+                continue
             allocations = claims_state.allocations_on(row)
             if allocations is None:  # the node's device plugins have all the resources
                 continue

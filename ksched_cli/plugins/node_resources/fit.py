@@ -31,6 +31,7 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     ChecksRows,
     ComparesResources,
+    JudgesResizes,
     PlacementScorePlugin,
     RowCheck,
     RowScorer,
@@ -42,6 +43,7 @@ from ksched_cli.framework.resource_claims import IMPLICIT_PREFIX
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
+from ksched_cli.kube.gates import RESIZE_GATE
 from ksched_cli.kube.int64 import MAX_INT64
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.plugins.args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
@@ -63,6 +65,7 @@ from ksched_cli.plugins.node_resources.scoring import (
     weighted_mean,
 )
 
+NATIVE = (CPU, MEMORY, EPHEMERAL_STORAGE)
 PRE_FILTER_KEY = "PreFilterNodeResourcesFit"
 LEAST_ALLOCATED = "LeastAllocated"
 REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
@@ -114,6 +117,7 @@ class NodeResourcesFit(
     ComparesResources,
     ScoresResources,
     PlacementScorePlugin,
+    JudgesResizes,
     Proposes,
 ):
     name = "NodeResourcesFit"
@@ -123,6 +127,7 @@ class NodeResourcesFit(
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         self._snapshot = handle.snapshot
         self._delegates = handle.release.enabled("DRAExtendedResource")
+        self._hears_of_growth = handle.release.enabled(RESIZE_GATE)
         strategy = args.scoring_strategy or ScoringStrategy()
         self._ignored = frozenset(args.ignored_resources or ())
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
@@ -150,6 +155,9 @@ class NodeResourcesFit(
         if self._leaves_nominated:
             after_change = partial(after_nominated_change, self.delegated, self._node_of)
         yield ClusterEvent(events.NODE, node_actions), after_change
+        if self._hears_of_growth:
+            yield ClusterEvent(events.ASSIGNED_POD, Action.UPDATE_POD_SCALE_UP), after_growth
+            yield ClusterEvent(events.TARGET_POD, Action.UPDATE_POD_SCALE_UP), after_growth
         if self._delegates:
             yield ClusterEvent(events.DEVICE_CLASS, Action.ADD | Action.UPDATE), after_class_change
 
@@ -158,7 +166,7 @@ class NodeResourcesFit(
         return ()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        state.write(PRE_FILTER_KEY, MappingProxyType(pod.resources.requests))
+        state.write(PRE_FILTER_KEY, MappingProxyType(_wanted(pod)))
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -172,7 +180,7 @@ class NodeResourcesFit(
 
     def row_check(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowCheck | None:
         # Huge amounts overflow as in Go only in the array form.
-        if snapshot.huge or PRE_FILTER_KEY not in state.data:
+        if snapshot.huge or pod.is_resized or PRE_FILTER_KEY not in state.data:
             return None
         requested_cpu, requested_memory = pod.resources.principal
         others = pod.resources.others
@@ -192,7 +200,8 @@ class NodeResourcesFit(
         requested: dict[str, int] = state.read(PRE_FILTER_KEY, "error reading")
         snapshot = nodes.snapshot
         # A fork keeps no log to follow.
-        if not pod.resources.others and type(snapshot) is Snapshot:
+        is_plain = not (pod.resources.others or pod.is_resized)
+        if is_plain and type(snapshot) is Snapshot:
             cpu, memory = pod.resources.principal
             free_cpu, free_memory, free_pods = snapshot.index(LeastFree).amounts()
             if cpu <= free_cpu and memory <= free_memory and free_pods >= 1:
@@ -210,12 +219,20 @@ class NodeResourcesFit(
         for resource, amount in sorted(state.read(PRE_FILTER_KEY).items()):
             if amount > 0 and not self._ignores(resource):
                 capacity = nodes.gather(snapshot.allocatable(resource))
-                is_short = amount > capacity - used[resource]
+                if pod.is_resized:
+                    missing = _missing(pod, nodes, resource, amount)
+                    is_short = missing > capacity - used[resource]
+                    # Upstream does not compare what is not missing, but for what every node has.
+                    if resource not in NATIVE:
+                        is_short &= missing > 0
+                        amount = missing
+                else:
+                    is_short = amount > capacity - used[resource]
                 insufficient.append((f"Insufficient {resource}", is_short, amount > capacity))
         return _verdicts(insufficient, len(nodes))
 
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
-        if self._snapshot.huge or PRE_FILTER_KEY not in state.data:
+        if self._snapshot.huge or pod.is_resized or PRE_FILTER_KEY not in state.data:
             return None
         return {
             name: amount
@@ -295,6 +312,18 @@ class NodeResourcesFit(
         return proposals(pod, node, self._ignores)
 
 
+def _missing(pod: PodInfo, nodes: Nodes, resource: str, amount: int) -> Column:
+    """Per node, how much of a resource a pod that is to be resized lacks of the amount: on its node
+    it has what it counts for there. Upstream: adjustDeltasToAccomodateCacheDiscrepancy."""
+    missing = np.full(len(nodes), amount, dtype=np.int64)
+    own = nodes.indices() == nodes.snapshot.row.get(pod.pod.node_name, -1)
+    for position in own.nonzero()[0].tolist():
+        for other in nodes.snapshot.pods[nodes.indices()[position]]:
+            if other.uid == pod.uid:
+                missing[position] = max(0, amount - other.resources.requests.get(resource, 0))
+    return missing
+
+
 def _has_room(snapshot: Snapshot, row: int, requests: dict[str, int]) -> bool:
     """Whether all of the requests fit on the node, be they ignored or not."""
     for resource, amount in requests.items():
@@ -360,12 +389,29 @@ def after_pod_change(pod: PodInfo, old: PodInfo, new: PodInfo | None) -> bool:
     """A pod with a node is gone, or requests less of what the pod requests; or the pod itself
     requests less."""
     if new is None:
-        return had_node(old)
+        return had_node(old) and not _is_elsewhere(pod, old.pod.node_name)
     if new.key == pod.key:
         return True
-    return bool(new.pod.node_name) and _has_more(
-        pod, new.resources.requests, old.resources.requests
-    )
+    if not new.pod.node_name or _is_elsewhere(pod, new.pod.node_name):
+        return False
+    return _has_more(pod, new.resources.requests, old.resources.requests)
+
+
+def after_growth(pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
+    """A pod on the node where the pod is to be resized requests more, so that preemption may have
+    to make more room."""
+    return pod.is_resized and not _is_elsewhere(pod, new.pod.node_name)
+
+
+def _is_elsewhere(pod: PodInfo, node: str) -> bool:
+    """Whether the pod is to be resized, and not on the node."""
+    return pod.is_resized and pod.pod.node_name != node
+
+
+def _wanted(pod: PodInfo) -> Mapping[str, int]:
+    """What the pod wants on a node."""
+    resources = pod.resources.unplaced if pod.is_resized else None
+    return (resources or pod.resources).requests
 
 
 def after_nominated_change(
@@ -382,9 +428,8 @@ def after_nominated_change(
     if old is None or pod.spec.scheduling_group is not None or node_of(pod) != new.name:
         return False
     before, allocatable = node_allocatable(old), node_allocatable(new)
-    requested = pod.resources.requests
-    native = (CPU, MEMORY, EPHEMERAL_STORAGE)
-    if all(requested.get(name, 0) <= allocatable.get(name, 0) for name in native):
+    requested = _wanted(pod)
+    if all(requested.get(name, 0) <= allocatable.get(name, 0) for name in NATIVE):
         return False
     return before.get(PODS, 0) >= 1 and not _lacking(delegated_of, pod, before)
 
@@ -396,7 +441,7 @@ def _lacking(
     delegated = delegated_of(pod)
     return {
         name
-        for name, amount in pod.resources.requests.items()
+        for name, amount in _wanted(pod).items()
         if amount > allocatable.get(name, 0)
         and not (name in delegated and not allocatable.get(name))
     }
@@ -406,11 +451,11 @@ def after_node_change(
     delegated_of: Callable[[PodInfo], Collection[str]], pod: PodInfo, old: Node | None, new: Node
 ) -> bool:
     """The node, if it were empty, has room for the pod, and more than before, or devices may do."""
+    if _is_elsewhere(pod, new.name):
+        return False
     allocatable = node_allocatable(new)
     delegated = delegated_of(pod)
-    lacking = {
-        name for name, amount in pod.resources.requests.items() if amount > allocatable.get(name, 0)
-    }
+    lacking = {name for name, amount in _wanted(pod).items() if amount > allocatable.get(name, 0)}
     by_devices = {name for name in lacking if name in delegated and not allocatable.get(name)}
     if allocatable.get(PODS, 0) < 1 or lacking - by_devices:
         return False

@@ -252,6 +252,17 @@ def generate(draw: Draw) -> Draft:
     return draft
 
 
+def generate_of_devices(draw: Draw) -> Draft:
+    """With pods that have claims for devices."""
+    world = World(draw)
+    world.add_nodes(1, 4)
+    full_nodes(world)
+    add_classes(world)
+    add_devices(world)
+    features = (amounts, *draw.some(FEATURES, 0, 3), sometimes(0.7, claiming))
+    return _of_groups(world, features, (*EVENTS, *DEVICE_EVENTS))
+
+
 def generate_groups(draw: Draw) -> Draft:
     """With pods of groups, in queues that take none from backoff: kube-scheduler would try a group
     again and again while it is idle."""
