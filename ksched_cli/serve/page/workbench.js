@@ -272,6 +272,7 @@ function explainClicked(event) {
 function question(name, pod) {
   bench.question = name;
   if (pod) $("pod").value = pod;
+  if (isNarrow()) $("answer").scrollIntoView();
   return answer();
 }
 
@@ -502,6 +503,9 @@ function showSave(isShown) {
   $("save").setAttribute("aria-expanded", String(isShown));
 }
 
+// The answer is below the edits then.
+const isNarrow = () => matchMedia("(max-width: 900px)").matches;
+
 const isDark = () => document.documentElement.dataset.theme
   ? document.documentElement.dataset.theme === "dark"
   : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -577,7 +581,7 @@ const begin = act(async () => {
   $("verbs").replaceChildren(...VERBS.map((value) => element("option", { value })));
   $("minor").replaceChildren(element("option", { value: "" }), ...minors.map((minor) => element("option", { value: minor }, minor)));
   $("theme").textContent = isDark() ? "Light" : "Dark";
-  if (matchMedia("(max-width: 900px)").matches) document.querySelectorAll("#edit > details:not(:first-child)").forEach((details) => { details.open = false; });
+  if (isNarrow()) document.querySelectorAll("#edit > details:not(:first-child)").forEach((details) => { details.open = false; });
   bench.start = bench.starts[""] = run.digest;
   bench.runs = [run.digest];
   bench.at = 0;
