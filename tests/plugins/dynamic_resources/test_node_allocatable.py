@@ -64,12 +64,12 @@ def test_a_device_that_is_cores_of_the_node_takes_them_from_other_pods(
 
 
 def test_what_a_device_takes_beside_counts_for_each_container_that_uses_it() -> None:
-    one, two = claiming("one", "c0"), claiming("two", "c1")
-    two["spec"]["containers"].append({"name": "d", "resources": {"claims": [{"name": "c"}]}})
+    single, double = claiming("single", "c0"), claiming("double", "c1")
+    double["spec"]["containers"].append({"name": "d", "resources": {"claims": [{"name": "c"}]}})
     manifests = devices(2, nodeAllocatableResources=HOST_MEMORY), claim("c0"), claim("c1")
     # 2Gi and 3Gi of 4Gi.
-    assert [*run(*manifests, one, two).placements] == ["default/one"]
-    assert [*run(*manifests, two).placements] == ["default/two"]
+    assert [*run(*manifests, single, double).placements] == ["default/single"]
+    assert [*run(*manifests, double).placements] == ["default/double"]
 
 
 @pytest.mark.parametrize(("minor", "fits"), [("1.37", False), ("1.38", True)])
