@@ -1,6 +1,7 @@
 """Devices that are a part of their node's allocatable resources, or take from them beside
 (DRANodeAllocatableResources)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.testing import cluster, node, pod, simulate
 from tests.devices import GPU, device_class, thing
+from tests.replays import replay, tries
 
 GATE = "DRANodeAllocatableResources=true"
 CORES = {"cpu": {"mapping": {"deviceMultiplier": "1500m"}}}
@@ -132,3 +134,21 @@ def test_the_requests_of_a_pod_as_a_whole_must_cover_its_claims() -> None:
     waiting["spec"]["resources"] = {"requests": {"cpu": "1"}}
     record = run(devices(1, nodeAllocatableResources=CORES), claim("c0"), waiting)
     assert "pod level request for cpu is insufficient" in record.last["default/p"].message
+
+
+def test_a_running_pod_that_is_changed_keeps_what_its_claims_take(tmp_path: Path) -> None:
+    state = [
+        node("n", cpu="4", memory="4Gi"),
+        device_class("any", []),
+        devices(1, nodeAllocatableResources=CORES),
+        claim("c0"),
+    ]
+    changed = claiming("p", "c0", cpu="1", labels={"app": "other"})
+    changed["status"] = {"phase": "Running"}
+    events = [
+        {"at": 0, "pod": claiming("p", "c0", cpu="1")},
+        {"at": 1, "put": changed},
+        {"at": 2, "pod": pod("q", cpu="2")},
+    ]
+    run = replay(tmp_path, state, events, gates=GATE, minor="1.38", until=5)
+    assert [each[2] for each in tries(run)] == ["n", "unschedulable"]
