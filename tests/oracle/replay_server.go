@@ -172,7 +172,10 @@ func (r *replay) putPod(pod *v1.Pod, runsFor *float64) error {
 // runs notes that a pod has a node from now on, and when it will end.
 func (r *replay) runs(pod *v1.Pod) {
 	life := r.lives[key(pod)]
-	pod.Status.Phase, pod.Status.StartTime = v1.PodRunning, startOf(r.ticks.FakeClock.Now())
+	pod.Status.Phase = v1.PodRunning
+	if pod.Status.StartTime == nil {
+		pod.Status.StartTime = startOf(r.ticks.FakeClock.Now())
+	}
 	r.bound++
 	life.bound = r.bound
 	if life.runsFor != nil {

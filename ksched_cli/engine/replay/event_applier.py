@@ -380,6 +380,9 @@ class EventApplier:
                 nominated_node_name=status.nominated_node_name,
                 start_time=status.start_time,
                 conditions=(*own, *pending),
+                node_allocatable_resource_claim_statuses=(
+                    status.node_allocatable_resource_claim_statuses
+                ),
             )
         self._update(structs.replace(pod, metadata=metadata, status=status, node_name=node))
 

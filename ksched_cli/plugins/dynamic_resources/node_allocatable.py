@@ -54,7 +54,7 @@ from ksched_cli.framework.resource_claims import claim_name, qualified
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.kube.quantity import Quantity, amount_texts
 
-ONE = Quantity(1)
+UNIT = Quantity(1)
 
 Statuses: TypeAlias = tuple[NodeAllocatableClaimStatus, ...]
 """What each of a pod's claims takes of a node, by name."""
@@ -92,7 +92,7 @@ class NodeAllocatable:
             return device.node_allocatable_resources
         resources = {}
         for name, mapping in device.node_allocatable_resource_mappings.items():
-            multiplier = mapping.allocation_multiplier or ONE
+            multiplier = mapping.allocation_multiplier or UNIT
             mapped = NodeAllocatableMapping(mapping.capacity_key, multiplier, multiplier)
             resources[name] = NodeAllocatableResource(mapped)
         return resources
@@ -328,7 +328,7 @@ class NodeAllocatable:
                 f"{where}: ConsumedCapacity for capacity key '{key}' must not be negative, got"
                 f" {amount}"
             )
-        if of_capacity is not None and of_capacity != ONE:
+        if of_capacity is not None and of_capacity != UNIT:
             amount = amount * of_capacity
         if self._rules.refuses_negative_capacity and amount.sign() < 0:
             raise UnusableDeviceError(

@@ -166,7 +166,7 @@ class NodeResourcesFit(
         return ()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        state.write(PRE_FILTER_KEY, MappingProxyType(_wanted(pod)))
+        state.write(PRE_FILTER_KEY, MappingProxyType(_requests_on_node(pod)))
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -408,7 +408,7 @@ def _is_elsewhere(pod: PodInfo, node: str) -> bool:
     return pod.is_resized and pod.pod.node_name != node
 
 
-def _wanted(pod: PodInfo) -> Mapping[str, int]:
+def _requests_on_node(pod: PodInfo) -> Mapping[str, int]:
     """What the pod wants on a node."""
     resources = pod.resources.unplaced if pod.is_resized else None
     return (resources or pod.resources).requests
@@ -428,7 +428,7 @@ def after_nominated_change(
     if old is None or pod.spec.scheduling_group is not None or node_of(pod) != new.name:
         return False
     before, allocatable = node_allocatable(old), node_allocatable(new)
-    requested = _wanted(pod)
+    requested = _requests_on_node(pod)
     if all(requested.get(name, 0) <= allocatable.get(name, 0) for name in NATIVE):
         return False
     return before.get(PODS, 0) >= 1 and not _lacking(delegated_of, pod, before)
@@ -441,7 +441,7 @@ def _lacking(
     delegated = delegated_of(pod)
     return {
         name
-        for name, amount in _wanted(pod).items()
+        for name, amount in _requests_on_node(pod).items()
         if amount > allocatable.get(name, 0)
         and not (name in delegated and not allocatable.get(name))
     }
@@ -455,7 +455,9 @@ def after_node_change(
         return False
     allocatable = node_allocatable(new)
     delegated = delegated_of(pod)
-    lacking = {name for name, amount in _wanted(pod).items() if amount > allocatable.get(name, 0)}
+    lacking = {
+        name for name, amount in _requests_on_node(pod).items() if amount > allocatable.get(name, 0)
+    }
     by_devices = {name for name in lacking if name in delegated and not allocatable.get(name)}
     if allocatable.get(PODS, 0) < 1 or lacking - by_devices:
         return False

@@ -1,6 +1,7 @@
 """Devices that are a part of their node's allocatable resources, or take from them beside
 (DRANodeAllocatableResources)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.testing import cluster, node, pod, simulate
 from tests.devices import GPU, device_class, thing
+from tests.replays import replay, tries
 
 GATE = "DRANodeAllocatableResources=true"
 CORES = {"cpu": {"mapping": {"deviceMultiplier": "1500m"}}}
@@ -64,12 +66,12 @@ def test_a_device_that_is_cores_of_the_node_takes_them_from_other_pods(
 
 
 def test_what_a_device_takes_beside_counts_for_each_container_that_uses_it() -> None:
-    one, two = claiming("one", "c0"), claiming("two", "c1")
-    two["spec"]["containers"].append({"name": "d", "resources": {"claims": [{"name": "c"}]}})
+    single, double = claiming("single", "c0"), claiming("double", "c1")
+    double["spec"]["containers"].append({"name": "d", "resources": {"claims": [{"name": "c"}]}})
     manifests = devices(2, nodeAllocatableResources=HOST_MEMORY), claim("c0"), claim("c1")
     # 2Gi and 3Gi of 4Gi.
-    assert [*run(*manifests, one, two).placements] == ["default/one"]
-    assert [*run(*manifests, two).placements] == ["default/two"]
+    assert [*run(*manifests, single, double).placements] == ["default/single"]
+    assert [*run(*manifests, double).placements] == ["default/double"]
 
 
 @pytest.mark.parametrize(("minor", "fits"), [("1.37", False), ("1.38", True)])
@@ -132,3 +134,21 @@ def test_the_requests_of_a_pod_as_a_whole_must_cover_its_claims() -> None:
     waiting["spec"]["resources"] = {"requests": {"cpu": "1"}}
     record = run(devices(1, nodeAllocatableResources=CORES), claim("c0"), waiting)
     assert "pod level request for cpu is insufficient" in record.last["default/p"].message
+
+
+def test_a_running_pod_that_is_changed_keeps_what_its_claims_take(tmp_path: Path) -> None:
+    state = [
+        node("n", cpu="4", memory="4Gi"),
+        device_class("any", []),
+        devices(1, nodeAllocatableResources=CORES),
+        claim("c0"),
+    ]
+    changed = claiming("p", "c0", cpu="1", labels={"app": "other"})
+    changed["status"] = {"phase": "Running"}
+    events = [
+        {"at": 0, "pod": claiming("p", "c0", cpu="1")},
+        {"at": 1, "put": changed},
+        {"at": 2, "pod": pod("q", cpu="2")},
+    ]
+    run = replay(tmp_path, state, events, gates=GATE, minor="1.38", until=5)
+    assert [each[2] for each in tries(run)] == ["n", "unschedulable"]
