@@ -369,30 +369,49 @@ class FilterRunner(ExtensionsRunner):
     ) -> Verdicts:
         """As `run_filters`, but on a node to which pods of no lower priority are nominated, the pod
         has to fit both with them there and without."""
-        verdicts = self.run_filters(state, pod, nodes, own_states)
-        if not self._nominator.node_by_uid:
-            return verdicts
-        return self.with_nominated_pods(verdicts, state, pod, nodes, own_states)
 
-    def with_nominated_pods(
+        def run(left: Nodes) -> Verdicts:
+            return self.run_filters(state, pod, left, own_states)
+
+        if not self._nominator.node_by_uid:
+            return run(nodes)
+        return self.beside_nominated_pods(run, state, pod, nodes, own_states)
+
+    def beside_nominated_pods(
         self,
-        verdicts: Verdicts,
+        run: Callable[[Nodes], Verdicts],
         state: CycleState,
         pod: PodInfo,
         nodes: Nodes,
         own_states: OwnStates | None = None,
     ) -> Verdicts:
-        """The verdicts without the nominated pods, taken over, together with those beside them."""
+        """Return the verdicts of nodes where the pod has to fit beside the nominated pods, and then
+        without them. Where it does not fit beside them, no plugin is asked again, and none notes
+        anything of the node. run: without them; its verdicts are taken over
+
+        Upstream: RunFilterPluginsWithNominatedPods.
+        """
         fork: RowFork | None = None
+        rejected: dict[int, Status] = {}
         for i, row, nominated in self._nominated_rows.among(nodes, pod):
             if fork is None:
                 fork = self._nominated_rows.fork(nodes.snapshot)
             own = state if own_states is None else own_states.get(row, state)
             status = self._with_nominated(own, pod, nominated, fork, row)
             if not status.is_success:
-                verdicts.ids[i] = len(verdicts.statuses)
-                verdicts.statuses.append(status)
-        return verdicts
+                rejected[i] = status
+        if not rejected:
+            return run(nodes)
+        is_left = np.ones(len(nodes), dtype=np.bool_)
+        is_left[list(rejected)] = False
+        ids, statuses = np.zeros(len(nodes), dtype=np.int32), [SUCCESS]
+        if len(rejected) < len(nodes):
+            verdicts = run(Nodes(nodes.snapshot, nodes.indices()[is_left]))
+            ids[is_left], statuses = verdicts.ids, verdicts.statuses
+        for i, status in rejected.items():
+            ids[i] = len(statuses)
+            statuses.append(status)
+        return Verdicts(ids, statuses)
 
     def run_filters(
         self,

@@ -258,14 +258,15 @@ class CachedFilters:
     ) -> Verdicts:
         """See FilterRunner."""
         runner = self._runner
-        verdicts = (
-            runner.run_filters(state, pod, nodes)
-            if entry is None
-            else self._run_filters(state, pod, nodes, entry)
-        )
+
+        def run(left: Nodes) -> Verdicts:
+            if entry is None:
+                return runner.run_filters(state, pod, left)
+            return self._run_filters(state, pod, left, entry)
+
         if not self._nominator.node_by_uid:
-            return verdicts
-        return runner.with_nominated_pods(verdicts, state, pod, nodes)
+            return run(nodes)
+        return runner.beside_nominated_pods(run, state, pod, nodes)
 
     def _run_filters(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry
