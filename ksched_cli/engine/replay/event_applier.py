@@ -365,6 +365,8 @@ class EventApplier:
             return
         pod = load_objects(self.cluster.state, [manifest], _SOURCE).pods[0]
         old = self.cluster.bound.get(pod.key) or self._pending_pod(pod.key)
+        if old is None and (stray := self.cluster.strays.get(pod.key)) is not None:
+            old = self.cluster.info(stray)
         if old is None:
             self.arrive(pod, None)
             return

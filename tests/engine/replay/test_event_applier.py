@@ -285,3 +285,11 @@ def test_volumes_and_devices_stay_taken_when_nodes_change(tmp_path: Path) -> Non
     assert nodes == {"v1": "a", "v2": "b", "d1": "b", "d2": "a", "again": "a", "v3": "b"}
     assert placed["v3"][0] >= 60
     assert run.pending() == ["default/d3"]
+
+
+def test_a_pod_whose_node_is_not_there_yet_may_be_put_again(tmp_path: Path) -> None:
+    early = pod("p", nodeName="late")
+    changed = pod("p", cpu="500m", nodeName="late")
+    events = [{"at": 1, "put": early}, {"at": 2, "put": changed}, {"at": 3, "put": node("late")}]
+    run = replay(tmp_path, [node("n")], events)
+    assert run.cluster.bound["default/p"].resources.requests["cpu"] == 500
