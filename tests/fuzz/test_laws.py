@@ -395,7 +395,10 @@ LINE = 'I0101 00:00:00.0 1 x.go:1] "{}" {}="{}"{}'
 
 
 # What a run writes to volumes and claims is not in its result; and nodes are looked at in turn.
-WRITING = ("volumes", "claims", "devices", "device_pools", "extended_resources", "everything")
+WRITING = (
+    *("volumes", "claims", "devices", "device_pools", "extended_resources", "everything"),
+    *("node_allocatable", "allocatable_claims", "replay_allocatable"),
+)
 
 
 @pytest.mark.parametrize(("family", "seed"), cases(12, *WRITING, "sampling"))
