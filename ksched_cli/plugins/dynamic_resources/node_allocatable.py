@@ -408,19 +408,19 @@ def _sum(first: Quantity | None, second: Quantity | None) -> Quantity | None:
     return first + second
 
 
-def _shortages(requests: Mapping[str, int], node: NodeInfo) -> Iterator[tuple[str, int, int, int]]:
+def _shortages(requested: Mapping[str, int], node: NodeInfo) -> Iterator[tuple[str, int, int, int]]:
     """What is too much for a node: the resource, what is requested, free, and allocatable of it.
 
     Upstream: nodeFitsResources.
     """
-    for name in _compared(requests):
+    for name in _compared(requested):
         capacity = node.allocatable(name)
         free = capacity - node.requested(name)
-        if requests[name] > free:
-            yield name, requests[name], free, capacity
+        if requested[name] > free:
+            yield name, requested[name], free, capacity
 
 
-def _compared(requests: Mapping[str, int]) -> Iterable[str]:
+def _compared(requested: Mapping[str, int]) -> Iterable[str]:
     native = (CPU, MEMORY, EPHEMERAL_STORAGE)
-    yield from (name for name in native if requests.get(name, 0) > 0)
-    yield from (name for name in sorted(requests) if name.startswith(HUGE_PAGES_PREFIX))
+    yield from (name for name in native if requested.get(name, 0) > 0)
+    yield from (name for name in sorted(requested) if name.startswith(HUGE_PAGES_PREFIX))
