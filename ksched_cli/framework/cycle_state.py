@@ -170,6 +170,16 @@ class CycleState:
             self._own.add(key)
         self.data[key] = value
 
+    def delete(self, key: str) -> None:
+        """Delete a value, if there is one. Upstream: CycleState.Delete."""
+        self.data.pop(key, None)
+        self._own.discard(key)
+
+    def clear(self) -> None:
+        """Delete all values."""
+        self.data.clear()
+        self._own.clear()
+
     def take(self, other: CycleState) -> None:
         """Have what the other has, too."""
         self.data.update(other.data)

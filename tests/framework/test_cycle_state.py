@@ -125,6 +125,18 @@ def test_what_can_change_and_has_no_clone_is_refused(make: Callable[[], Any]) ->
         CycleState().write("key", make())
 
 
+def test_what_was_deleted_is_in_no_clone() -> None:
+    state = CycleState()
+    state.write("key", [1])
+    state.delete("key")
+    state.delete("key")
+    with pytest.raises(PluginError):
+        state.clone().read("key")
+    state.write("key", {"a": 1})
+    state.clear()
+    assert not state.clone().data
+
+
 def test_the_last_note_of_a_name_holds() -> None:
     state = CycleState()
     assert state.notes is None

@@ -70,7 +70,7 @@ class CachedPreFilters:
             if static_outcome is PASSES and outcome.status.is_success:
                 return outcome
             # Now it matters which of the others came before: run them all, in order.
-            state.data.clear()
+            state.clear()
             state.skip_filter.clear()
         return runner.run(state, pod)
 

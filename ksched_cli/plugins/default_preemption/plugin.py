@@ -473,7 +473,8 @@ class ReservingPreemption(DefaultPreemption, ReservePlugin, RankNodesPlugin):
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         if self._potential is not None:
-            self._potential.spare(state.data.pop(CONDEMNED, ()))
+            self._potential.spare(state.data.get(CONDEMNED, ()))
+            state.delete(CONDEMNED)
 
 
 def _prefixed(status: Status, room: GroupRoom) -> tuple[Status, GroupRoom]:
