@@ -354,9 +354,13 @@ class PodIndex:
     """One per snapshot: `snapshot.index(PodIndex)`."""
 
     def __init__(
-        self, snapshot: Snapshot, before: PodIndex | None = None, row_of: Sequence[int] = ()
+        self,
+        snapshot: Snapshot,
+        counted: Iterable[tuple[PodInfo, dict[int, int]]] | None = None,
+        parsed: dict[Hashable, Any] | None = None,
     ) -> None:
-        """before, row_of: see `moved`; without, the pods of the snapshot are counted"""
+        """counted: a pod of each shape, and row → how many are there; without, the pods of the
+        snapshot are counted. parsed: see there"""
         self.snapshot = snapshot
         self._groups: dict[Hashable, PodGroup] = {}
         self._shapes: dict[int, PodShape] = {}
@@ -365,36 +369,30 @@ class PodIndex:
         self._anchored: dict[LabelPair, list[_Selected]] = {}
         self._loose: list[_Selected] = []
         self._once: dict[Hashable, Any] = {}
-        self._parsed: dict[Hashable, Any] = {}
+        self._parsed: dict[Hashable, Any] = {} if parsed is None else parsed
         # Nothing is counted yet but the shapes' rows.
-        if before is None:
+        if counted is None:
             shapes = self._shapes
             for row, pods in enumerate(snapshot.pods):
                 for pod in pods:
                     rows = (shapes.get(pod.shape) or self._shape(pod)).rows
                     rows[row] = rows.get(row, 0) + 1
         else:
-            self._take_over(before, row_of)
+            for pod, rows in counted:
+                self._shape(pod).rows.update(rows)
         snapshot.subscribe(self)
-
-    def _take_over(self, before: PodIndex, row_of: Sequence[int]) -> None:
-        """No group needs to be found by its pods' labels again."""
-        self._parsed = before._parsed
-        groups: dict[PodGroup, PodGroup] = {}
-        for key, group in before._groups.items():
-            own = PodGroup(group.namespace, group.labels, group.deleting)
-            self._groups[key] = groups[group] = own
-            for shape in group.shapes:
-                moved = ((row_of[row], count) for row, count in shape.rows.items())
-                rows = {row: count for row, count in moved if row != MISSING}
-                self._shapes[shape.model.shape] = PodShape(shape.model, own, rows)
-        for pair, having in before._by_label.items():
-            self._by_label[pair] = [groups[group] for group in having]
 
     def moved(self, snapshot: Snapshot, row_of: Sequence[int]) -> PodIndex:
         """Return the index of a snapshot that has rows of this one's, with their pods. row_of: by
         row of this one, the other's row, or MISSING"""
-        return PodIndex(snapshot, self, row_of)
+        counted = []
+        for shape in self._shapes.values():
+            moved = ((row_of[row], number) for row, number in shape.rows.items())
+            rows = {row: number for row, number in moved if row != MISSING}
+            # What no pod is of any more stays behind: a long replay moves many times.
+            if rows:
+                counted.append((shape.model, rows))
+        return PodIndex(snapshot, counted, self._parsed)
 
     # -- pods -------------------------------------------------------------------------------------
 

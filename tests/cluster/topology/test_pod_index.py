@@ -116,6 +116,32 @@ def test_counters_agree_with_counting_whenever_they_were_made(
         assert counter.counts[MISSING] == 0
 
 
+@given(
+    drawn=st.lists(PODS, max_size=8),
+    leaving=st.lists(st.integers(0, 7), max_size=8, unique=True),
+    kept=st.lists(st.integers(0, len(ZONES) - 1), unique=True),
+    selection=SELECTIONS,
+)
+def test_an_index_that_moves_to_other_nodes_is_as_one_made_anew(
+    drawn: list[DrawnPod], leaving: list[int], kept: list[int], selection: PodSelection
+) -> None:
+    objects = cluster(*nodes()).nodes
+    before = Snapshot(objects)
+    before.index(PodIndex)
+    arriving = infos(drawn)
+    for info, row in arriving:
+        before.add(info, row)
+    for info, row in [arriving[i] for i in leaving if i < len(arriving)]:
+        before.remove(info, row)
+    after = before.with_nodes([objects[row] for row in kept])
+    moved, anew = after.index(PodIndex), PodIndex(after)
+    assert moved is not anew
+    shapes = [{each.model.shape: each.rows for each in index.shapes()} for index in (moved, anew)]
+    assert shapes[0] == shapes[1]
+    counters = [index.counter(selection, index.domains("zone")) for index in (moved, anew)]
+    assert shown(counters[0]) == shown(counters[1])
+
+
 @given(drawn=PODS, selection=SELECTIONS, term_first=st.booleans())
 def test_a_term_is_known_to_the_groups_it_is_about(
     drawn: DrawnPod, selection: PodSelection, term_first: bool
