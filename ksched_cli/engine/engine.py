@@ -245,7 +245,7 @@ class Engine:
         after.pipeline.search.next_start = self.pipeline.search.next_start
         for factory, service in self.handle.services.items():
             if isinstance(service, CarriesOver):
-                after.caller.carry_over(after.handle.service(factory), service)
+                after.caller.tell(after.handle.service(factory), "carry_over", service)
         for name, framework in after.frameworks.items():
             framework.carry_over(self.frameworks[name])
         return after

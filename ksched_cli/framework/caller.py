@@ -18,7 +18,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, PodWatcher, RowAmounts, Rows, Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
@@ -35,7 +34,6 @@ from ksched_cli.framework.answer_checks import (
     named_rejection,
 )
 from ksched_cli.framework.call_trace import CallTrace
-from ksched_cli.framework.carry_over import CarriesOver, FollowsPods
 from ksched_cli.framework.cluster_events import (
     BY_DEFAULT,
     ClusterEvent,
@@ -48,7 +46,13 @@ from ksched_cli.framework.cluster_events import (
     with_taints,
 )
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.failures import FAILURES, CallLimit, described, raise_users_interrupt
+from ksched_cli.framework.failures import (
+    FAILURES,
+    CallLimit,
+    described,
+    is_foreign,
+    raise_users_interrupt,
+)
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     ChecksRows,
@@ -663,11 +667,10 @@ class PluginCaller:
         self, plugin: PreQueueingHints, event: ClusterEvent, old: Any, new: Any
     ) -> IsConcerned | None:
         """What tells whether a pod is concerned; None: every pod is, as where the plugin fails."""
-        name = cast(Plugin, plugin).name
+        narrowing = cast(Plugin, plugin)
+        name = narrowing.name
         try:
-            is_concerned = self._limited(
-                cast(Plugin, plugin), plugin.concerned_pods, event, old, new
-            )
+            is_concerned = self._limited(narrowing, plugin.concerned_pods, event, old, new)
         except FAILURES as error:
             self.log.note(name, "concerned_pods", error, assumes=True)
             return None
@@ -676,34 +679,21 @@ class PluginCaller:
 
         def may_be_concerned(pod: PodInfo) -> bool:
             try:
-                return bool(self._limited(cast(Plugin, plugin), is_concerned, pod))
+                return bool(self._limited(narrowing, is_concerned, pod))
             except FAILURES as error:
                 self.log.note(name, "concerned_pods", error, pod, assumes=True)
                 return True
 
         return may_be_concerned
 
-    def carry_over(self, carrier: CarriesOver, previous: object) -> None:
-        """Let a plugin or a service take over what its predecessor assumed; one that fails starts
-        afresh."""
-        self._tell(carrier, "carry_over", carrier.carry_over, previous)
+    def tell(self, listener: object, point: str, *arguments: Any) -> None:
+        """Call a method of a plugin, or of what a plugin has made, that answers nothing. One that
+        fails knows no more.
 
-    def tell_of_pod(self, follower: FollowsPods, pod: Pod, *, is_there: bool) -> None:
-        """Tell a service that a pod came or changed, or that it left."""
-        if is_there:
-            self._tell(follower, "pod_came", follower.pod_came, pod)
-        else:
-            self._tell(follower, "pod_left", follower.pod_left, pod)
-
-    def watcher(self, watcher: PodWatcher) -> PodWatcher:
-        """Return who is told of pods that come to nodes and leave them, in place of the watcher."""
-        return _GuardedWatcher(watcher, self._tell) if is_foreign(watcher) else watcher
-
-    def _tell(
-        self, listener: object, point: str, method: Callable[..., None], *arguments: Any
-    ) -> None:
-        """Call a method of a plugin or of what a plugin has made. What fails knows no more."""
-        if not is_foreign(listener):
+        point: the method's name: pod_added, pod_removed, pod_came, pod_left or carry_over
+        """
+        method = getattr(listener, point)
+        if not is_foreign(type(listener)):
             method(*arguments)
             return
         try:
@@ -712,6 +702,10 @@ class PluginCaller:
             name = getattr(listener, "name", type(listener).__name__)
             pods = [argument for argument in arguments if isinstance(argument, PodInfo)]
             self.log.note(str(name), point, error, *pods, assumes=True)
+
+    def watcher(self, watcher: PodWatcher) -> PodWatcher:
+        """Return who is told of pods that come to nodes and leave them, in place of the watcher."""
+        return _GuardedWatcher(watcher, self.tell) if is_foreign(type(watcher)) else watcher
 
     def group_of(self, plugin: GroupsPods, pod: PodInfo) -> str:
         """The group that a plugin holds the pod back with; "" where the plugin fails."""
@@ -778,15 +772,10 @@ class _GuardedWatcher:
         self._watcher, self._tell = watcher, tell
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
-        self._tell(self._watcher, "pod_added", self._watcher.pod_added, pod, row)
+        self._tell(self._watcher, "pod_added", pod, row)
 
     def pod_removed(self, pod: PodInfo, row: int) -> None:
-        self._tell(self._watcher, "pod_removed", self._watcher.pod_removed, pod, row)
-
-
-def is_foreign(listener: object) -> bool:
-    """Whether it is of a class that is not ksched's own."""
-    return type(listener).__module__.partition(".")[0] != __name__.partition(".")[0]
+        self._tell(self._watcher, "pod_removed", pod, row)
 
 
 def _named(verdicts: Verdicts, plugin: FilterPlugin) -> Verdicts:

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.failures import is_foreign
 from ksched_cli.framework.status import MalformedError, PluginError
 
 # What JSON can say.
@@ -27,7 +28,6 @@ Note: TypeAlias = "str | int | float | bool | Sequence[Note] | Mapping[str, Note
 # The flag of classes that a program defines, and not the interpreter: CPython's
 # Py_TPFLAGS_HEAPTYPE.
 _IS_DEFINED = 1 << 9
-_OWN = "ksched_cli."
 
 _Copier: TypeAlias = Callable[[Any], Any]
 
@@ -94,7 +94,7 @@ def _new_copier(kind: type[Any]) -> _Copier:
         if issubclass(kind, bases):
             return copier
     # What ksched itself writes, and what has no attributes, nobody changes.
-    if kind.__module__.startswith(_OWN) or not kind.__flags__ & _IS_DEFINED:
+    if not is_foreign(kind) or not kind.__flags__ & _IS_DEFINED:
         return _same
     if issubclass(kind, Struct) and kind.__struct_config__.frozen:
         return _copied_struct

@@ -1,5 +1,5 @@
-"""Exceptions of plugins' code and their texts, and a limit on the time that one call may take. Does
-not load NumPy.
+"""Plugins' code: which classes are of it, its exceptions and their texts, and a limit on the time
+that one call may take. Does not load NumPy.
 
 A timer of the operating system interrupts the call. Python delivers the signal in the main thread,
 between two steps of Python code: a loop in C that never returns to Python is not interrupted.
@@ -20,6 +20,12 @@ from ksched_cli.errors import UsageError
 from ksched_cli.framework.status import MalformedError, MutationError
 
 T = TypeVar("T")
+
+
+def is_foreign(kind: type) -> bool:
+    """Whether a class is a plugin's code, and not ksched's own."""
+    return not kind.__module__.startswith("ksched_cli.")
+
 
 # What a plugin that catches everything is given time for, and how often it is interrupted again.
 INTERVAL_SECONDS = 0.5

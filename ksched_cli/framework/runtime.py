@@ -242,7 +242,7 @@ class ProfilePlugins:
         for name, plugin in self.by_name.items():
             # Python 3.11 takes 20 µs to ask a class whether it follows a protocol.
             if hasattr(plugin, "carry_over"):
-                self._caller.carry_over(plugin, previous.by_name.get(name))
+                self._caller.tell(plugin, "carry_over", previous.by_name.get(name))
 
 
 # Reserve or PreBind of one plugin; and the plugin's name, where it needs no call once PreFilter has

@@ -93,14 +93,14 @@ class MutableCluster:
         if self.engine.pod_groups is not None:
             self.engine.pod_groups.join(pod.pod)
         for service in self._followers:
-            self.engine.caller.tell_of_pod(service, pod.pod, is_there=True)
+            self.engine.caller.tell(service, "pod_came", pod.pod)
 
     def note_departure(self, pod: PodInfo) -> None:
         """Remove a pod that is gone from its pod group and from services."""
         if self.engine.pod_groups is not None:
             self.engine.pod_groups.forget(pod)
         for service in self._followers:
-            self.engine.caller.tell_of_pod(service, pod.pod, is_there=False)
+            self.engine.caller.tell(service, "pod_left", pod.pod)
 
     def start(self, pod: PodInfo, at: str) -> None:
         """Before an attempt: the pod starts at that time, RFC 3339, if it is bound."""
