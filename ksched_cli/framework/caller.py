@@ -210,8 +210,6 @@ class PluginCaller:
         if not entry.is_foreign:
             return cast(Plugin, entry.make(args, handle))
         self.foreign.add(entry.name)
-        if entry.problem:
-            raise UsageError(entry.problem)
         failure = f"{entry.name} ({entry.origin}) cannot be made"
         try:
             return cast(Plugin, self._limited(entry, entry.make, args, handle))

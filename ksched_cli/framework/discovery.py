@@ -393,6 +393,7 @@ def _bases_lacking(plugin: type[Any]) -> dict[type[Plugin], list[str]]:
         own = [
             name
             for name, method in vars(base).items()
+            # `key` of QueueSortPlugin is a name that classes have for much else.
             if inspect.isfunction(method) and not name.startswith("_") and name != "key"
         ]
         if not issubclass(plugin, base):

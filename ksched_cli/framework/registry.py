@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
 import msgspec
 
 from ksched_cli.config.effective import InTreeArgs, PluginTable
+from ksched_cli.errors import UsageError
 from ksched_cli.framework.interface import Plugin, points_of
 from ksched_cli.kube.documents import parse_path, path_text
 from ksched_cli.kube.field_errors import ErrorType, FieldError, bad_value_text
@@ -228,14 +229,15 @@ class PluginEntry:
         return factory
 
     def check_args(self, given: Any) -> tuple[FieldError, ...]:
-        """The errors of args; given: typed for an in-tree plugin, else plain data."""
+        """The errors of args, which are checked wherever a configuration names the plugin. given:
+        typed for an in-tree plugin, else plain data. Raises UsageError, see `problem`."""
+        if self.problem:
+            raise UsageError(self.problem)
         if self.in_tree_args is not None:
             return tuple(self.in_tree_args.errors(given, ""))
         spec = getattr(self.target, "args", None)
         if spec is None:
             return ()
-        from ksched_cli.framework.registry import check
-
         return check(spec, given)
 
     def make(self, given: Any, handle: Any) -> Any:
@@ -243,8 +245,6 @@ class PluginEntry:
         raises."""
         spec = getattr(self.target, "args", None)
         if spec is not None:
-            from ksched_cli.framework.registry import make
-
             given = make(spec, given)
         return self.load()(given, handle)
 

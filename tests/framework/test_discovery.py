@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.config.load import load_configuration
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import discovery
 from ksched_cli.framework.cycle_state import CycleState
@@ -28,6 +29,8 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import PluginError
 from ksched_cli.plugins import IN_TREE
+from ksched_cli.run.plugins import usable
+from tests.config.registries import configured
 from tests.framework.toys import Toy, filtering
 
 PLUGIN = """
@@ -60,8 +63,9 @@ def module(api: int = API_VERSION, **plugins: Any) -> object:
     return Module()
 
 
-def discover(**modules: Any) -> Discovery:
-    """modules: entry point name → what it loads, or the exception that loading raises."""
+def discover(*sources: str, **modules: Any) -> Discovery:
+    """sources: as --plugin names them; modules: entry point name → what it loads, or the exception
+    that loading raises."""
 
     def load(point: Any) -> Any:
         loaded = modules[point.name]
@@ -74,11 +78,6 @@ def discover(**modules: Any) -> Discovery:
         mock.patch.object(discovery, "entry_points", return_value=points),
         mock.patch.object(EntryPoint, "load", load),
     ):
-        return discovery.discover(IN_TREE)
-
-
-def by_hand(*sources: str) -> Discovery:
-    with mock.patch.object(discovery, "entry_points", return_value=[]):
         return discovery.discover(IN_TREE, sources)
 
 
@@ -161,6 +160,32 @@ def test_two_plugins_of_one_name_are_refused_with_both_origins() -> None:
         discover(mine=module(NodeName=filtering("NodeName", {})))
 
 
+def test_two_installed_plugins_of_one_name_are_refused_only_where_the_name_is_used() -> None:
+    found = discover(first=module(P=filtering("P", {})), second=module(P=filtering("P", {})))
+    assert not found.broken
+    load_configuration(configured(""), "c.yaml", found.registry)
+    enabled = configured("profiles: [{plugins: {filter: {enabled: [{name: P}]}}}]\n")
+    with pytest.raises(UsageError, match='"P": one from somewhere, one from somewhere; uninstall'):
+        load_configuration(enabled, "c.yaml", found.registry)
+    (source,) = discovery.tried(found).broken
+    assert "two plugins are named" in source.cause
+
+
+def test_a_plugin_that_is_asked_for_replaces_installed_ones_of_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN)
+    rivals = (module(Mine=filtering("Mine", {})), module(Mine=filtering("Mine", {})))
+    found = discover(str(file), first=rivals[0], second=rivals[1])
+    assert found.registry["Mine"].origin == str(file)
+    warnings: list[str] = []
+    usable(found, warnings.append)
+    assert warnings == [f"{file} replaces the plugin Mine of somewhere"]
+    other = tmp_path / "other.py"
+    other.write_text(PLUGIN)
+    with pytest.raises(UsageError, match='two plugins are named "Mine"'):
+        discover(f"{file}:Mine", f"{other}:Mine", first=rivals[0])
+
+
 def test_the_origin_is_the_distribution_and_its_version() -> None:
     point = SimpleNamespace(dist=SimpleNamespace(name="my-plugins", version="1.2"), value="m")
     assert discovery._origin(cast(EntryPoint, point)) == "my-plugins 1.2"
@@ -172,7 +197,7 @@ def test_the_origin_is_the_distribution_and_its_version() -> None:
 def test_a_file_brings_all_its_plugins(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
-    registry = by_hand(str(file)).registry
+    registry = discover(str(file)).registry
     assert registry["Mine"].points == {"filter"}
     assert registry["Other"].origin == str(file)
     assert registry["Mine"].is_foreign
@@ -181,7 +206,7 @@ def test_a_file_brings_all_its_plugins(tmp_path: Path) -> None:
 def test_a_file_may_be_asked_for_one_of_them(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
-    registry = by_hand(f"{file}:Other").registry
+    registry = discover(f"{file}:Other").registry
     assert "Other" in registry
     assert "Mine" not in registry
 
@@ -190,7 +215,7 @@ def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "beside_plugin.py").write_text(PLUGIN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    assert "Mine" in by_hand("beside_plugin:Mine").registry
+    assert "Mine" in discover("beside_plugin:Mine").registry
 
 
 def test_a_file_that_reads_its_neighbour_finds_it(
@@ -200,7 +225,7 @@ def test_a_file_that_reads_its_neighbour_finds_it(
     (tmp_path / "the_neighbour.py").write_text("NAME = 'Mine'\n")
     file = tmp_path / "reading.py"
     file.write_text("from the_neighbour import NAME\n" + PLUGIN.replace('"Mine"', "NAME"))
-    assert "Mine" in by_hand(str(file)).registry
+    assert "Mine" in discover(str(file)).registry
 
 
 @pytest.mark.parametrize(
@@ -215,7 +240,7 @@ def test_a_file_that_reads_its_neighbour_finds_it(
 def test_a_file_that_brings_none_is_reported(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text(text)
-    (broken,) = by_hand(str(file)).broken
+    (broken,) = discover(str(file)).broken
     assert message in broken.cause
     assert broken.is_requested
 
@@ -229,7 +254,7 @@ def test_a_file_that_brings_none_is_reported(tmp_path: Path, text: str, message:
     ],
 )
 def test_what_cannot_be_found_is_reported(source: str, message: str) -> None:
-    (broken,) = by_hand(source).broken
+    (broken,) = discover(source).broken
     assert broken.cause == message
 
 
@@ -237,7 +262,7 @@ def test_a_file_may_not_take_the_name_of_another(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN.replace('"Mine"', '"NodeName"'))
     with pytest.raises(UsageError, match=r"one from in-tree, one from .*mine\.py"):
-        by_hand(str(file))
+        discover(str(file))
 
 
 # -- making ---------------------------------------------------------------------------------------
