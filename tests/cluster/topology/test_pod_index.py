@@ -119,11 +119,11 @@ def test_counters_agree_with_counting_whenever_they_were_made(
 @given(
     drawn=st.lists(PODS, max_size=8),
     leaving=st.lists(st.integers(0, 7), max_size=8, unique=True),
-    kept=st.lists(st.integers(0, len(ZONES) - 1), unique=True),
+    staying=st.lists(st.integers(0, len(ZONES) - 1), unique=True),
     selection=SELECTIONS,
 )
 def test_an_index_that_moves_to_other_nodes_is_as_one_made_anew(
-    drawn: list[DrawnPod], leaving: list[int], kept: list[int], selection: PodSelection
+    drawn: list[DrawnPod], leaving: list[int], staying: list[int], selection: PodSelection
 ) -> None:
     objects = cluster(*nodes()).nodes
     before = Snapshot(objects)
@@ -133,7 +133,7 @@ def test_an_index_that_moves_to_other_nodes_is_as_one_made_anew(
         before.add(info, row)
     for info, row in [arriving[i] for i in leaving if i < len(arriving)]:
         before.remove(info, row)
-    after = before.with_nodes([objects[row] for row in kept])
+    after = before.with_nodes([objects[row] for row in staying])
     moved, anew = after.index(PodIndex), PodIndex(after)
     assert moved is not anew
     shapes = [{each.model.shape: each.rows for each in index.shapes()} for index in (moved, anew)]
