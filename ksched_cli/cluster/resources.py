@@ -31,6 +31,7 @@ from ksched_cli.kube.quantity import MILLI, Quantity, milli_quantity
 from ksched_cli.kube.versions import Release, Rules
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
+NATIVE = (CPU, MEMORY, EPHEMERAL_STORAGE)
 HUGE_PAGES_PREFIX = "hugepages-"
 RESIZE_PENDING = "PodResizePending"
 
@@ -561,5 +562,5 @@ def _integers(amounts: Amounts, saturates: bool = False) -> dict[str, int]:
     return {
         name: scaled(amount, MILLI if name == CPU else 0)
         for name, amount in amounts.items()
-        if name in (CPU, MEMORY, EPHEMERAL_STORAGE, PODS) or is_scalar_resource(name)
+        if name in (*NATIVE, PODS) or is_scalar_resource(name)
     }

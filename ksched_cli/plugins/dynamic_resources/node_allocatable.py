@@ -10,7 +10,7 @@ one mapping per resource, framework/types.go (NodeAllocatableDRAClaimState), too
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -33,10 +33,8 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import (
-    CPU,
-    EPHEMERAL_STORAGE,
     HUGE_PAGES_PREFIX,
-    MEMORY,
+    NATIVE,
     ClaimedAmounts,
     aggregate_limits,
     aggregate_requests,
@@ -413,14 +411,9 @@ def _shortages(requested: Mapping[str, int], node: NodeInfo) -> Iterator[tuple[s
 
     Upstream: nodeFitsResources.
     """
-    for name in _compared(requested):
+    huge_pages = sorted(name for name in requested if name.startswith(HUGE_PAGES_PREFIX))
+    for name in (*(name for name in NATIVE if requested.get(name, 0) > 0), *huge_pages):
         capacity = node.allocatable(name)
         free = capacity - node.requested(name)
         if requested[name] > free:
             yield name, requested[name], free, capacity
-
-
-def _compared(requested: Mapping[str, int]) -> Iterable[str]:
-    native = (CPU, MEMORY, EPHEMERAL_STORAGE)
-    yield from (name for name in native if requested.get(name, 0) > 0)
-    yield from (name for name in sorted(requested) if name.startswith(HUGE_PAGES_PREFIX))

@@ -16,13 +16,7 @@ import numpy as np
 
 from ksched_cli.cluster.objects import DeviceClass, Node
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.resources import (
-    CPU,
-    EPHEMERAL_STORAGE,
-    MEMORY,
-    PODS,
-    node_allocatable,
-)
+from ksched_cli.cluster.resources import NATIVE, PODS, node_allocatable
 from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, RowAmounts, Rows, Snapshot
 from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
@@ -65,7 +59,6 @@ from ksched_cli.plugins.node_resources.scoring import (
     weighted_mean,
 )
 
-NATIVE = (CPU, MEMORY, EPHEMERAL_STORAGE)
 PRE_FILTER_KEY = "PreFilterNodeResourcesFit"
 LEAST_ALLOCATED = "LeastAllocated"
 REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.resources import HUGE, is_scalar_resource
+from ksched_cli.cluster.resources import CPU, HUGE, MEMORY, NATIVE, is_scalar_resource
 from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Floats, RowAmounts, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -39,7 +39,6 @@ from ksched_cli.plugins.args import (
 )
 from ksched_cli.plugins.helper import Fragments, sign_requests
 
-CPU, MEMORY, EPHEMERAL_STORAGE = "cpu", "memory", "ephemeral-storage"
 MAX_UTILIZATION = 100
 MAX_CUSTOM_PRIORITY_SCORE = 10
 
@@ -93,9 +92,7 @@ def used_column(snapshot: Snapshot, resource: str, nonzero: bool) -> Column:
 
 def is_counted(resource: str, pod_request: int) -> bool:
     """Other resources count only where the pod requests them."""
-    return resource in (CPU, MEMORY, EPHEMERAL_STORAGE) or (
-        pod_request != 0 and is_scalar_resource(resource)
-    )
+    return resource in NATIVE or (pod_request != 0 and is_scalar_resource(resource))
 
 
 class ScoredRequests(Struct, frozen=True):
