@@ -40,8 +40,8 @@ class Answer(Part, frozen=True, kw_only=True):
     kubernetes_version: of the kube-scheduler whose rules were applied, as v1.34.1
     kubernetes_version_from: what the release was inferred from, if it was not chosen
     warnings: every warning, as on standard error
-    assumes: a plugin failed where it was asked for more than a status, and the answer is as if it
-        had told something
+    assumes: a plugin failed outside of a pod's statuses, and the run went on as if it had answered
+        something
     """
 
     COMMAND: ClassVar[str]

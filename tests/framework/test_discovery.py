@@ -161,13 +161,13 @@ def test_two_plugins_of_one_name_are_refused_with_both_origins() -> None:
 
 
 def test_two_installed_plugins_of_one_name_are_refused_only_where_the_name_is_used() -> None:
-    found = discover(first=module(P=filtering("P", {})), second=module(P=filtering("P", {})))
-    assert not found.broken
-    load_configuration(configured(""), "c.yaml", found.registry)
+    discovered = discover(first=module(P=filtering("P", {})), second=module(P=filtering("P", {})))
+    assert not discovered.broken
+    load_configuration(configured(""), "c.yaml", discovered.registry)
     enabled = configured("profiles: [{plugins: {filter: {enabled: [{name: P}]}}}]\n")
     with pytest.raises(UsageError, match='"P": one from somewhere, one from somewhere; uninstall'):
-        load_configuration(enabled, "c.yaml", found.registry)
-    (source,) = discovery.tried(found).broken
+        load_configuration(enabled, "c.yaml", discovered.registry)
+    (source,) = discovery.tried(discovered).broken
     assert "two plugins are named" in source.cause
 
 
@@ -175,10 +175,10 @@ def test_a_plugin_that_is_asked_for_replaces_installed_ones_of_its_name(tmp_path
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     rivals = (module(Mine=filtering("Mine", {})), module(Mine=filtering("Mine", {})))
-    found = discover(str(file), first=rivals[0], second=rivals[1])
-    assert found.registry["Mine"].origin == str(file)
+    discovered = discover(str(file), first=rivals[0], second=rivals[1])
+    assert discovered.registry["Mine"].origin == str(file)
     warnings: list[str] = []
-    usable(found, warnings.append)
+    usable(discovered, warnings.append)
     assert warnings == [f"{file} replaces the plugin Mine of somewhere"]
     other = tmp_path / "other.py"
     other.write_text(PLUGIN)
