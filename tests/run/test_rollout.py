@@ -23,11 +23,18 @@ def state_file(folder: Path, *objects: Manifest) -> Path:
     return path
 
 
-def rolled(path: Path, line: str, **run: Any) -> Rolled:
-    opening = Run(states=(str(path),), changes=(ChangeSource(line=line),), **run)
+def rolled(path: Path, *lines: str, **run: Any) -> Rolled:
+    """The state after the changes, and what the last of them did."""
+    changes = tuple(ChangeSource(line=line) for line in lines)
+    opening = Run(states=(str(path),), changes=changes, **run)
     state = Opener([opening]).state(opening)
-    (record,) = state.changes
-    return state, [f"{effect.action}: {effect.detail}" for effect in record.effects]
+    assert len(state.changes) == len(lines)
+    return state, [f"{effect.action}: {effect.detail}" for effect in state.changes[-1].effects]
+
+
+def cpu_by_name(state: ClusterState) -> dict[str, str]:
+    """What the first container of each pod requests."""
+    return {pod.name: str(pod.spec.containers[0].resources.requests["cpu"]) for pod in state.pods}
 
 
 def deployment(replicas: int, **strategy: Any) -> Manifest:
@@ -92,7 +99,7 @@ def test_a_changed_template_that_is_applied_is_rolled_out(tmp_path: Path) -> Non
     manifest.write_bytes(msgspec.json.encode(larger))
     state, did = rolled(path, f"apply -f {manifest}")
     assert did[:2] == ["configured: ", "rollout finishes: steps: 4"]
-    assert {str(pod.spec.containers[0].resources.requests["cpu"]) for pod in state.pods} == {"4"}
+    assert set(cpu_by_name(state).values()) == {"4"}
     assert sorted(pod.node_name for pod in state.pods) == ["n0", "n1", "n2", "n3"]
 
 
@@ -161,7 +168,7 @@ def test_a_template_that_is_patched_is_rolled_out(line: str, tmp_path: Path) -> 
     path = state_file(tmp_path, *nodes(2, 3), deployment(2), *pods_of("ReplicaSet", 2))
     state, did = rolled(path, line)
     assert did[1] == "rollout finishes: steps: 2"
-    assert [str(p.spec.containers[0].resources.requests["cpu"]) for p in state.pods] == ["2", "2"]
+    assert list(cpu_by_name(state).values()) == ["2", "2"]
     state, did = rolled(path, f"{line} --at-once")
     assert did[1:] == ["pending again: was on n0", "pending again: was on n1"]
 
@@ -289,27 +296,18 @@ def test_a_replica_set_of_its_own_keeps_its_pods_until_they_are_deleted(tmp_path
     smaller = "set resources replicaset/web --requests=cpu=1"
     state, did = rolled(path, smaller)
     assert did[1] == "rollout waits: pods are replaced when deleted"
-    requests = [str(pod.spec.containers[0].resources.requests["cpu"]) for pod in state.pods]
+    requests = list(cpu_by_name(state).values())
     assert requests == ["9", "9"]
-    lines = (smaller, "delete pods web-0")
-    opening = Run(states=(str(path),), changes=tuple(ChangeSource(line=line) for line in lines))
-    state = Opener([opening]).state(opening)
-    by_name = {
-        pod.name: str(pod.spec.containers[0].resources.requests["cpu"]) for pod in state.pods
-    }
-    assert by_name == {"web-0": "1", "web-1": "9"}
+    state, _ = rolled(path, smaller, "delete pods web-0")
+    assert cpu_by_name(state) == {"web-0": "1", "web-1": "9"}
 
 
 def test_an_ordered_stateful_set_goes_on_once_its_pod_is_deleted(tmp_path: Path) -> None:
     path = state_file(tmp_path, *stateful_set("OrderedReady"))
-    lines = (SMALLER, "delete pods web-0")
-    opening = Run(states=(str(path),), changes=tuple(ChangeSource(line=line) for line in lines))
-    state = Opener([opening]).state(opening)
-    requests = [str(pod.spec.containers[0].resources.requests["cpu"]) for pod in state.pods]
-    assert requests == ["1", "1", "1"]
+    state, did = rolled(path, SMALLER, "delete pods web-0")
+    assert list(cpu_by_name(state).values()) == ["1", "1", "1"]
     assert all(pod.node_name for pod in state.pods)
-    verdicts = [each for each in state.changes[1].effects if each.action.startswith("rollout")]
-    assert [each.detail for each in verdicts] == ["steps: 3"]
+    assert [each for each in did if each.startswith("rollout")] == ["rollout finishes: steps: 3"]
 
 
 def test_a_deleted_pod_below_the_partition_comes_back_from_the_old_template(
@@ -320,10 +318,5 @@ def test_a_deleted_pod_below_the_partition_comes_back_from_the_old_template(
     stateful = workload("StatefulSet", replicas=2, updateStrategy=partition)
     path = state_file(tmp_path, *nodes(2), stateful, *pods_of("StatefulSet", 2))
     larger = "set resources statefulset/web --requests=cpu=2"
-    lines = (larger, "delete pods web-0")
-    opening = Run(states=(str(path),), changes=tuple(ChangeSource(line=line) for line in lines))
-    state = Opener([opening]).state(opening)
-    requests = {
-        pod.name: str(pod.spec.containers[0].resources.requests["cpu"]) for pod in state.pods
-    }
-    assert requests == {"web-0": "1", "web-1": "2"}
+    state, _ = rolled(path, larger, "delete pods web-0")
+    assert cpu_by_name(state) == {"web-0": "1", "web-1": "2"}
