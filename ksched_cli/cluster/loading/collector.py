@@ -54,10 +54,26 @@ _OTHER_INPUT = {
     "Expectations": ("ksched", "`ksched test`"),
 }
 
-# In maps of strings and of quantities a null is a value, which Go reads as the zero value.
-_ZERO_BY_MAP = {
+# In maps a null is a value, which Go reads as the zero value: a string, a quantity or, in a
+# ResourceSlice, an object.
+_ZERO_BY_MAP: dict[str, Any] = {
     **dict.fromkeys(("labels", "annotations", "matchLabels", "nodeSelector", "parameters"), ""),
     **dict.fromkeys(("requests", "limits", "capacity", "allocatable", "overhead"), "0"),
+}
+_OF_METADATA = {"labels": "", "annotations": ""}
+_OF_CLAIM = {**_OF_METADATA, "requests": "0", "consumedCapacity": "0"}
+_OF_SLICE: dict[str, Any] = {
+    **_OF_METADATA,
+    "attributes": {},
+    "capacity": {},
+    "counters": {},
+    "nodeAllocatableResources": {},
+    "nodeAllocatableResourceMappings": {},
+}
+_ZERO_BY_KIND = {
+    "ResourceClaim": _OF_CLAIM,
+    "ResourceClaimTemplate": _OF_CLAIM,
+    "ResourceSlice": _OF_SLICE,
 }
 
 
@@ -419,17 +435,19 @@ def _without_nulls(data: msgspec.Raw | bytes) -> bytes | None:
     """The JSON without nulls, which Go reads as absent; None where it has none."""
     if b"null" not in bytes(data):
         return None
-    return msgspec.json.encode(_drop_nulls(msgspec.json.decode(data), None))
+    value = msgspec.json.decode(data)
+    kind = str(value.get("kind")) if isinstance(value, dict) else ""
+    return msgspec.json.encode(_drop_nulls(value, _ZERO_BY_KIND.get(kind, _ZERO_BY_MAP), None))
 
 
-def _drop_nulls(value: Any, zero: str | None) -> Any:
+def _drop_nulls(value: Any, zero_by_map: Mapping[str, Any], zero: Any) -> Any:
     """zero: what replaces nulls in `value` itself; None: they are dropped."""
     if isinstance(value, dict):
         return {
-            key: zero if item is None else _drop_nulls(item, _ZERO_BY_MAP.get(key))
+            key: zero if item is None else _drop_nulls(item, zero_by_map, zero_by_map.get(key))
             for key, item in value.items()
             if item is not None or zero is not None
         }
     if isinstance(value, list):
-        return [_drop_nulls(item, None) for item in value]
+        return [_drop_nulls(item, zero_by_map, None) for item in value]
     return value

@@ -76,6 +76,25 @@ def test_null_is_the_same_as_absent() -> None:
     assert state.pods[0].spec.containers == ()
 
 
+def test_null_in_a_map_is_the_zero_value_of_what_the_map_holds() -> None:
+    state = read(
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n"
+        "spec:\n  driver: d\n  pool: {name: p}\n"
+        "  devices: [{name: a, capacity: {memory: null}, attributes: {model: null}}]\n"
+        "---\n"
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
+        "spec: {devices: {requests: [{name: r, exactly: {capacity: {requests: null}}}]}}\n"
+    )
+    (device,) = state.resource_slices["s"].spec.devices
+    assert str(device.capacity["memory"].value) == "0"
+    assert list(device.attributes) == ["model"]
+    (claim,) = state.resource_claims.values()
+    (request,) = claim.spec.devices.requests
+    assert request.exactly is not None
+    assert request.exactly.capacity is not None
+    assert request.exactly.capacity.requests == {}
+
+
 def test_unknown_kinds_are_counted_and_unknown_fields_ignored() -> None:
     state = read(
         "kind: ConfigMap\nmetadata: {name: a}\n"
