@@ -45,6 +45,7 @@ class Answer(Part, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar[str]
+    VIEW: ClassVar[str]  # the function of report/ that lays it out, as module:function
     ROWS: ClassVar[str] = ""  # the field that `to_frame` shows by default
     IS_FILE: ClassVar[bool] = False  # a file for somebody else to read, whose secrets stay
 

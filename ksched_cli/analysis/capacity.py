@@ -53,6 +53,7 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "capacity"
+    VIEW: ClassVar = "capacity:view"
     ROWS: ClassVar = "nodes"
 
     kind: Literal["CapacityResult"] = "CapacityResult"

@@ -220,6 +220,7 @@ class Comparison(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "compare"
+    VIEW: ClassVar = "compare:view"
     ROWS: ClassVar = "pods"
 
     kind: Literal["Comparison"] = "Comparison"
@@ -588,6 +589,7 @@ class ReplayComparison(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "compare"
+    VIEW: ClassVar = "replay_comparison:view"
     ROWS: ClassVar = "pods"
 
     kind: Literal["Comparison"] = "Comparison"
@@ -713,6 +715,7 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "compare"
+    VIEW: ClassVar = "replay_comparison:drawn"
     ROWS: ClassVar = "sides"
 
     kind: Literal["Comparison"] = "Comparison"
@@ -746,6 +749,7 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "replay"
+    VIEW: ClassVar = "replay_comparison:draws"
 
     kind: Literal["ReplayDraws"] = "ReplayDraws"
     timeline: str

@@ -68,6 +68,7 @@ class ValidationResult(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "validate"
+    VIEW: ClassVar = "validation:view"
 
     kind: Literal["ValidationResult"] = "ValidationResult"
     valid: bool
@@ -102,6 +103,7 @@ class ValidationResults(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "validate"
+    VIEW: ClassVar = "validation:view"
 
     kind: Literal["ValidationResults"] = "ValidationResults"
     valid: bool
@@ -135,6 +137,7 @@ class EffectiveConfiguration(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "config show"
+    VIEW: ClassVar = "configuration:view"
 
     kind: Literal["EffectiveConfiguration"] = "EffectiveConfiguration"
     profiles: Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -187,6 +190,7 @@ class ConfigurationDiff(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "config diff"
+    VIEW: ClassVar = "configuration:diff_view"
 
     kind: Literal["ConfigurationDiff"] = "ConfigurationDiff"
     changes: tuple[ConfigurationChange, ...]

@@ -756,6 +756,7 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "explain --pending"
+    VIEW: ClassVar = "pending:view"
     ROWS: ClassVar = "groups"
 
     kind: Literal["PendingReport"] = "PendingReport"

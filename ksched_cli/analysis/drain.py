@@ -127,6 +127,7 @@ class DrainResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "drain"
+    VIEW: ClassVar = "drain:view"
     ROWS: ClassVar = "moves_to"
 
     kind: Literal["DrainResult"] = "DrainResult"

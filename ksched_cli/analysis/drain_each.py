@@ -89,6 +89,7 @@ class DrainResults(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "drain --each"
+    VIEW: ClassVar = "drain:each_view"
     ROWS: ClassVar = "domains"
 
     kind: Literal["DrainResults"] = "DrainResults"

@@ -112,6 +112,7 @@ class DriftResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "drift"
+    VIEW: ClassVar = "drift:view"
     ROWS: ClassVar = "pods"
 
     kind: Literal["DriftResult"] = "DriftResult"

@@ -493,6 +493,7 @@ class ExpectationsResult(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "test"
+    VIEW: ClassVar = "expectations:view"
 
     kind: Literal["TestResult"] = "TestResult"
     cases: tuple[CaseResult, ...]

@@ -209,6 +209,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "explain"
+    VIEW: ClassVar = "explanation:view"
     ROWS: ClassVar = "nodes"
 
     kind: Literal["Explanation"] = "Explanation"
@@ -623,6 +624,7 @@ class GroupExplanation(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "explain"
+    VIEW: ClassVar = "group_explanation:view"
     ROWS: ClassVar = "members"
 
     kind: Literal["GroupExplanation"] = "GroupExplanation"

@@ -77,6 +77,7 @@ class FitResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "capacity"
+    VIEW: ClassVar = "fits:view"
     ROWS: ClassVar = "workloads"
 
     kind: Literal["CapacityResult"] = "CapacityResult"

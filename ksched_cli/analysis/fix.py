@@ -154,6 +154,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "fix"
+    VIEW: ClassVar = "fix:view"
     ROWS: ClassVar = "remedies"
 
     kind: Literal["Remedies"] = "Remedies"

@@ -96,6 +96,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "capacity"
+    VIEW: ClassVar = "capacity:nodes_needed_view"
     ROWS: ClassVar = "runs"
 
     kind: Literal["CapacityResult"] = "CapacityResult"

@@ -132,6 +132,7 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "preempt"
+    VIEW: ClassVar = "preemption:view"
     ROWS: ClassVar = "candidates"
 
     kind: Literal["PreemptionResult"] = "PreemptionResult"

@@ -81,6 +81,7 @@ class Reading(StateAnswer, frozen=True, kw_only=True):
     """A pod, or a node. The other one is null."""
 
     COMMAND: ClassVar = "serve mcp"
+    VIEW: ClassVar = "troubleshooting:reading_view"
 
     kind: Literal["Reading"] = "Reading"
     pod: PodReading | None = None

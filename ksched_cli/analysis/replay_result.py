@@ -523,6 +523,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "replay"
+    VIEW: ClassVar = "replay:view"
     ROWS: ClassVar = "pods"
 
     kind: Literal["ReplayResult"] = "ReplayResult"
@@ -735,6 +736,7 @@ class ForwardLook(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "replay"
+    VIEW: ClassVar = "replay:forecast"
 
     kind: Literal["ForwardLook"] = "ForwardLook"
     now: str

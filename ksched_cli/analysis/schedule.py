@@ -214,6 +214,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "schedule"
+    VIEW: ClassVar = "schedule:view"
     ROWS: ClassVar = "placements"
 
     kind: Literal["ScheduleResult"] = "ScheduleResult"

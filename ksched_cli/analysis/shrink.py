@@ -138,6 +138,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "shrink"
+    VIEW: ClassVar = "shrink:view"
     ROWS: ClassVar = "nodes"
 
     kind: Literal["ShrinkResult"] = "ShrinkResult"
@@ -893,6 +894,7 @@ class UpgradePlan(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "shrink"
+    VIEW: ClassVar = "shrink:upgrade_view"
 
     kind: Literal["UpgradePlan"] = "UpgradePlan"
     surge: Rank

@@ -123,6 +123,7 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "status"
+    VIEW: ClassVar = "status:view"
     ROWS: ClassVar = "pending"
 
     kind: Literal["Status"] = "Status"
@@ -262,6 +263,7 @@ class Fullness(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "capacity"
+    VIEW: ClassVar = "status:fullness_view"
 
     kind: Literal["CapacityResult"] = "CapacityResult"
     total: PoolUsage

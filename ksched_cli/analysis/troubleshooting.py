@@ -36,6 +36,7 @@ class Troubleshooting(PendingReport, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "serve mcp"
+    VIEW: ClassVar = "troubleshooting:view"
 
     kind: Literal["Troubleshooting"] = "Troubleshooting"  # type: ignore[assignment]  # another one
     subject: PodReading | None = None

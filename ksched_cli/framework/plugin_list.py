@@ -45,6 +45,7 @@ class PluginList(Answer, frozen=True, kw_only=True):
     """The plugins, the kinds of workloads that they know, and the sources that do not load."""
 
     COMMAND: ClassVar = "plugins"
+    VIEW: ClassVar = "configuration:plugins_view"
 
     kind: Literal["PluginList"] = "PluginList"
     plugins: tuple[ListedPlugin, ...]

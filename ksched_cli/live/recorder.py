@@ -321,6 +321,7 @@ class RecordResult(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "record"
+    VIEW: ClassVar = "snapshot:recording"
 
     kind: Literal["RecordResult"] = "RecordResult"
     server: str

@@ -64,6 +64,7 @@ class SnapshotResult(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "snapshot"
+    VIEW: ClassVar = "snapshot:view"
 
     kind: Literal["SnapshotResult"] = "SnapshotResult"
     file: str

@@ -1,8 +1,8 @@
-"""Which function makes the view of which answer. Modules are imported when they are needed."""
+"""The view of an answer, by the function that its class names, with what all answers have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,54 +29,13 @@ from ksched_cli.report.words import grouped
 if TYPE_CHECKING:
     from ksched_cli.answers import AppliedChange
 
-# Answer → its function, below ksched_cli/report.
-VIEWS: Mapping[str, str] = {
-    "AuditResult": "audit:view",
-    "CapacityResult": "capacity:view",
-    "ClusterStatus": "status:view",
-    "Comparison": "compare:view",
-    "ConfigurationDiff": "configuration:diff_view",
-    "ConfigurationMigration": "configuration:migration_view",
-    "DrainResult": "drain:view",
-    "DrainResults": "drain:each_view",
-    "DrawnComparison": "replay_comparison:drawn",
-    "DriftResult": "drift:view",
-    "EffectiveConfiguration": "configuration:view",
-    "ExpectationsResult": "expectations:view",
-    "Explanation": "explanation:view",
-    "FitResult": "fits:view",
-    "ForwardLook": "replay:forecast",
-    "Fullness": "status:fullness_view",
-    "GroupExplanation": "group_explanation:view",
-    "NodesNeeded": "capacity:nodes_needed_view",
-    "PendingReport": "pending:view",
-    "PluginList": "configuration:plugins_view",
-    "PreemptionResult": "preemption:view",
-    "Reading": "troubleshooting:reading_view",
-    "RecordResult": "snapshot:recording",
-    "Remedies": "fix:view",
-    "ReplayComparison": "replay_comparison:view",
-    "ReplayDraws": "replay_comparison:draws",
-    "ReplayResult": "replay:view",
-    "ScheduleResult": "schedule:view",
-    "ShrinkResult": "shrink:view",
-    "SnapshotResult": "snapshot:view",
-    "SweepPlan": "sweep:plan_view",
-    "SweepResult": "sweep:view",
-    "Troubleshooting": "troubleshooting:view",
-    "TuneResult": "tune:view",
-    "UpgradePlan": "shrink:upgrade_view",
-    "ValidationResult": "validation:view",
-    "ValidationResults": "validation:view",
-}
-
 _EFFECTS = 8  # of a change, shown first
 
 
 def view_of(answer: Answer, medium: Medium) -> View:
     """Return the view with the sections that a medium shows; what changes did comes first, warnings
     last."""
-    view: View = function_at(VIEWS[type(answer).__name__])(answer)
+    view: View = function_at(answer.VIEW)(answer)
     first, last = _changes(answer.changes if isinstance(answer, StateAnswer) else ())
     sections: list[Section] = [*first, *view.sections, *last]
     if answer.warnings:

@@ -152,6 +152,7 @@ class SweepResult(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "sweep"
+    VIEW: ClassVar = "sweep:view"
     ROWS: ClassVar = "rows_of_runs"
 
     kind: Literal["SweepResult"] = "SweepResult"
@@ -230,6 +231,7 @@ class SweepPlan(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "sweep --dry-run"
+    VIEW: ClassVar = "sweep:plan_view"
 
     kind: Literal["SweepPlan"] = "SweepPlan"
     runs: Count
@@ -354,6 +356,7 @@ class TuneResult(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "tune"
+    VIEW: ClassVar = "tune:view"
 
     kind: Literal["TuneResult"] = "TuneResult"
     trials: TrialCounts

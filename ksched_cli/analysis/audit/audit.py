@@ -408,6 +408,7 @@ class AuditResult(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "audit"
+    VIEW: ClassVar = "audit:view"
 
     kind: Literal["AuditResult"] = "AuditResult"
     decisions: Count

@@ -83,6 +83,7 @@ class ConfigurationMigration(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "config migrate"
+    VIEW: ClassVar = "configuration:migration_view"
     IS_FILE: ClassVar = True
 
     kind: Literal["ConfigurationMigration"] = "ConfigurationMigration"

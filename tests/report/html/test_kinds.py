@@ -5,7 +5,7 @@ from ksched_cli.answers import AppliedChange
 from ksched_cli.report.html.page import page_of
 from ksched_cli.report.html.sections import Grid, Prose, Table
 from ksched_cli.report.view import Line, Tone
-from ksched_cli.report.views import VIEWS
+from ksched_cli.report.views import function_at
 from ksched_cli.schemas.generate import answers
 from tests.report.html.pages import cells
 
@@ -43,4 +43,4 @@ def test_a_change_that_did_much_is_counted_and_listed_below() -> None:
 
 
 def test_every_answer_has_a_view() -> None:
-    assert {cls.__name__ for types in answers().values() for cls in types} == set(VIEWS)
+    assert all(callable(function_at(cls.VIEW)) for types in answers().values() for cls in types)
