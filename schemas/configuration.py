@@ -10,14 +10,13 @@ from typing import Any
 
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import (
+    GoStruct,
     Kind,
     ListOf,
     Scalar,
     StringMap,
     StructOf,
     Wire,
-    Wired,
-    fields_of,
     go_type,
 )
 from ksched_cli.config.types import PluginConfig, SchedulerConfiguration
@@ -30,7 +29,7 @@ _OCTET = {"type": "integer", "minimum": 0, "maximum": 255}
 def configuration_schema(registry: KnownPlugins) -> dict[str, Any]:
     """The schema, with the args of the registry's in-tree plugins checked by plugin name."""
     args = dict(sorted(in_tree_args(registry).items()))
-    roots: list[type[Wired]] = [SchedulerConfiguration, *(item.type for item in args.values())]
+    roots: list[type[GoStruct]] = [SchedulerConfiguration, *(item.type for item in args.values())]
     version, absent = registry.release.version, registry.release.rules.absent_fields
     types = {go_type(cls): cls for root in roots for cls in _nested(root)}
     definitions = {_name(cls): _struct(cls, absent) for cls in types.values()}
@@ -58,27 +57,27 @@ def configuration_schema(registry: KnownPlugins) -> dict[str, Any]:
     }
 
 
-def _name(cls: type[Wired]) -> str:
+def _name(cls: type[GoStruct]) -> str:
     return go_type(cls).rpartition(".")[2]
 
 
-def _nested(cls: type[Wired]) -> Iterator[type[Wired]]:
+def _nested(cls: type[GoStruct]) -> Iterator[type[GoStruct]]:
     """A type, and those of its fields at any depth."""
     yield cls
-    for item in fields_of(cls).values():
+    for item in cls.FIELDS.values():
         wire = item.wire.element if isinstance(item.wire, ListOf) else item.wire
         if isinstance(wire, StructOf):
             yield from _nested(wire.cls)
 
 
-def _struct(cls: type[Wired], absent: Container[str]) -> dict[str, Any]:
+def _struct(cls: type[GoStruct], absent: Container[str]) -> dict[str, Any]:
     return {
         "title": go_type(cls),
         "type": ["object", "null"],
         "additionalProperties": False,
         "properties": {
             key: _value(item.wire, item.pointer) | dict(item.limits)
-            for key, item in fields_of(cls).items()
+            for key, item in cls.FIELDS.items()
             if f"{go_type(cls)}.{key}" not in absent
         },
     }

@@ -19,7 +19,7 @@ from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.plugins.helper import listed
-from ksched_cli.scenario.scale import time_of
+from ksched_cli.scenario.pods import time_of
 
 _MAX_ROWS = 1000  # whose pods are looked at
 _MAX_HEARTBEATS = 20  # of nodes

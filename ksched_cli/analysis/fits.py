@@ -26,8 +26,8 @@ from ksched_cli.errors import ExitCode, InputError
 from ksched_cli.kube.streams import STDIN_NAME
 from ksched_cli.run.run import ChangeSource
 from ksched_cli.scenario.apply import Apply
-from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.owned_pods import WORKLOADS
 from ksched_cli.scenario.pods import without_pods
 from ksched_cli.scenario.scale import SCALABLE
 

@@ -41,9 +41,8 @@ from ksched_cli.kube.quantity import Quantity, exact_text
 from ksched_cli.plugins.controllers import owner_of_taint
 from ksched_cli.plugins.lower_requests import container_patch
 from ksched_cli.plugins.volumes import claim_uses
-from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import objects_of, plain_object
-from ksched_cli.scenario.owned_pods import OwnedPods, deployment_of
+from ksched_cli.scenario.owned_pods import WORKLOADS, OwnedPods, deployment_of
 from ksched_cli.scenario.scale import WITH_TEMPLATE
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.time import SECOND, unix_seconds
 from ksched_cli.run.open import Opener, Watch, name_of
 from ksched_cli.run.run import NEEDS_NO_TIMELINE, Run
-from ksched_cli.scenario.scale import time_of
+from ksched_cli.scenario.pods import time_of
 from ksched_cli.scenario.timelines.dump import RunTimes, history_owner
 
 _DRAWN_POINTS = 500  # of a curve with a band

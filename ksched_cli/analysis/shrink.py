@@ -54,8 +54,8 @@ from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
+from ksched_cli.scenario.pods import time_of
 from ksched_cli.scenario.prices import NO_PRICES, Prices
-from ksched_cli.scenario.scale import time_of
 
 # Larger sets are tried one by one where they are not more than this.
 MAX_SETS = 300

@@ -13,7 +13,7 @@ from ksched_cli.analysis.named_objects import check_nodes, find_pod, pods_of
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.readings import NodeReading, PodReading, node_reading, pod_reading
 from ksched_cli.answers import Part
-from ksched_cli.scenario.arguments import WORKLOADS
+from ksched_cli.scenario.owned_pods import WORKLOADS
 
 # As many groups have calls of their own.
 MAX_CALLS = 3

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ksched_cli.commands import runs
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import show
@@ -20,6 +18,8 @@ def plugins(options: CommonOptions) -> ExitCode:
         ksched plugins
         ksched plugins --plugin packing.py -o json
     """
+    from msgspec.structs import replace
+
     from ksched_cli.config.load import default_configuration
     from ksched_cli.framework.discovery import tried
     from ksched_cli.framework.plugin_list import plugin_list

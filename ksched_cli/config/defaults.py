@@ -8,8 +8,9 @@ fields from types.py.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import with_field_defaults

@@ -4,9 +4,10 @@ plugins: their points, and type, defaults and checks of the args of those in tre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from dataclasses import field as dataclass_field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ksched_cli.config.go_types import go_type, with_field_defaults
 from ksched_cli.config.types import API_VERSION, Extender, SchedulerConfiguration, TypeMeta
@@ -19,8 +20,7 @@ from ksched_cli.kube.versions import Release, release_of
 A = TypeVar("A", bound=TypeMeta)
 
 
-@dataclass(frozen=True, slots=True)
-class StartupCrash:
+class StartupCrash(Struct, frozen=True):
     """Args that validation passes and that crash the plugin's New function.
 
     rule, path (inside the args), message and hint: of the finding that says so
@@ -32,11 +32,10 @@ class StartupCrash:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class InTreeArgs(Generic[A]):
+class InTreeArgs(Struct, Generic[A], frozen=True):
     """The args of one in-tree plugin. plugins/args.py makes one, and the plugin's entry carries it.
 
-    type:          the dataclass; its fields are decoded, and become its JSON Schema
+    type:          a GoStruct; its fields are decoded, and become its JSON Schema
     set_defaults:  fills in what is not given and has no default of its own field (upstream:
                    apis/config/v1/defaults.go)
     validate:      the errors, in upstream's order; the second argument is the path of the args
@@ -127,8 +126,7 @@ def in_tree_args(registry: KnownPlugins) -> dict[str, InTreeArgs[Any]]:
     return {name: plugin.in_tree_args for name, plugin in registry.items() if plugin.in_tree_args}
 
 
-@dataclass(frozen=True, slots=True)
-class PluginRef:
+class PluginRef(Struct, frozen=True):
     """A plugin at one extension point.
 
     weight: at score, what its scores are multiplied by; 0 elsewhere
@@ -140,8 +138,7 @@ class PluginRef:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """percentage_of_nodes_to_score: the profile's own, or the configuration's; 0 adapts to the
     number of nodes
     plugins: per point key, in the order they run; weights: of the score plugins;
@@ -154,12 +151,11 @@ class Profile:
     plugins: Mapping[str, tuple[PluginRef, ...]]
     weights: Mapping[str, int]
     args: Mapping[str, Any]
-    placement_weights: Mapping[str, int] = dataclass_field(default_factory=dict)
+    placement_weights: Mapping[str, int] = field(default_factory=dict)
     percentage_of_placements_to_score: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """source: the file as decoded and defaulted, for readers of fields not listed here;
     release: whose rules it takes effect under."""
 
@@ -169,4 +165,4 @@ class Configuration:
     pod_initial_backoff_seconds: int
     pod_max_backoff_seconds: int
     source: SchedulerConfiguration
-    release: Release = dataclass_field(default_factory=release_of)
+    release: Release = field(default_factory=release_of)

@@ -1,22 +1,20 @@
 """The Go type behind each field of a configuration type: how it reads and prints as JSON.
 
-The dataclasses of config/types.py and of the plugins' args carry it as field metadata. parsing.py
-decodes by it, schemas/configuration.py makes the JSON Schema of it, `to_wire` prints by it.
+The types of config/types.py and of the plugins' args have it for each field. parsing.py decodes by
+it, schemas/configuration.py makes the JSON Schema of it, `to_wire` prints by it.
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
-from functools import cache
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+import msgspec
+from msgspec import Struct
 
 from ksched_cli.kube.formatting import duration_text
-
-T = TypeVar("T")
 
 
 class Kind(Enum):
@@ -31,8 +29,7 @@ class Kind(Enum):
     RAW = "raw"
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Struct, frozen=True):
     """go: the type's name in messages; bits: of a number."""
 
     kind: Kind
@@ -41,25 +38,16 @@ class Scalar:
     bits: int = 64
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     element: Wire
 
 
-@dataclass(frozen=True, slots=True)
-class StringMap:
+class StringMap(Struct, frozen=True):
     """map[string]string"""
 
 
-class Wired(Protocol):
-    """A dataclass whose fields are made by `field`."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class StructOf:
-    cls: type[Wired]
+class StructOf(Struct, frozen=True):
+    cls: type[GoStruct]
 
 
 Wire = Scalar | ListOf | StringMap | StructOf
@@ -98,9 +86,8 @@ def go_name(wire: Wire) -> str:
             return go_type(cls)
 
 
-@dataclass(frozen=True, slots=True)
-class WireField:
-    """key: in JSON; attribute: in the dataclass; pointer: null and absence are None;
+class WireField(Struct, frozen=True):
+    """key: in JSON; attribute: in the class; pointer: null and absence are None;
     default: in the place of nil, or of zero without a pointer; limits: what the JSON Schema adds to
     the type, for editors."""
 
@@ -122,29 +109,46 @@ def field(
     default: Any = None,
     **limits: Any,
 ) -> Any:
-    """A dataclass field that begins with Go's zero value.
+    """A field of a GoStruct, which begins with Go's zero value.
 
     key: in JSON, where it is not the field's name in camel case
     default: what `with_field_defaults` fills in; limits: keywords of JSON Schema, such as minimum
     or enum
     """
-    metadata = {"wire": (key, wire, pointer, omit, default, limits)}
-    if isinstance(wire, StructOf) and not pointer:
-        return dataclasses.field(default_factory=wire.cls, metadata=metadata)
-    zero = wire.zero if isinstance(wire, Scalar) and not pointer else None
-    return dataclasses.field(default=zero, metadata=metadata)
+    return WireField(key, "", wire, pointer, omit, default, limits)
 
 
-@cache
-def fields_of(cls: type[Wired]) -> dict[str, WireField]:
-    """A type's fields by JSON key."""
-    by_key = {}
-    for item in dataclasses.fields(cls):
-        if "wire" in item.metadata:
-            key, *rest = item.metadata["wire"]
-            key = key or _in_camel_case(item.name)
-            by_key[key] = WireField(key, item.name, *rest)
-    return by_key
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class _GoStructMeta(msgspec.StructMeta):
+    """Makes a struct of a class, and keeps what `field` says of its fields."""
+
+    def __new__(
+        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> Any:
+        by_key = {key: spec for base in bases for key, spec in getattr(base, "FIELDS", {}).items()}
+        for attribute, spec in list(namespace.items()):
+            if isinstance(spec, WireField):
+                key = spec.key or _in_camel_case(attribute)
+                by_key[key] = msgspec.structs.replace(spec, key=key, attribute=attribute)
+                namespace[attribute] = _zero(spec)
+        cls: Any = super().__new__(mcls, name, bases, namespace, **options)
+        cls.FIELDS = by_key
+        return cls
+
+
+def _zero(spec: WireField) -> Any:
+    if isinstance(spec.wire, StructOf) and not spec.pointer:
+        return msgspec.field(default_factory=spec.wire.cls)
+    return spec.wire.zero if isinstance(spec.wire, Scalar) and not spec.pointer else None
+
+
+class GoStruct(Struct, metaclass=_GoStructMeta, frozen=True):
+    """A type of a configuration, whose fields are made by `field`. FIELDS: by their JSON keys"""
+
+    FIELDS: ClassVar[Mapping[str, WireField]]
+
+
+T = TypeVar("T", bound=GoStruct)
 
 
 def _in_camel_case(name: str) -> str:
@@ -155,22 +159,21 @@ def _in_camel_case(name: str) -> str:
 def with_field_defaults(value: T) -> T:
     """A configuration value with the defaults of its fields, and of those of structs in it."""
     changes: dict[str, Any] = {}
-    structure: Any = value
-    for spec in fields_of(structure.__class__).values():
+    for spec in value.FIELDS.values():
         item = getattr(value, spec.attribute)
         if isinstance(spec.wire, StructOf) and not spec.pointer:
             changes[spec.attribute] = with_field_defaults(item)
         elif spec.default is not None and (item is None if spec.pointer else not item):
             changes[spec.attribute] = spec.default
-    return dataclasses.replace(structure, **changes)
+    return msgspec.structs.replace(value, **changes)
 
 
 def to_wire(value: Any) -> Any:
     """A configuration value as plain JSON data, with Go's omitempty."""
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+    if not isinstance(value, GoStruct):
         return [to_wire(item) for item in value] if isinstance(value, tuple) else value
     out = {}
-    for spec in fields_of(type(value)).values():
+    for spec in value.FIELDS.values():
         item = getattr(value, spec.attribute)
         if spec.omit_empty and (item is None or (not spec.pointer and _is_empty(spec.wire, item))):
             continue

@@ -13,21 +13,22 @@ import base64
 import binascii
 import re
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import (
     STRING,
+    GoStruct,
     Kind,
     ListOf,
     Scalar,
     StringMap,
     StructOf,
     Wire,
-    Wired,
     WireField,
-    fields_of,
     go_name,
     go_type,
 )
@@ -62,7 +63,7 @@ from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 # see the rest; what does not fit is left at its zero value.
 
 
-T = TypeVar("T", bound=Wired)
+T = TypeVar("T", bound=GoStruct)
 _MISSING = object()
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 _OCTET = Scalar(Kind.INTEGER, "uint8", 0)
@@ -145,10 +146,10 @@ class Decoder:
         values = {key: self._value(STRING, True, item, (*path, key)) for key, item in pairs}
         return {key: value or "" for key, value in values.items() if value is not _MISSING}
 
-    def _struct_value(self, cls: type[Wired], data: Any, path: Path) -> Any:
+    def _struct_value(self, cls: type[GoStruct], data: Any, path: Path) -> Any:
         if not isinstance(data, dict):
             return self._mismatch(data, StructOf(cls))
-        fields = fields_of(cls)
+        fields = cls.FIELDS
         values: dict[str, Any] = {}
         for key, item in self._pairs(data, path, fields):
             spec = fields.get(key)

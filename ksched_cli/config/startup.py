@@ -8,8 +8,10 @@ getScoreWeights), and the New function of every plugin with args.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.config.effective import (
     Configuration,
@@ -53,8 +55,7 @@ class FrameworkPanicError(FrameworkError):
     """Upstream crashes."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartupError:
+class StartupError(Struct, frozen=True):
     """One reason why a scheduler does not start.
 
     message:  kube-scheduler's whole text
@@ -75,8 +76,7 @@ class StartupError:
     crash: StartupCrash | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Startup:
+class Startup(Struct, frozen=True):
     """A start with a configuration.
 
     errors:        every one; kube-scheduler stops at the first

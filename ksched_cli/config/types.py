@@ -5,12 +5,9 @@ Durations are nanoseconds; None is what Go has as nil. The fields are those of t
 kube.versions (Rules.absent_fields) says which ones another lacks.
 """
 
-# ruff: noqa: RUF009  # go_types.field is dataclasses.field, with the JSON side as its metadata
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ksched_cli.config.go_types import (
@@ -22,10 +19,10 @@ from ksched_cli.config.go_types import (
     INT64,
     RAW,
     STRING,
+    GoStruct,
     ListOf,
     StructOf,
     field,
-    fields_of,
 )
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
@@ -39,16 +36,14 @@ ALL, MULTI_POINT = "*", "multiPoint"
 _SECOND = 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class TypeMeta:
+class TypeMeta(GoStruct):
     """kind comes before apiVersion in Go too; both are printed."""
 
     kind: str = field(STRING)
     api_version: str = field(STRING)
 
 
-@dataclass(frozen=True, slots=True)
-class PluginSetEntry:
+class PluginSetEntry(GoStruct):
     """One plugin of an enabled or disabled list; upstream's v1.Plugin."""
 
     GO: ClassVar[str] = "v1.Plugin"
@@ -56,14 +51,12 @@ class PluginSetEntry:
     weight: int | None = field(INT32, pointer=True)
 
 
-@dataclass(frozen=True, slots=True)
-class PluginSet:
+class PluginSet(GoStruct):
     enabled: tuple[PluginSetEntry, ...] | None = field(ListOf(StructOf(PluginSetEntry)))
     disabled: tuple[PluginSetEntry, ...] | None = field(ListOf(StructOf(PluginSetEntry)))
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
+class Plugins(GoStruct):
     pre_enqueue: PluginSet = field(StructOf(PluginSet))
     queue_sort: PluginSet = field(StructOf(PluginSet))
     pre_filter: PluginSet = field(StructOf(PluginSet))
@@ -85,11 +78,11 @@ class Plugins:
     @classmethod
     def each(cls, make: Callable[[str], PluginSet]) -> Plugins:
         """Plugins whose set of every point `make` returns, by the point's key."""
-        return cls(*map(make, fields_of(Plugins)))
+        return cls(*map(make, Plugins.FIELDS))
 
     def at(self, point: str) -> PluginSet:
         """The set of a point by its key, also of "multiPoint"."""
-        chosen: PluginSet = getattr(self, fields_of(Plugins)[point].attribute)
+        chosen: PluginSet = getattr(self, Plugins.FIELDS[point].attribute)
         return chosen
 
     def enabled(self, point: str) -> tuple[PluginSetEntry, ...]:
@@ -97,19 +90,17 @@ class Plugins:
 
     def names(self) -> set[str]:
         """What some point enables. Upstream: pluginsNeeded."""
-        return {plugin.name for point in fields_of(Plugins) for plugin in self.enabled(point)}
+        return {plugin.name for point in Plugins.FIELDS for plugin in self.enabled(point)}
 
 
-@dataclass(frozen=True, slots=True)
-class PluginConfig:
+class PluginConfig(GoStruct):
     """args: plain data as written; after decoding the args type for an in-tree plugin."""
 
     name: str = field(STRING, omit=False)
     args: Any = field(RAW)
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerProfile:
+class SchedulerProfile(GoStruct):
     GO: ClassVar[str] = "v1.KubeSchedulerProfile"
     scheduler_name: str | None = field(STRING, pointer=True)
     percentage_of_nodes_to_score: int | None = field(INT32, pointer=True, minimum=0, maximum=100)
@@ -120,14 +111,12 @@ class SchedulerProfile:
     plugin_config: tuple[PluginConfig, ...] | None = field(ListOf(StructOf(PluginConfig)))
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderManagedResource:
+class ExtenderManagedResource(GoStruct):
     name: str = field(STRING, omit=False)
     ignored_by_scheduler: bool = field(BOOL)
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderTLSConfig:
+class ExtenderTLSConfig(GoStruct):
     insecure: bool = field(BOOL)
     server_name: str = field(STRING)
     cert_file: str = field(STRING)
@@ -138,8 +127,7 @@ class ExtenderTLSConfig:
     ca_data: bytes = field(BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class Extender:
+class Extender(GoStruct):
     url_prefix: str = field(STRING, omit=False)
     filter_verb: str = field(STRING)
     preempt_verb: str = field(STRING)
@@ -156,8 +144,7 @@ class Extender:
     ignorable: bool = field(BOOL)
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderElection:
+class LeaderElection(GoStruct):
     GO: ClassVar[str] = "v1alpha1.LeaderElectionConfiguration"
     leader_elect: bool | None = field(BOOL, pointer=True, default=True)
     lease_duration: int = field(DURATION, omit=False, default=15 * _SECOND)
@@ -168,8 +155,7 @@ class LeaderElection:
     resource_namespace: str = field(STRING, omit=False, default="kube-system")
 
 
-@dataclass(frozen=True, slots=True)
-class ClientConnection:
+class ClientConnection(GoStruct):
     GO: ClassVar[str] = "v1alpha1.ClientConnectionConfiguration"
     kubeconfig: str = field(STRING, omit=False)
     accept_content_types: str = field(STRING, omit=False)
@@ -178,7 +164,6 @@ class ClientConnection:
     burst: int = field(INT32, omit=False, default=100)
 
 
-@dataclass(frozen=True, slots=True)
 class SchedulerConfiguration(TypeMeta):
     """The contents of a file; after defaults.py with every default filled in.
 

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -22,6 +22,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
+from msgspec import Struct, field, structs
 
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
@@ -45,8 +46,7 @@ if TYPE_CHECKING:
 _METADATA_FOLDER = re.compile(r"(\.dist|\.egg|^egg)-info$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """A source whose plugins could not be loaded, and why.
 
     origin: the distribution and version, or the argument of --plugin
@@ -61,8 +61,7 @@ class Broken:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(Struct, frozen=True):
     """The plugins that could be loaded, and the sources that could not.
 
     workloads: kinds that a source makes pods of → its origin
@@ -86,8 +85,7 @@ class UnfitError(Exception):
     """A source has no plugin, or one that does not work with this version of ksched."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPolicy:
+class ImportPolicy(Struct, frozen=True):
     """Which plugins are imported that files of data name; installed ones always are.
 
     named:  the sources that --plugin names
@@ -179,8 +177,7 @@ def discover(
     return Discovery(registry, tuple(registration.broken), registration.workloads, notes)
 
 
-@dataclass(slots=True)
-class _Registration:
+class _Registration(Struct):
     """The registrations of the sources so far."""
 
     entries: dict[str, PluginEntry]
@@ -271,7 +268,7 @@ def tried(discovery: Discovery) -> Discovery:
         else:
             broken.append(Broken(entry.origin, f"{entry.name} cannot be made: {problem}"))
     registry = Registry(entries, discovery.registry.release, discovery.registry.pod_makers)
-    return replace(discovery, registry=registry, broken=tuple(broken))
+    return structs.replace(discovery, registry=registry, broken=tuple(broken))
 
 
 def _creation_error(entry: PluginEntry) -> str | None:

@@ -20,3 +20,12 @@ def parse_time(text: str) -> datetime:
 def unix_seconds(text: str) -> float:
     """Seconds since 1970. Raises ValueError."""
     return parse_time(text).timestamp()
+
+
+def readable_time(text: str | None) -> str:
+    """Return the text, "" where it is not a time."""
+    try:
+        parse_time(text or "")
+    except ValueError:
+        return ""
+    return text or ""

@@ -3,15 +3,14 @@
 Upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation_pluginargs.go.
 """
 
-# ruff: noqa: RUF009  # go_types.field is dataclasses.field, with the JSON side as its metadata
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
+
+from msgspec.structs import replace
 
 from ksched_cli.config.effective import InTreeArgs, StartupCrash
 from ksched_cli.config.go_types import (
@@ -20,6 +19,7 @@ from ksched_cli.config.go_types import (
     INT32,
     INT64,
     STRING,
+    GoStruct,
     ListOf,
     StringMap,
     StructOf,
@@ -45,8 +45,7 @@ MAX_UTILIZATION = 100
 MAX_SCORE = 10
 
 
-@dataclass(frozen=True, slots=True)
-class UtilizationShapePoint:
+class UtilizationShapePoint(GoStruct):
     utilization: int = field(INT32, omit=False, minimum=0, maximum=100)
     score: int = field(INT32, omit=False, minimum=0, maximum=10)
 
@@ -76,8 +75,7 @@ def _shape_errors(shape: Sequence[UtilizationShapePoint] | None, path: str) -> I
 # Upstream: apis/config/v1/defaults.go (defaultResourceSpec).
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceSpec:
+class ResourceSpec(GoStruct):
     name: str = field(STRING, omit=False)
     weight: int = field(INT64)
 
@@ -93,7 +91,6 @@ def with_default_weights(resources: tuple[ResourceSpec, ...] | None) -> tuple[Re
 # -- DefaultPreemption -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs(TypeMeta):
     min_candidate_nodes_percentage: int | None = field(
         INT32, pointer=True, default=10, minimum=0, maximum=100
@@ -127,7 +124,6 @@ _BINDING_TIMEOUT = 600 * 10**9
 _SECOND = 10**9
 
 
-@dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs(TypeMeta):
     filter_timeout: int | None = field(DURATION, pointer=True, default=_FILTER_TIMEOUT)
     binding_timeout: int | None = field(DURATION, pointer=True)
@@ -177,7 +173,6 @@ def dynamic_resources_args(release: Release) -> InTreeArgs[DynamicResourcesArgs]
 # -- InterPodAffinity ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class InterPodAffinityArgs(TypeMeta):
     hard_pod_affinity_weight: int | None = field(
         INT32, pointer=True, default=1, minimum=0, maximum=100
@@ -200,8 +195,7 @@ INTER_POD_AFFINITY_ARGS = InTreeArgs(InterPodAffinityArgs, validate=_validate_in
 # Upstream: k8s.io/api/core/v1 for the affinity.
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelectorRequirement:
+class NodeSelectorRequirement(GoStruct):
     key: str = field(STRING, omit=False)
     operator: str = field(
         named("v1.NodeSelectorOperator"), omit=False, enum=[*NODE_OPERATORS, None]
@@ -209,8 +203,7 @@ class NodeSelectorRequirement:
     values: tuple[str, ...] | None = field(ListOf(STRING))
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelectorTerm:
+class NodeSelectorTerm(GoStruct):
     match_expressions: tuple[NodeSelectorRequirement, ...] | None = field(
         ListOf(StructOf(NodeSelectorRequirement))
     )
@@ -219,21 +212,18 @@ class NodeSelectorTerm:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelector:
+class NodeSelector(GoStruct):
     node_selector_terms: tuple[NodeSelectorTerm, ...] | None = field(
         ListOf(StructOf(NodeSelectorTerm)), omit=False
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PreferredSchedulingTerm:
+class PreferredSchedulingTerm(GoStruct):
     weight: int = field(INT32, omit=False)
     preference: NodeSelectorTerm = field(StructOf(NodeSelectorTerm), omit=False)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAffinity:
+class NodeAffinity(GoStruct):
     required: NodeSelector | None = field(
         StructOf(NodeSelector), key="requiredDuringSchedulingIgnoredDuringExecution", pointer=True
     )
@@ -243,7 +233,6 @@ class NodeAffinity:
     )
 
 
-@dataclass(frozen=True, slots=True)
 class NodeAffinityArgs(TypeMeta):
     added_affinity: NodeAffinity | None = field(StructOf(NodeAffinity), pointer=True)
 
@@ -267,7 +256,6 @@ NODE_AFFINITY_ARGS = InTreeArgs(NodeAffinityArgs, validate=_validate_node_affini
 # -- NodeResourcesBalancedAllocation ---------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class NodeResourcesBalancedAllocationArgs(TypeMeta):
     resources: tuple[ResourceSpec, ...] | None = field(ListOf(StructOf(ResourceSpec)))
 
@@ -306,13 +294,11 @@ BALANCED_ALLOCATION_ARGS = InTreeArgs(
 STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedToCapacityRatioParam:
+class RequestedToCapacityRatioParam(GoStruct):
     shape: tuple[UtilizationShapePoint, ...] | None = field(ListOf(StructOf(UtilizationShapePoint)))
 
 
-@dataclass(frozen=True, slots=True)
-class ScoringStrategy:
+class ScoringStrategy(GoStruct):
     type: str = field(named("v1.ScoringStrategyType"), enum=[*STRATEGIES, None])
     resources: tuple[ResourceSpec, ...] | None = field(ListOf(StructOf(ResourceSpec)))
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
@@ -320,7 +306,6 @@ class ScoringStrategy:
     )
 
 
-@dataclass(frozen=True, slots=True)
 class NodeResourcesFitArgs(TypeMeta):
     ignored_resources: tuple[str, ...] | None = field(ListOf(STRING))
     ignored_resource_groups: tuple[str, ...] | None = field(ListOf(STRING))
@@ -401,23 +386,20 @@ ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 DEFAULTING_TYPES = ("System", "List")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelectorRequirement:
+class LabelSelectorRequirement(GoStruct):
     key: str = field(STRING, omit=False)
     operator: str = field(named("v1.LabelSelectorOperator"), omit=False)
     values: tuple[str, ...] | None = field(ListOf(STRING))
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(GoStruct):
     match_labels: Mapping[str, str] | None = field(StringMap())
     match_expressions: tuple[LabelSelectorRequirement, ...] | None = field(
         ListOf(StructOf(LabelSelectorRequirement))
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TopologySpreadConstraint:
+class TopologySpreadConstraint(GoStruct):
     max_skew: int = field(INT32, omit=False, minimum=1)
     topology_key: str = field(STRING, omit=False)
     when_unsatisfiable: str = field(
@@ -432,7 +414,6 @@ class TopologySpreadConstraint:
     match_label_keys: tuple[str, ...] | None = field(ListOf(STRING))
 
 
-@dataclass(frozen=True, slots=True)
 class PodTopologySpreadArgs(TypeMeta):
     default_constraints: tuple[TopologySpreadConstraint, ...] | None = field(
         ListOf(StructOf(TopologySpreadConstraint))
@@ -488,7 +469,6 @@ POD_TOPOLOGY_SPREAD_ARGS = InTreeArgs(PodTopologySpreadArgs, validate=_validate_
 # -- VolumeBinding ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class VolumeBindingArgs(TypeMeta):
     bind_timeout_seconds: int | None = field(INT64, pointer=True, default=600, minimum=0)
     shape: tuple[UtilizationShapePoint, ...] | None = field(ListOf(StructOf(UtilizationShapePoint)))

@@ -33,8 +33,7 @@ from ksched_cli.report.view import (
     table,
 )
 from ksched_cli.report.words import counted, verb
-from ksched_cli.scenario.arguments import WORKLOADS
-from ksched_cli.scenario.owned_pods import POD
+from ksched_cli.scenario.owned_pods import POD, WORKLOADS
 
 # -- owners of pods, as tables name them -----------------------------------------------------------
 

@@ -23,7 +23,6 @@ from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
 from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.arguments import (
-    WORKLOADS,
     Arguments,
     Target,
     current_pods,
@@ -44,6 +43,7 @@ from ksched_cli.scenario.objects import (
     plain_object,
     replaced,
 )
+from ksched_cli.scenario.owned_pods import WORKLOADS
 from ksched_cli.scenario.pods import is_of_daemon_set, is_owned_by, newest_timestamp
 from ksched_cli.scenario.scale import SCALABLE, resize, restarted
 from ksched_cli.scenario.workloads import cron_job_run, on_node, target_node

@@ -282,17 +282,6 @@ def _expression(change_text: str, part: str) -> LabelSelectorRequirement:
 # The objects that KIND/NAME in a change means; for workloads their pods and ReplicaSets too.
 
 
-WORKLOADS = (
-    "Deployment",
-    "ReplicaSet",
-    "StatefulSet",
-    "DaemonSet",
-    "Job",
-    "CronJob",
-    "ReplicationController",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
     """KIND/NAME, or KIND -l SELECTOR. namespace: "" to look everywhere; selector: in place of a

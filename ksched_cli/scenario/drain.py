@@ -23,7 +23,6 @@ from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.arguments import (
-    WORKLOADS,
     Arguments,
     Target,
     TargetsChange,
@@ -36,7 +35,7 @@ from ksched_cli.scenario.arguments import (
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.nodes import NodeChoice, cordon
 from ksched_cli.scenario.objects import objects_of, removed
-from ksched_cli.scenario.owned_pods import OwnedPods
+from ksched_cli.scenario.owned_pods import WORKLOADS, OwnedPods
 from ksched_cli.scenario.pods import (
     budget_matcher,
     is_of_daemon_set,

@@ -16,6 +16,15 @@ WorkloadKey = tuple[str, str, str]
 
 # The kind of owner of a pod without a controller.
 POD = "Pod"
+WORKLOADS = (
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+    "Job",
+    "CronJob",
+    "ReplicationController",
+)
 HASH_LABEL = "pod-template-hash"
 
 # Where more than one pod of so many differs, the index is made anew.

@@ -7,6 +7,7 @@ with their pods, the attach/detach controller detaches what no pod of a node use
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import compress
@@ -31,6 +32,7 @@ from ksched_cli.cluster.objects.pod import PENDING_AGAIN, PodResourceClaimStatus
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
+from ksched_cli.kube.time import readable_time
 
 # -- passes over all pods -------------------------------------------------------------------------
 # Selects some of a state's pods, or replaces them, in passes over all pods that run in C.
@@ -46,6 +48,7 @@ _name = attrgetter("metadata.name")
 _namespace = attrgetter("metadata.namespace")
 _labels = attrgetter("metadata.labels")
 _created = attrgetter("metadata.creation_timestamp")
+_HEARTBEAT = re.compile(rb'"lastHeartbeatTime"\s*:\s*"([^"]+)"')
 
 
 def select_by_id(pods: Pods, ids: Collection[int]) -> list[Pod]:
@@ -90,6 +93,14 @@ def names_in(pods: Pods, namespace: str) -> set[str]:
 def newest_timestamp(pods: Pods) -> str:
     """The latest creation, "" where none is known."""
     return max(map(_created, pods), default="")
+
+
+def time_of(state: ClusterState) -> str:
+    """When the state was read, as far as it shows: the latest heartbeat of a node or creation of a
+    pod."""
+    heartbeats = (text for node in state.nodes for text in _HEARTBEAT.findall(bytes(node.raw)))
+    times = (readable_time(text.decode()) for text in heartbeats)
+    return max(newest_timestamp(state.pods), max(times, default=""))
 
 
 # What the volume controller, and VolumeBinding, note on a claim.

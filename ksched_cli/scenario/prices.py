@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_parts import FilePart, RuledPart, Text, Time
@@ -22,8 +21,7 @@ _HINT = "Expected apiVersion: ksched/v1, kind: Prices, and `prices` (docs/replay
 _MAX = 10**12  # an hour
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """per_hour: of a node; with a spot share, the mean of both prices
     minimum_billing: microseconds that a node is billed at least, once it was asked for
     """
@@ -32,8 +30,7 @@ class Price:
     minimum_billing: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NodePrice:
+class NodePrice(Struct, frozen=True):
     """A price and the nodes that have it: those whose name matches `pattern`, or with these labels.
 
     name: in results
@@ -51,8 +48,7 @@ class NodePrice:
         return any(fnmatchcase(name, self.pattern) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """The first price that applies to a node is its price."""
 
     listed: tuple[NodePrice, ...] = ()

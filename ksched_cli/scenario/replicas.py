@@ -18,10 +18,10 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, first_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.apply import Apply
-from ksched_cli.scenario.arguments import WORKLOADS, Target, Workload, find_workload
+from ksched_cli.scenario.arguments import Target, Workload, find_workload
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.objects import kind_of, plain_object, replaced
-from ksched_cli.scenario.owned_pods import OwnedPods
+from ksched_cli.scenario.owned_pods import WORKLOADS, OwnedPods
 from ksched_cli.scenario.pod_claims import ClaimMaker, has_own_claims
 from ksched_cli.scenario.scale import SCALABLE, Scale
 from ksched_cli.scenario.workloads import cron_job_run, make_pods

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import typed_json
-from ksched_cli.kube.time import parse_time
+from ksched_cli.kube.time import parse_time, readable_time
 from ksched_cli.scenario.arguments import (
     Arguments,
     Target,
@@ -44,6 +43,7 @@ from ksched_cli.scenario.pods import (
     newest_timestamp,
     pending_again,
     select_by_id,
+    time_of,
     without_pods,
 )
 
@@ -56,7 +56,6 @@ from ksched_cli.scenario.pods import (
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
-_HEARTBEAT = re.compile(rb'"lastHeartbeatTime"\s*:\s*"([^"]+)"')
 
 
 class _ContainerStatus(msgspec.Struct, rename="camel"):
@@ -119,7 +118,9 @@ def _candidate(pod: Pod, neighbours: Counter[str]) -> _Candidate:
         cost = 0
     phase = _PHASES.get(pod.status.phase, 0)
     precedence = (bool(pod.node_name), phase, ready, cost, -neighbours[pod.node_name])
-    times = [_time(c.last_transition_time) for c in status.conditions or () if c.type == "Ready"]
+    times = [
+        readable_time(c.last_transition_time) for c in status.conditions or () if c.type == "Ready"
+    ]
     sidecars = {container.name for container in pod.spec.init_containers if container.is_sidecar}
     sidecar_statuses = [s for s in status.init_container_statuses or () if s.name in sidecars]
     restarts = (
@@ -159,23 +160,6 @@ class _Ages:
             return 0
         seconds = (parse_time(self.now) - parse_time(since)).total_seconds()
         return int(log2(seconds * 1e9)) if seconds > 0 else -1
-
-
-def time_of(state: ClusterState) -> str:
-    """When the state was read, as far as it shows: the latest heartbeat of a node or creation of a
-    pod."""
-    heartbeats = (text for node in state.nodes for text in _HEARTBEAT.findall(bytes(node.raw)))
-    times = (_time(text.decode()) for text in heartbeats)
-    return max(newest_timestamp(state.pods), max(times, default=""))
-
-
-def _time(text: str | None) -> str:
-    """The text, "" where it is not a time."""
-    try:
-        parse_time(text or "")
-    except ValueError:
-        return ""
-    return text or ""
 
 
 def _ordinal(pod: Pod) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -64,7 +64,7 @@ def served(configuration: Configuration, registry: Registry) -> Configuration:
             "no plugin filters or scores: name one with --plugin, or enable an installed one in "
             "--config"
         )
-    return replace(configuration, profiles=profiles, extenders=())
+    return structs.replace(configuration, profiles=profiles, extenders=())
 
 
 def _served(profile: Profile, registry: Registry) -> Profile:
@@ -72,7 +72,7 @@ def _served(profile: Profile, registry: Registry) -> Profile:
         point: tuple(ref for ref in profile.plugins.get(point, ()) if registry[ref.name].is_foreign)
         for point in (*FILTERS, *SCORES)
     }
-    return replace(profile, plugins={_QUEUE_SORT: profile.plugins[_QUEUE_SORT], **plugins})
+    return structs.replace(profile, plugins={_QUEUE_SORT: profile.plugins[_QUEUE_SORT], **plugins})
 
 
 def verbs(profile: Profile) -> tuple[str, ...]:

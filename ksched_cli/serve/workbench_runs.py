@@ -49,9 +49,8 @@ from ksched_cli.run.differences import digest_of
 from ksched_cli.run.inputs import digest
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import ChangeSource, Run
-from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import Manifest, objects_of, plain_object
-from ksched_cli.scenario.owned_pods import POD, owner_of
+from ksched_cli.scenario.owned_pods import POD, WORKLOADS, owner_of
 from ksched_cli.serve.configurations import reviewer_of
 from ksched_cli.serve.tools import inline
 

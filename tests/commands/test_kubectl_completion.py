@@ -7,7 +7,7 @@ import pytest
 
 from ksched_cli.commands import completion as completion_module
 from ksched_cli.commands.kubectl_completion import completion
-from ksched_cli.scenario import arguments
+from ksched_cli.scenario import owned_pods
 from ksched_cli.testing import node, pod
 from tests.commands.runners import WriteState
 
@@ -69,7 +69,7 @@ def test_forms_are_those_of_the_command() -> None:
 
 
 def test_workloads_are_those_of_changes() -> None:
-    assert set(completion_module.WORKLOADS) == set(arguments.WORKLOADS)
+    assert set(completion_module.WORKLOADS) == set(owned_pods.WORKLOADS)
 
 
 @pytest.mark.parametrize("arguments", [["schedule", "--state", ""], ["nothing", "x"]])

@@ -51,7 +51,7 @@ def test_a_terminal_has_colours_unless_no_color_is_set(monkeypatch: pytest.Monke
 def test_a_result_that_cannot_be_rendered_prints_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(KeyError, match="Anything"):
+    with pytest.raises(AttributeError, match="VIEW"):
         output.show(Anything(), CommonOptions(output=Form.TABLE))  # no view shows it
     assert capsys.readouterr().out == ""
 

@@ -4,14 +4,14 @@ from typing import Any, TypeVar
 
 import pytest
 
-from ksched_cli.config.go_types import Wired
+from ksched_cli.config.go_types import GoStruct
 from ksched_cli.config.parsing import Decoder, decode_base64
 from ksched_cli.config.types import Extender, LeaderElection, SchedulerConfiguration
 
 FIELD = "json: cannot unmarshal {} into Go struct field KubeSchedulerConfiguration.{} of type {}"
 
 
-T = TypeVar("T", bound=Wired)
+T = TypeVar("T", bound=GoStruct)
 
 
 def decoded_as(cls: type[T], data: dict[str, Any]) -> tuple[T, Decoder]:

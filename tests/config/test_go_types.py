@@ -8,7 +8,6 @@ from ksched_cli.config.go_types import (
     Scalar,
     StringMap,
     StructOf,
-    fields_of,
     go_name,
     to_wire,
 )
@@ -44,5 +43,5 @@ def test_durations_and_bytes_print_as_text() -> None:
 
 
 def test_fields_are_found_by_their_json_key() -> None:
-    weight = fields_of(PluginSetEntry)["weight"]
+    weight = PluginSetEntry.FIELDS["weight"]
     assert (weight.attribute, weight.wire, weight.pointer) == ("weight", INT32, True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import pytest
+from msgspec.structs import replace
 
 from ksched_cli.config.effective import InTreeArgs, in_tree_args
 from ksched_cli.config.go_types import INT32, field
@@ -13,7 +12,6 @@ from ksched_cli.kube.field_errors import required
 from tests.config.registries import REGISTRY
 
 
-@dataclass(frozen=True, slots=True)
 class ToyArgs(TypeMeta):
     size: int = field(INT32)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.config import types
-from ksched_cli.config.go_types import fields_of, go_type, to_wire
+from ksched_cli.config.go_types import go_type, to_wire
 from ksched_cli.config.parsing import Decoder
 from ksched_cli.config.types import (
     API_VERSION,
@@ -38,7 +38,7 @@ def test_an_empty_object_has_the_zero_value_of_every_field(cls: type[Any]) -> No
 
 @pytest.mark.parametrize("cls", TYPES, ids=lambda cls: cls.__name__)
 def test_every_field_has_the_name_that_it_has_in_a_file(cls: Any) -> None:
-    by_key = fields_of(cls)
+    by_key = cls.FIELDS
     assert {item.attribute for item in by_key.values()} == {item.name for item in fields(cls)}
     for key, item in by_key.items():
         assert key.lower() == item.attribute.replace("_", "")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.config.types import Plugins, PluginSet, PluginSetEntry
 from ksched_cli.framework import interface
@@ -12,7 +10,7 @@ from ksched_cli.kube.extension_points import POD_GROUP_POINTS, POINT_KEYS, inter
 
 def test_a_configuration_has_a_plugin_set_for_each_point() -> None:
     plugin_set = PluginSet(enabled=(PluginSetEntry("a"),))
-    plugins = Plugins(**{field.name: plugin_set for field in fields(Plugins)})
+    plugins = Plugins(**{field.attribute: plugin_set for field in Plugins.FIELDS.values()})
     assert set(to_wire(plugins)) == {*POINT_KEYS, "multiPoint"}
     assert len(set(POINT_KEYS)) == len(POINT_KEYS)
 

@@ -1,8 +1,7 @@
 """An in-tree plugin is its package and one line: its descriptor says all that others need."""
 
-from dataclasses import dataclass, replace
-
 import pytest
+from msgspec.structs import replace
 
 from ksched_cli.config import load_configuration
 from ksched_cli.config.effective import InTreeArgs, Profile, StartupCrash
@@ -19,7 +18,6 @@ from tests.config.registries import configured
 from tests.narrowing import present
 
 
-@dataclass(frozen=True, slots=True)
 class TidalArgs(TypeMeta):
     height: int | None = field(INT32, pointer=True, minimum=1)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ksched_cli.scenario.arguments import (
-    WORKLOADS,
     Arguments,
     Target,
     find_object,
@@ -17,6 +16,7 @@ from ksched_cli.scenario.arguments import (
 )
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.nodes import Cordon, NodeChoice
+from ksched_cli.scenario.owned_pods import WORKLOADS
 from ksched_cli.testing import cluster, node
 from tests.scenario.build import changed, owned, web, workload
 

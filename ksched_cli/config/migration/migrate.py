@@ -13,7 +13,6 @@ from ksched_cli.answers import Answer
 from ksched_cli.config.allowed_plugins import AllowedPlugin, with_allowed
 from ksched_cli.config.checks.known_names import name_tables, read_table
 from ksched_cli.config.effective import KnownPlugins
-from ksched_cli.config.go_types import fields_of
 from ksched_cli.config.migration.configuration import (
     AVOID_PODS,
     AVOID_PODS_HINT,
@@ -419,8 +418,8 @@ def _migrate_policy(
     return ConfigurationMigration.of("Policy", document.text, remarks.in_order())
 
 
-_KEYS = {key.casefold(): key for key in fields_of(Extender)}
-_TLS_KEYS = {key.casefold(): key for key in fields_of(ExtenderTLSConfig)}
+_KEYS = {key.casefold(): key for key in Extender.FIELDS}
+_TLS_KEYS = {key.casefold(): key for key in ExtenderTLSConfig.FIELDS}
 
 
 def edit_extenders(document: EditableDocument, remarks: Remarks) -> None:

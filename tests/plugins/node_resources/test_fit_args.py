@@ -1,8 +1,7 @@
 """The args of NodeResourcesFit: what is ignored, and how resources are scored."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.args import (
