@@ -44,10 +44,17 @@ _RESOURCES_FIT = "NodeResourcesFit"
 
 
 class FrameworkError(Exception):
-    """NewFramework refuses a profile. point: the key of the point it is about, if any."""
+    """NewFramework refuses a profile.
 
-    def __init__(self, message: str, *, plugin: str = "", point: str = "") -> None:
+    rule: that the profile breaks; "" where the message says it. count: of plugins, for such a rule
+    point: the key of the point it is about, if any
+    """
+
+    def __init__(
+        self, message: str, *, plugin: str = "", point: str = "", rule: str = "", count: int = 0
+    ) -> None:
         self.message, self.plugin, self.point = message, plugin, point
+        self.rule, self.count = rule, count
         super().__init__(message)
 
 
@@ -59,6 +66,8 @@ class StartupError(Struct, frozen=True):
     """One reason why a scheduler does not start.
 
     message:  kube-scheduler's whole text
+    reason:   the part of it that says what is wrong
+    rule:     see FrameworkError, as is count
     profile:  index of the profile, None for an extender's error
     extender: index of the extender
     fields:   the field errors inside the args of `plugin`
@@ -67,6 +76,9 @@ class StartupError(Struct, frozen=True):
     """
 
     message: str
+    reason: str = ""
+    rule: str = ""
+    count: int = 0
     profile: int | None = None
     extender: int | None = None
     plugin: str = ""
@@ -98,7 +110,7 @@ def start(
 ) -> Startup:
     """given: as decoded; defaulted: with defaults; reads_files: see transport_error"""
     errors = [
-        StartupError(f"couldn't build extenders: {error}", extender=index)
+        StartupError(f"couldn't build extenders: {error}", error, extender=index)
         for index, extender in enumerate(defaulted.extenders or ())
         if (error := transport_error(extender, reads_files=reads_files)) is not None
     ]
@@ -123,7 +135,16 @@ def start(
             panics = isinstance(error, FrameworkPanicError)
             message = error.message if panics else prefix + error.message
             errors.append(
-                StartupError(message, index, plugin=error.plugin, point=error.point, panics=panics)
+                StartupError(
+                    message,
+                    error.message,
+                    error.rule,
+                    error.count,
+                    profile=index,
+                    plugin=error.plugin,
+                    point=error.point,
+                    panics=panics,
+                )
             )
             profiles.append(None)
             continue
@@ -187,11 +208,13 @@ def _plugin_errors(
         if field_errors:
             detail = aggregate(error.text() for error in field_errors)
             message = f'{prefix}initializing plugin "{name}": {detail}'
-            yield StartupError(message, index, plugin=name, fields=field_errors)
+            yield StartupError(message, profile=index, plugin=name, fields=field_errors)
         elif in_tree_args is not None:
             crash = in_tree_args.startup_crash(args[name])
             if crash is not None:
-                yield StartupError(NIL_POINTER, index, plugin=name, panics=True, crash=crash)
+                yield StartupError(
+                    NIL_POINTER, profile=index, plugin=name, panics=True, crash=crash
+                )
 
 
 def _profile(
@@ -208,17 +231,21 @@ def _profile(
             f'only one queue sort plugin required for profile with scheduler name "{name}",'
             f" but got {len(placed['queueSort'])}",
             point="queueSort",
+            rule="queue-sort-count",
+            count=len(placed["queueSort"]),
         )
     if not placed["bind"]:
         message = f'at least one bind plugin is needed for profile with scheduler name "{name}"'
-        raise FrameworkError(message, point="bind")
+        raise FrameworkError(message, point="bind", rule="no-bind")
     generators = placed.get("placementGenerate", ())
     if len(generators) > 1 and not registry.release.rules.merges_placements:
         message = (
             "at most one placement generate plugin is allowed for profile with scheduler name"
             f' "{name}"'
         )
-        raise FrameworkError(message, point="placementGenerate")
+        raise FrameworkError(
+            message, point="placementGenerate", rule="placement-count", count=len(generators)
+        )
     weights, placement_weights = score_weights(plugins, registry)
     placed["score"] = tuple(replace(ref, weight=weights[ref.name]) for ref in placed["score"])
     percentage = profile.percentage_of_nodes_to_score
@@ -248,13 +275,17 @@ def _queue_sort_errors(
 ) -> Iterator[StartupError]:
     """cfgValidator.validate. own: the profile's queue sort plugin and its args; first: those of the
     first profile"""
-    prefix, message = "initializing profiles: different queue sort plugin", ""
+    reason = ""
     if first[0] != own[0]:
-        message = f'{prefix}s for profile "{scheduler}": "{own[0]}", first: "{first[0]}"'
+        reason = (
+            f'different queue sort plugins for profile "{scheduler}": "{own[0]}",'
+            f' first: "{first[0]}"'
+        )
     elif first[1] != own[1]:
-        message = f'{prefix} args for profile "{scheduler}"'
-    if message:
-        yield StartupError(message, index, plugin=own[0], point="queueSort")
+        reason = f'different queue sort plugin args for profile "{scheduler}"'
+    if reason:
+        message = f"initializing profiles: {reason}"
+        yield StartupError(message, reason, profile=index, plugin=own[0], point="queueSort")
 
 
 # -- plugins per point ----------------------------------------------------------------------------
@@ -303,7 +334,7 @@ def _absent(point: str, name: str) -> FrameworkError:
 
 def _twice(point: str, name: str, where: str) -> FrameworkError:
     message = f'plugin "{name}" already registered as "{interface_of(point)}"'
-    return FrameworkError(message, plugin=name, point=where)
+    return FrameworkError(message, plugin=name, point=where, rule="twice")
 
 
 def _expand_point(
@@ -366,7 +397,7 @@ def _weights(point: str, plugins: Plugins, registry: KnownPlugins, prefix: str) 
         share = weights[plugin.name] * _MAX_NODE_SCORE
         if share > wrap(MAX_INT64 - total):
             message = f"{prefix}total score of Score plugins could overflow"
-            raise FrameworkError(message, plugin=plugin.name, point=point)
+            raise FrameworkError(message, plugin=plugin.name, point=point, rule="overflow")
         total = wrap(total + share)
     return weights
 

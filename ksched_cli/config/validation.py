@@ -24,7 +24,9 @@ from ksched_cli.config.types import (
 )
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.field_errors import (
+    RANGE,
     FieldError,
+    NameProblem,
     as_qualified_names,
     duplicate,
     forbidden,
@@ -46,6 +48,7 @@ _MISNAMED = "NodeResourcesFitArgs"
 _UNCHECKED_POINTS = frozenset({"placementGenerate", "placementScore"})
 _NEEDS_GATE = f"percentageOfPlacementsToScore requires {PLACEMENT_GATE} feature gate to be enabled"
 _PERCENT = "not in valid range [0-100]"
+_SAME = "must be the same for all profiles"
 
 Errors = Iterator[FieldError]
 ArgsByPlugin = Mapping[str, InTreeArgs[Any]]
@@ -67,11 +70,12 @@ def _errors(
 ) -> Errors:
     burst = configuration.client_connection.burst
     if burst < 0:
-        yield invalid("clientConnection.burst", burst, "must be non-negative")
+        yield invalid("clientConnection.burst", burst, "must be non-negative", "negative")
     yield from _leader_election(configuration.leader_election)
     parallelism = configuration.parallelism or 0
     if parallelism <= 0:
-        yield invalid("parallelism", parallelism, "should be an integer value greater than zero")
+        detail = "should be an integer value greater than zero"
+        yield invalid("parallelism", parallelism, detail, "positive")
     profiles = configuration.profiles or ()
     yield from _profiles(profiles, args_by_plugin, release)
     yield from _queue_sort(profiles)
@@ -79,10 +83,10 @@ def _errors(
     initial = configuration.pod_initial_backoff_seconds or 0
     longest = configuration.pod_max_backoff_seconds or 0
     if initial <= 0:
-        yield invalid("podInitialBackoffSeconds", initial, "must be greater than 0")
+        yield invalid("podInitialBackoffSeconds", initial, "must be greater than 0", "positive")
     if longest < initial:
         detail = "must be greater than or equal to PodInitialBackoffSeconds"
-        yield invalid("podMaxBackoffSeconds", longest, detail)
+        yield invalid("podMaxBackoffSeconds", longest, detail, "max-backoff")
     yield from _extenders(configuration.extenders or ())
 
 
@@ -97,18 +101,19 @@ def _leader_election(election: LeaderElection) -> Errors:
         ("retryPeriod", election.retry_period),
     ):
         if value <= 0:
-            yield invalid(path + key, duration_text(value), "must be greater than zero")
+            yield invalid(path + key, duration_text(value), "must be greater than zero", "positive")
     if election.lease_duration <= election.renew_deadline:
         deadline = duration_text(election.renew_deadline)
-        yield invalid(path + "leaseDuration", deadline, "must be greater than `RenewDeadline`")
+        detail = "must be greater than `RenewDeadline`"
+        yield invalid(path + "leaseDuration", deadline, detail, "lease")
     if election.resource_lock != "leases":
         detail = 'resourceLock value must be "leases"'
-        yield invalid(path + "resourceLock", election.resource_lock, detail)
+        yield invalid(path + "resourceLock", election.resource_lock, detail, "resource-lock")
 
 
 def _percentage(path: str, value: int | None) -> Errors:
     if value is not None and not 0 <= value <= 100:
-        yield invalid(path, value, _PERCENT)
+        yield invalid(path, value, _PERCENT, RANGE, "from 0 to 100")
 
 
 def _percentages(
@@ -152,7 +157,7 @@ def _removed_plugins(path: str, profile: SchedulerProfile, unchecked: Container[
 def _removed(path: str, name: str) -> FieldError:
     """Upstream compares with core/v1's version, hence the "v1"."""
     detail = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
-    return invalid(path, name, detail)
+    return invalid(path, name, detail, "removed")
 
 
 def _plugin_config(
@@ -167,7 +172,7 @@ def _plugin_config(
         if config.name in REMOVED_IN_V1:
             yield _removed(where, config.name)
         elif config.name == _MISNAMED:
-            yield invalid(f"{where}.args", config.args, "has to match plugin args")
+            yield invalid(f"{where}.args", config.args, "has to match plugin args", "misnamed-args")
         elif config.name in args_by_plugin and config.name != _UNCHECKED:
             yield from args_by_plugin[config.name].errors(config.args, f"{where}.args")
 
@@ -179,19 +184,20 @@ def _queue_sort(profiles: tuple[SchedulerProfile, ...]) -> Errors:
     enabled = canon.enabled or ()
     if len(enabled) > 1:
         detail = "only one queue sort plugin can be enabled"
-        yield invalid("profiles[0].plugins.queueSort.Enabled", len(enabled), detail)
+        yield invalid(
+            "profiles[0].plugins.queueSort.Enabled", len(enabled), detail, "one-queue-sort"
+        )
     name = enabled[0].name if enabled else ""
     first = [config.args for config in profiles[0].plugin_config or () if config.name == name]
     args = first[-1] if name and first else None
     for index in range(1, len(profiles)):
         if _pairs(sets[index]) != _pairs(canon):
             path = f"profiles[{index}].plugins.queueSort"
-            yield invalid(path, _printed(sets[index]), "must be the same for all profiles")
+            yield invalid(path, _printed(sets[index]), _SAME, "queue-sort")
         for config in profiles[index].plugin_config or ():
             if config.name == name and config.args != args:
                 path = f"profiles[{index}].pluginConfig.args"
-                detail = "queueSort must be the same for all profiles"
-                yield invalid(path, to_wire(config.args), detail)
+                yield invalid(path, to_wire(config.args), f"queueSort {_SAME}", "queue-sort")
 
 
 def _pairs(chosen: PluginSet) -> Any:
@@ -219,18 +225,20 @@ def _extenders(extenders: tuple[Extender, ...]) -> Errors:
         path = f"extenders[{index}]"
         if extender.prioritize_verb and extender.weight <= 0:
             detail = "must have a positive weight applied to it"
-            yield invalid(f"{path}.weight", extender.weight, detail)
+            yield invalid(f"{path}.weight", extender.weight, detail, "extender-weight")
         for resource_index, resource in enumerate(extender.managed_resources or ()):
             where = f"{path}.managedResources[{resource_index}].name"
             # validateExtendedResourceName
             problems = qualified_name_problems(resource.name)
             if not problems and not is_extended_resource_name(resource.name):
-                problems = ["is an invalid extended resource name"]
+                text = "is an invalid extended resource name"
+                problems = [NameProblem(text, "extended-resource")]
             for problem in problems:
-                yield invalid(where, resource.name, problem)
+                yield invalid(where, resource.name, *problem)
             if resource.name in managed:
-                yield invalid(where, resource.name, "duplicate extender managed resource name")
+                detail = "duplicate extender managed resource name"
+                yield invalid(where, resource.name, detail, "managed-twice")
             managed.add(resource.name)
     if binders > 1:
         value = f"found {binders} extenders implementing bind"
-        yield invalid("extenders", value, "only one extender can implement bind")
+        yield invalid("extenders", value, "only one extender can implement bind", "one-binder")

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ksched_cli.kube.field_errors import (
     FieldError,
+    NameProblem,
     child,
     invalid,
     label_value_problems,
@@ -164,34 +165,39 @@ def requirement_errors(
     errors = []
     faults = qualified_name_problems(key)
     if faults:
-        errors.append(invalid(child(path, "key"), key, "; ".join(faults)))
+        errors.append(_misnamed(child(path, "key"), key, faults))
     values_path = child(path, "values")
     if operator in (IN, NOT_IN):
         if not values:
             detail = "for 'in', 'notin' operators, values set can't be empty"
-            errors.append(invalid(values_path, values, detail))
+            errors.append(invalid(values_path, values, detail, "no-values"))
     elif operator in (EXISTS, DOES_NOT_EXIST):
         if values:
             detail = "values set must be empty for exists and does not exist"
-            errors.append(invalid(values_path, values, detail))
+            errors.append(invalid(values_path, values, detail, "needless-values"))
     else:
         errors += _bound_errors(values, values_path)
     for i, value in enumerate(values or ()):
         faults = label_value_problems(value)
         if faults:
-            errors.append(invalid(f"{values_path}[{i}][{key}]", value, "; ".join(faults)))
+            errors.append(_misnamed(f"{values_path}[{i}][{key}]", value, faults))
     return errors
+
+
+def _misnamed(path: str, name: str, problems: Sequence[NameProblem]) -> FieldError:
+    rule = next((problem.rule for problem in problems if problem.rule), "")
+    return invalid(path, name, "; ".join(problem.text for problem in problems), rule)
 
 
 def _bound_errors(values: tuple[str, ...] | None, path: str) -> list[FieldError]:
     errors = []
     if len(values or ()) != 1:
         detail = "for 'Gt', 'Lt' operators, exactly one value is required"
-        errors.append(invalid(path, values, detail))
+        errors.append(invalid(path, values, detail, "one-value"))
     for i, value in enumerate(values or ()):
         if parse_int64(value) is None:
             detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-            errors.append(invalid(f"{path}[{i}]", value, detail))
+            errors.append(invalid(f"{path}[{i}]", value, detail, "whole-number"))
     return errors
 
 
@@ -218,4 +224,4 @@ def term_errors(
             yield unsupported(f"{where}.operator", operator, FIELD_OPERATORS)
         elif len(values or ()) != 1:
             shown = values if keeps_empty else values or None
-            yield invalid(f"{where}.values", shown, "must have one element")
+            yield invalid(f"{where}.values", shown, "must have one element", "one-element")

@@ -34,6 +34,7 @@ from ksched_cli.kube.field_errors import (
     forbidden,
     invalid,
     label_name_errors,
+    out_of_range,
     required,
     unsupported,
 )
@@ -53,19 +54,19 @@ class UtilizationShapePoint(GoStruct):
 def _shape_errors(shape: Sequence[UtilizationShapePoint] | None, path: str) -> Iterator[FieldError]:
     """validateFunctionShape."""
     if not shape:
-        yield required(path, "at least one point must be specified")
+        yield required(path, "at least one point must be specified", "empty-shape")
         return
     for index, (point, following) in enumerate(pairwise(shape), start=1):
         if point.utilization >= following.utilization:
             where, value = f"{path}[{index}].utilization", following.utilization
-            yield invalid(where, value, "values must be sorted in increasing order")
+            yield invalid(where, value, "values must be sorted in increasing order", "shape-order")
             break
     for index, point in enumerate(shape):
         where = f"{path}[{index}]"
         if not 0 <= point.utilization <= MAX_UTILIZATION:
-            yield invalid(f"{where}.utilization", point.utilization, "not in valid range [0, 100]")
+            yield out_of_range(f"{where}.utilization", point.utilization, 0, 100)
         if not 0 <= point.score <= MAX_SCORE:
-            yield invalid(f"{where}.score", point.score, "not in valid range [0, 10]")
+            yield out_of_range(f"{where}.score", point.score, 0, 10)
 
 
 # -- ResourceSpec ----------------------------------------------------------------------------------
@@ -104,13 +105,16 @@ def _validate_default_preemption(args: DefaultPreemptionArgs, path: str) -> Iter
     percentage_path = child(path, "minCandidateNodesPercentage")
     absolute_path = child(path, "minCandidateNodesAbsolute")
     if percentage is not None and not 0 <= percentage <= 100:
-        yield invalid(percentage_path, percentage, "not in valid range [0, 100]")
+        yield out_of_range(percentage_path, percentage, 0, 100)
     if absolute is not None and absolute < 0:
-        yield invalid(absolute_path, absolute, "not in valid range [0, inf)")
+        yield out_of_range(absolute_path, absolute, 0)
     if percentage == 0 and absolute == 0:
         same_time = "cannot be zero at the same time as"
-        yield invalid(percentage_path, 0, f"{same_time} minCandidateNodesAbsolute")
-        yield invalid(absolute_path, 0, f"{same_time} minCandidateNodesPercentage")
+        for path, other in (
+            (percentage_path, "minCandidateNodesAbsolute"),
+            (absolute_path, "minCandidateNodesPercentage"),
+        ):
+            yield invalid(path, 0, f"{same_time} {other}", "no-candidates")
 
 
 DEFAULT_PREEMPTION_ARGS = InTreeArgs(DefaultPreemptionArgs, validate=_validate_default_preemption)
@@ -141,16 +145,16 @@ def _validate_dynamic_resources(
     """ValidateDynamicResourcesArgs, with DRASchedulerFilterTimeout on as it is by default."""
     if args.filter_timeout is not None and args.filter_timeout < 0:
         timeout = duration_text(args.filter_timeout)
-        yield invalid(child(path, "filterTimeout"), timeout, "must be zero or positive")
+        yield invalid(child(path, "filterTimeout"), timeout, "must be zero or positive", "negative")
     if args.binding_timeout is None:
         return
     where = child(path, "bindingTimeout")
     if not _has_binding_conditions(release):
         gates = "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus"
-        yield forbidden(where, f"{gates} feature gate is disabled")
+        yield forbidden(where, f"{gates} feature gate is disabled", "gates-off")
     elif args.binding_timeout < _SECOND:
         timeout = duration_text(args.binding_timeout)
-        yield invalid(where, timeout, "must be at least 1 second")
+        yield invalid(where, timeout, "must be at least 1 second", "a-second")
 
 
 def _dynamic_resources_defaults(
@@ -184,7 +188,7 @@ def _validate_inter_pod_affinity(args: InterPodAffinityArgs, path: str) -> Itera
     """ValidateInterPodAffinityArgs."""
     weight = args.hard_pod_affinity_weight
     if weight is not None and not 0 <= weight <= 100:
-        yield invalid(child(path, "hardPodAffinityWeight"), weight, "not in valid range [0, 100]")
+        yield out_of_range(child(path, "hardPodAffinityWeight"), weight, 0, 100)
 
 
 INTER_POD_AFFINITY_ARGS = InTreeArgs(InterPodAffinityArgs, validate=_validate_inter_pod_affinity)
@@ -271,7 +275,7 @@ def _validate_balanced_allocation(
             yield duplicate(f"{where}.name", resource.name)
         seen.add(resource.name)
         if resource.weight != 1:
-            yield invalid(f"{where}.weight", resource.weight, "must be 1")
+            yield invalid(f"{where}.weight", resource.weight, "must be 1", "one")
 
 
 def _balanced_allocation_defaults(
@@ -319,7 +323,7 @@ def _validate_fit(release: Release, args: NodeResourcesFitArgs, path: str) -> It
     for index, group in enumerate(args.ignored_resource_groups or ()):
         where = f"{child(path, 'ignoredResourceGroups')}[{index}]"
         if "/" in group:
-            yield invalid(where, group, "resource group name can't contain '/'")
+            yield invalid(where, group, "resource group name can't contain '/'", "group")
         yield from label_name_errors(group, where)
     strategy = args.scoring_strategy
     if strategy is None:
@@ -329,9 +333,9 @@ def _validate_fit(release: Release, args: NodeResourcesFitArgs, path: str) -> It
         yield unsupported(f"{strategy_path}.type", strategy.type, STRATEGIES)
     for index, resource in enumerate(strategy.resources or ()):
         if not 0 < resource.weight <= 100:
-            detail = f"resource weight of {resource.name} not in valid range (0, 100]"
+            subject = f"resource weight of {resource.name} "
             where = f"{strategy_path}.resources[{index}].weight"
-            yield invalid(where, resource.weight, detail)
+            yield out_of_range(where, resource.weight, 0, 100, subject, excludes_least=True)
     yield from _ratio_errors(release, strategy, strategy_path)
 
 
@@ -342,9 +346,15 @@ def _ratio_errors(release: Release, strategy: ScoringStrategy, path: str) -> Ite
             yield from _shape_errors(ratio.shape, f"{path}.shape")
     elif strategy.type != STRATEGIES[2]:
         if ratio is not None:
-            yield forbidden(ratio_path, "must be nil when type is not RequestedToCapacityRatio")
+            yield forbidden(
+                ratio_path,
+                "must be nil when type is not RequestedToCapacityRatio",
+                "needless-ratio",
+            )
     elif ratio is None:
-        yield required(ratio_path, "must be specified when type is RequestedToCapacityRatio")
+        yield required(
+            ratio_path, "must be specified when type is RequestedToCapacityRatio", "no-ratio"
+        )
     else:
         yield from _shape_errors(ratio.shape, f"{ratio_path}.shape")
 
@@ -433,7 +443,7 @@ def _validate_pod_topology_spread(args: PodTopologySpreadArgs, path: str) -> Ite
         yield unsupported(type_path, args.defaulting_type, DEFAULTING_TYPES)
     elif args.defaulting_type == "System" and constraints:
         detail = "when .defaultConstraints are not empty"
-        yield invalid(type_path, args.defaulting_type, detail)
+        yield invalid(type_path, args.defaulting_type, detail, "defaulting-type")
     earlier: set[tuple[str, str]] = set()
     for index, constraint in enumerate(constraints):
         where = f"{child(path, 'defaultConstraints')}[{index}]"
@@ -448,7 +458,7 @@ def _validate_spread_constraint(
     constraint: TopologySpreadConstraint, path: str
 ) -> Iterator[FieldError]:
     if constraint.max_skew <= 0:
-        yield invalid(f"{path}.maxSkew", constraint.max_skew, "not in valid range (0, inf)")
+        yield out_of_range(f"{path}.maxSkew", constraint.max_skew, 0, excludes_least=True)
     if constraint.topology_key:
         yield from label_name_errors(constraint.topology_key, f"{path}.topologyKey")
     else:
@@ -460,7 +470,7 @@ def _validate_spread_constraint(
         yield unsupported(where, constraint.when_unsatisfiable, ACTIONS)
     if constraint.label_selector is not None:
         detail = "constraint must not define a selector, as they deduced for each pod"
-        yield forbidden(f"{path}.labelSelector", detail)
+        yield forbidden(f"{path}.labelSelector", detail, "selector")
 
 
 POD_TOPOLOGY_SPREAD_ARGS = InTreeArgs(PodTopologySpreadArgs, validate=_validate_pod_topology_spread)
@@ -486,14 +496,14 @@ def _validate_volume_binding(
     timeout = args.bind_timeout_seconds
     if timeout is not None and timeout < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
-        yield invalid(child(path, "bindTimeoutSeconds"), timeout, detail)
+        yield invalid(child(path, "bindTimeoutSeconds"), timeout, detail, "negative")
     if scores:
         yield from _shape_errors(args.shape, child(path, "shape"))
     elif args.shape is not None:
         shape = [{"Utilization": point.utilization, "Score": point.score} for point in args.shape]
         gate = f"turn on the feature gate {STORAGE_CAPACITY_SCORING}"
         detail = f"unexpected field `shape`, remove it or {gate}"
-        yield invalid(child(path, "shape"), shape, detail)
+        yield invalid(child(path, "shape"), shape, detail, "shape-gate")
 
 
 def _volume_binding_defaults(args: VolumeBindingArgs, scores: bool) -> VolumeBindingArgs:

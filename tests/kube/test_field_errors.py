@@ -78,15 +78,17 @@ def test_each_problem_of_a_qualified_name_is_listed(name: str, beginnings: list[
     problems = qualified_name_problems(name)
     assert len(problems) == len(beginnings)
     for problem, beginning in zip(problems, beginnings, strict=True):
-        assert problem.startswith(beginning)
+        assert problem.text.startswith(beginning)
 
 
 def test_label_values_may_be_empty_and_at_most_63_characters() -> None:
     assert label_value_problems("") == []
     assert label_value_problems("a.b_C-1") == []
-    assert label_value_problems("x" * 64) == ["must be no more than 63 characters"]
-    assert label_value_problems("-")[0].startswith("a valid label must be an empty string or")
-    assert label_value_problems("\udcff")[0].startswith("a valid label must be an empty string or")
+    (problem,) = label_value_problems("x" * 64)
+    assert problem.text == "must be no more than 63 characters"
+    for value in ("-", "\udcff"):
+        (problem,) = label_value_problems(value)
+        assert problem.text.startswith("a valid label must be an empty string or")
 
 
 def test_a_bad_label_name_is_an_error_at_its_path() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -25,18 +24,14 @@ from ksched_cli.config.types import (
 )
 from ksched_cli.kube.documents import Path, parse_path
 from ksched_cli.kube.extension_points import POINT_KEYS
-from ksched_cli.kube.field_errors import ErrorType, FieldError
+from ksched_cli.kube.field_errors import RANGE, ErrorType, FieldError
 from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.near_names import did_you_mean, nearest
 
 # -- checks ---------------------------------------------------------------------------------------
 
 
-_RANGE = re.compile(r"not in valid range (?P<open>[\[(])(?P<least>\d+)(?:, |-)(?P<most>\w+)[\])]")
-
-
-class _Text(msgspec.Struct, frozen=True):
-    pattern: str
+class _Wording(msgspec.Struct, frozen=True):
     message: str
     hint: str = ""
 
@@ -44,7 +39,7 @@ class _Text(msgspec.Struct, frozen=True):
 class _ExplanationTables(msgspec.Struct, frozen=True):
     """refusals.yaml, whose comments say what each table is."""
 
-    texts: tuple[_Text, ...]
+    wordings: Mapping[str, _Wording]
     left_out: Mapping[str, str]
     missing: Mapping[str, str]
 
@@ -60,20 +55,14 @@ def explanation(error: FieldError, key: str) -> tuple[str, str]:
         return _by_type(error, key)
     left_out = _tables().left_out.get(key)
     leave_out = f"leave it out for {left_out}" if left_out else ""
-    if match := _RANGE.search(error.detail):
-        least, most = match["least"], match["most"]
-        if match["open"] == "(":
-            bounds = f"more than {least}" + ("" if most == "inf" else f" and at most {most}")
-        else:
-            bounds = f"at least {least}" if most == "inf" else f"from {least} to {most}"
-        return f"{key} is {error.value}, and must be {bounds}", leave_out
-    if 'was invalid in version "v1"' in error.detail:
+    if error.rule == RANGE:
+        return f"{key} is {error.value}, and must be {error.values[0]}", leave_out
+    if error.rule == "removed":
         name = error.value.strip('"')
         return f"v1 has no plugin {name}", name_tables().removed_plugins.get(name, "remove it")
-    for text in _tables().texts:
-        if re.search(text.pattern, error.detail):
-            values = {"key": key, "value": error.value}
-            return text.message.format(**values), text.hint.format(**values) or leave_out
+    if error.rule:
+        wording, values = _tables().wordings[error.rule], {"key": key, "value": error.value}
+        return wording.message.format(**values), wording.hint.format(**values) or leave_out
     return _by_type(error, key)
 
 
@@ -92,21 +81,16 @@ def _by_type(error: FieldError, key: str) -> tuple[str, str]:
         case ErrorType.FORBIDDEN, _:
             return f"{key} is not allowed here: {detail}", "remove it"
         case ErrorType.UNSUPPORTED, _:
-            near = _nearest_choice(error)
-            options = ", ".join(_choices(error))
-            hint = f'did you mean "{near}"?' if near else f"write one of {options}"
+            near = _nearest_value(error)
+            hint = f'did you mean "{near}"?' if near else f"write one of {', '.join(error.values)}"
             return f"{key} cannot be {value}", hint
     detail = detail if detail.startswith("not ") else f"not valid: {detail}"
     return f"{key}: {value} is {detail}", ""
 
 
-def _choices(error: FieldError) -> list[str]:
-    return [item.strip('"') for item in error.detail.partition(": ")[2].split(", ")]
-
-
-def _nearest_choice(error: FieldError) -> str:
+def _nearest_value(error: FieldError) -> str:
     """The supported value that was likely meant, or ""."""
-    return nearest(error.value.strip('"'), _choices(error))
+    return nearest(error.value.strip('"'), error.values)
 
 
 _ALLOW = (
@@ -210,7 +194,7 @@ def add_field_error(error: FieldError, prefix: Path, findings: Findings) -> None
     names = [step for step in path if isinstance(step, str)]
     message, hint = explanation(error, names[-1] if names else "")
     edit = None
-    if error.type is ErrorType.UNSUPPORTED and (near := _nearest_choice(error)):
+    if error.type is ErrorType.UNSUPPORTED and (near := _nearest_value(error)):
         edit = Edit(path, near)
     findings.error(_RULES[error.type], path, message, hint, edit)
 
@@ -279,10 +263,9 @@ def add_startup_error(
 ) -> None:
     """Adds why the scheduler would not start, unless check_names has said so already."""
     if error.extender is not None:
-        message = error.message.partition(": ")[2]
         path: Path = ("extenders", error.extender, "tlsConfig")
         hint = "give a certificate with its key, as PEM, and either insecure: true or a CA"
-        findings.error("extender-tls", path, f"no TLS for this extender: {message}", hint)
+        findings.error("extender-tls", path, f"no TLS for this extender: {error.reason}", hint)
         return
     profile: Path = ("profiles", error.profile or 0)
     configs = given.profiles[error.profile or 0].plugin_config if given.profiles else ()
@@ -316,19 +299,22 @@ def _placement(
         for path, point, plugin in enabled
         if point in ("score", MULTI_POINT) and (plugin.weight or 0) < 0
     ]
-    if negative and "overflow" in error.message:
-        path, plugin = negative[0]
-        findings.error("plugin-set", path, _OVERFLOW.format(plugin.name, plugin.weight), _POSITIVE)
-    elif error.plugin and "already registered" in error.message:
-        message = f"{error.plugin} is enabled twice under {error.point}"
-        hint = "name it once, at one of its points or under multiPoint"
-        findings.error("plugin-set", path, message, hint)
-    elif error.plugin:
-        message = error.message.rpartition(": ")[2]
-        findings.error("plugin-set", path, message)
-    elif error.point == "bind":
-        findings.error("no-bind", path, "no plugin binds pods", _KEEP_BIND)
-    else:
-        count = error.message.rpartition(" ")[2]
-        message = f"the profile has {count} queueSort plugins; exactly one is required"
-        findings.error("queue-sort-count", path, message, _KEEP_QUEUE_SORT)
+    match error.rule:
+        case "overflow" if negative:
+            path, plugin = negative[0]
+            message = _OVERFLOW.format(plugin.name, plugin.weight)
+            findings.error("plugin-set", path, message, _POSITIVE)
+        case "twice":
+            message = f"{error.plugin} is enabled twice under {error.point}"
+            hint = "name it once, at one of its points or under multiPoint"
+            findings.error("plugin-set", path, message, hint)
+        case "no-bind":
+            findings.error("no-bind", path, "no plugin binds pods", _KEEP_BIND)
+        case "queue-sort-count":
+            message = f"the profile has {error.count} queueSort plugins; exactly one is required"
+            findings.error("queue-sort-count", path, message, _KEEP_QUEUE_SORT)
+        case "placement-count":
+            message = f"the profile has {error.count} placementGenerate plugins; only one may be"
+            findings.error("plugin-set", path, message, "keep one of them")
+        case _:
+            findings.error("plugin-set", path, error.reason)

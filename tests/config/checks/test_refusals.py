@@ -6,8 +6,11 @@ import pytest
 
 from ksched_cli.config.checks.findings import Findings
 from ksched_cli.config.checks.refusals import add_field_error, check_kind, unknown_plugin
+from ksched_cli.config.review import review
 from ksched_cli.kube.field_errors import FieldError, duplicate, invalid, required, unsupported
-from tests.config.registries import REGISTRY
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
+from tests.config.registries import REGISTRY, configured
 
 V1 = "kubescheduler.config.k8s.io/v1"
 
@@ -75,3 +78,25 @@ def test_a_field_error_becomes_a_finding_at_its_path_in_the_file(
 )
 def test_a_plugin_that_is_not_there_has_a_hint(name: str, hint: str) -> None:
     assert hint in unknown_plugin(name, REGISTRY)[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "placementGenerate: {enabled: [{name: TopologyPlacementGenerator}, {name: Other}]}",
+            "the profile has 2 placementGenerate plugins; only one may be",
+        ),
+        ("bind: {disabled: [{name: '*'}]}", "no plugin binds pods"),
+        ("queueSort: {disabled: [{name: '*'}]}", "the profile has 0 queueSort plugins"),
+    ],
+)
+def test_a_profile_with_too_few_or_many_plugins_at_a_point_says_of_which(
+    body: str, message: str
+) -> None:
+    allow = "# ksched: allow-plugins Other=placementGenerate\n"
+    gates = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
+    registry = registry_of(release_of("1.37", gates))
+    text = allow + configured(f"profiles: [{{plugins: {{{body}}}}}]\n")
+    refused = [each for each in review(text, registry).findings if each.refused]
+    assert [each.message for each in refused if message in each.message]
