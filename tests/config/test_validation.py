@@ -73,5 +73,10 @@ def test_a_label_key_with_two_slashes_is_called_as_the_minor_calls_it(
     args = "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
     args += "[{matchExpressions: [{key: a/b/c, operator: Exists}]}]}}}"
     body = f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {args}}}]}}]\n"
-    (error,) = judge(configured(body), registry_of(release_of(minor))).field_errors
+    registry = registry_of(release_of(minor))
+    (error,) = judge(configured(body), registry).field_errors
     assert error.detail.startswith(f"{name} must consist of alphanumeric characters")
+    # These args are checked when the plugin is made.
+    args = "{ignoredResources: [a/b/c]}"
+    body = f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]}}]\n"
+    assert f"{name} must consist of" in (judge(configured(body), registry).verdict.error or "")
