@@ -28,6 +28,7 @@ from ksched_cli.config.types import (
     SchedulerConfiguration,
     SchedulerProfile,
 )
+from ksched_cli.config.validation import worded
 from ksched_cli.kube.extension_points import POINT_KEYS, interface_of
 from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.formatting import aggregate
@@ -183,11 +184,11 @@ def _plugin_errors(
     args = {config.name: config.args for config in profile.plugin_config or ()}
     for name in sorted(enabled):
         in_tree_args = registry[name].in_tree_args
-        field_errors = tuple(registry[name].check_args(args.get(name)))
+        field_errors = worded(registry[name].check_args(args.get(name)), registry.release)
         if field_errors:
             detail = aggregate(error.text() for error in field_errors)
             message = f'{prefix}initializing plugin "{name}": {detail}'
-            yield StartupError(message, index, plugin=name, fields=field_errors)
+            yield StartupError(message, index, plugin=name, fields=tuple(field_errors))
         elif in_tree_args is not None:
             crash = in_tree_args.startup_crash(args[name])
             if crash is not None:
