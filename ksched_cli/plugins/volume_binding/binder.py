@@ -280,8 +280,8 @@ class AssumedVolumes:
     def carry_over(
         self, previous: AssumedVolumes, before: ClusterState, after: ClusterState
     ) -> None:
-        """Assumes what was assumed of volumes and claims that have not changed since. A volume stays
-        assumed when its claim is deleted, too.
+        """Assumes what was assumed of volumes and claims that have not changed since. A volume
+        stays assumed when its claim is deleted, too.
 
         before, after: the objects that the caches are on top of
         """
