@@ -309,7 +309,7 @@ class ReplayedCluster:
             reason = "evictions on other nodes are preferred"
             return DecisionVerdict(None, evaluation, expected, reason)
         keys = tuple(sorted(victim.key for victim in victims.pods))
-        if decision.victims and set(keys) != set(decision.victims):
+        if decision.victims and set(keys) - decision.shared != set(decision.victims):
             reason = f"it would evict {', '.join(keys)}"
             return DecisionVerdict(None, evaluation, expected, reason, preemption)
         return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
