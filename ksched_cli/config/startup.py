@@ -30,8 +30,9 @@ from ksched_cli.config.types import (
     SchedulerConfiguration,
     SchedulerProfile,
 )
+from ksched_cli.config.validation import worded
 from ksched_cli.kube.extension_points import POINT_KEYS, interface_of
-from ksched_cli.kube.field_errors import FieldError, as_qualified_names
+from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.int64 import MAX_INT64, wrap
 from ksched_cli.kube.small_files import unreadable
@@ -204,9 +205,7 @@ def _plugin_errors(
     args = {config.name: config.args for config in profile.plugin_config or ()}
     for name in sorted(enabled):
         in_tree_args = registry[name].in_tree_args
-        field_errors = registry[name].check_args(args.get(name))
-        if not registry.release.rules.names_label_keys:
-            field_errors = as_qualified_names(field_errors)
+        field_errors = worded(registry[name].check_args(args.get(name)), registry.release)
         if field_errors:
             detail = aggregate(error.text() for error in field_errors)
             message = f'{prefix}initializing plugin "{name}": {detail}'

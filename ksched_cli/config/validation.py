@@ -56,8 +56,13 @@ ArgsByPlugin = Mapping[str, InTreeArgs[Any]]
 
 def validate(configuration: SchedulerConfiguration, registry: KnownPlugins) -> list[FieldError]:
     """Every error, in upstream's order. configuration: with defaults."""
-    errors = list(_errors(configuration, in_tree_args(registry), registry.release))
-    return errors if registry.release.rules.names_label_keys else as_qualified_names(errors)
+    errors = _errors(configuration, in_tree_args(registry), registry.release)
+    return worded(errors, registry.release)
+
+
+def worded(errors: Iterable[FieldError], release: Release) -> list[FieldError]:
+    """Return the errors in the words of the release."""
+    return list(errors) if release.rules.names_label_keys else as_qualified_names(errors)
 
 
 def text(errors: Iterable[FieldError]) -> str:

@@ -220,10 +220,11 @@ def node_events(old: Node, new: Node) -> Iterator[ClusterEvent]:
         yield ClusterEvent(NODE, Action.UPDATE_NODE_DECLARED_FEATURE)
 
 
-def pod_events(old: PodInfo, new: PodInfo, *, is_queued: bool = False) -> list[ClusterEvent]:
-    """What a change of a pod is; one without a node is the pod that is asked about, as is a queued
-    one. Upstream: PodSchedulingPropertiesChange."""
-    resource = ASSIGNED_POD if new.pod.node_name and not is_queued else TARGET_POD
+def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
+    """What a change of a pod is; one without a node is the pod that is asked about. One with a node
+    is not, although it is queued where its resize is deferred.
+    Upstream: PodSchedulingPropertiesChange."""
+    resource = ASSIGNED_POD if new.pod.node_name else TARGET_POD
     actions = []
     if old.labels != new.labels:
         actions.append(Action.UPDATE_POD_LABEL)

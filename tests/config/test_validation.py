@@ -70,13 +70,14 @@ def test_upstream_leaves_the_args_of_node_resources_fit_to_the_plugin() -> None:
 def test_a_label_key_with_two_slashes_is_called_as_the_minor_calls_it(
     minor: str, name: str
 ) -> None:
-    args = "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
-    args += "[{matchExpressions: [{key: a/b/c, operator: Exists}]}]}}}"
-    body = f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {args}}}]}}]\n"
-    registry = registry_of(release_of(minor))
-    (error,) = judge(configured(body), registry).field_errors
-    assert error.detail.startswith(f"{name} must consist of alphanumeric characters")
-    # These args are checked when the plugin is made.
-    args = "{ignoredResources: [a/b/c]}"
-    body = f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]}}]\n"
-    assert f"{name} must consist of" in (judge(configured(body), registry).verdict.error or "")
+    affinity = "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+    affinity += "{nodeSelectorTerms: [{matchExpressions: [{key: a/b/c, operator: Exists}]}]}}}"
+    ignored = "{ignoredResources: [a/b/c]}"  # checked when the plugin is made
+    for plugin, args in (("NodeAffinity", affinity), ("NodeResourcesFit", ignored)):
+        body = f"profiles: [{{pluginConfig: [{{name: {plugin}, args: {args}}}]}}]\n"
+        judgement = judge(configured(body), registry_of(release_of(minor)))
+        at_startup = [error for each in judgement.startup.errors for error in each.fields]
+        details = [error.detail for error in (*judgement.field_errors, *at_startup)]
+        assert details
+        start = f"{name} must consist of alphanumeric characters"
+        assert all(detail.startswith(start) for detail in details)

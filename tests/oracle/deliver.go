@@ -64,6 +64,13 @@ func (r *run) deliver(victims []string) error {
 		if pod == nil || pod.Spec.NodeName != "" {
 			continue // a victim, patched before it was deleted
 		}
+		if len(victims) == 0 {
+			// With asynchronous preemption, nominations are cleared only where somebody is evicted.
+			if err := r.client.Tracker().Update(patch.GetResource(), pod, pod.Namespace); err != nil {
+				return err
+			}
+			continue
+		}
 		obj, err := r.client.Tracker().Get(patch.GetResource(), patch.GetNamespace(), patch.GetName())
 		if err != nil {
 			return err

@@ -305,7 +305,16 @@ func (g *groupCycle) conclude(real framework.Framework, attempts []*attempt, sec
 		}
 	}
 	waiting := g.waiting
-	for i, name := range g.members {
+	order := make([]int, len(g.members))
+	for i := range order {
+		order[i] = i
+	}
+	// As in a replay, those that Permit let through at once are bound before those that waited.
+	slices.SortStableFunc(order, func(i, j int) int {
+		return boolToInt(g.bound[g.members[i]].status.IsWait()) - boolToInt(g.bound[g.members[j]].status.IsWait())
+	})
+	for _, i := range order {
+		name := g.members[i]
 		if failed, ok := g.failures[name]; ok {
 			nominated, err := g.fail(attempts[i], failed, second)
 			if err != nil {

@@ -73,6 +73,10 @@ EQUAL_VICTIMS = (
     "among equally important pods on {}, the scheduler evicts the one that it noticed "
     "last; only its log shows which"
 )
+STARTS = (
+    "among pods of one priority on {}, the scheduler evicts the one that started last, and nothing"
+    " shows when {} started"
+)
 IMAGE_SIZES = (
     "nodes report different sizes of {}; the first report that the scheduler noticed "
     "counts, and only its log shows which"
@@ -156,13 +160,19 @@ class Doubts:
         """Return the doubt that the victims are as important as those that ksched would evict, or
         ""."""
         candidates = {} if verdict.preemption is None else verdict.preemption.candidates
-        is_ordered = self._is_log or self.decision_log.state.noticed_nodes
-        if is_ordered or decision.node not in candidates:
+        if decision.node not in candidates:
             return ""
         on_node = self.cluster.on_node(decision.node)
-        evicted = sorted(pod.priority for pod in on_node if pod.key in decision.victims)
-        expected = sorted(pod.priority for pod in candidates[decision.node].pods)
-        return EQUAL_VICTIMS.format(decision.node) if evicted == expected else ""
+        evicted = [pod for pod in on_node if pod.key in decision.victims]
+        expected = candidates[decision.node].pods
+        if sorted(pod.priority for pod in evicted) != sorted(pod.priority for pod in expected):
+            return ""
+        if self.cluster.simulation.configuration.release.rules.ranks_victims_by_uid:
+            pods = {pod.key: pod.pod.status.start_time for pod in (*evicted, *expected)}
+            unknown = sorted(key for key, start in pods.items() if not start)
+            return STARTS.format(decision.node, _listed(unknown)) if unknown else ""
+        is_ordered = self._is_log or self.decision_log.state.noticed_nodes
+        return "" if is_ordered else EQUAL_VICTIMS.format(decision.node)
 
     def _departures(self, placement: Placement) -> str:
         """Return the doubt that pods had left that did so nobody knows when, or ""."""

@@ -236,7 +236,8 @@ class Placement:
 class PreemptionDecision:
     """Room that was made. pod: that it was made for; victims: keys, by name; message:
     of the refusal, where a log tells; noticed_meanwhile: pods of which the scheduler noticed an
-    update while it decided, in order; since: as of a Placement"""
+    update while it decided, in order; since: as of a Placement; shared: keys of pods on the node
+    that were evicted for others, and may have been chosen for this pod, too"""
 
     pod: Pod
     node: str
@@ -245,6 +246,7 @@ class PreemptionDecision:
     message: str = ""
     noticed_meanwhile: tuple[Pod, ...] = ()
     since: float = 0.0
+    shared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,6 +174,8 @@ class _Reader:
         self._refusals: dict[str, tuple[float, str]] = {}
         # By UID: the node that room is being made on.
         self._making_room: dict[str, str] = {}
+        # Node → the pods that were evicted there, by key, with the UID of the first preemptor.
+        self._evicted: dict[str, dict[str, str]] = {}
 
     def read(self, action: object, time: float) -> None:
         if isinstance(action, Arrival):
@@ -239,6 +241,7 @@ class _Reader:
         preemptor = self.signs.preemptors.get((key, pod.uid))
         if preemptor is not None and pod.node_name:
             self._make_room(preemptor, pod.node_name, time)
+            self._evicted.setdefault(pod.node_name, {})[key] = preemptor
         if leaves:
             del self.pods[key]
             if pod.node_name:
@@ -311,7 +314,10 @@ class _Reader:
         )
         self._flush()
         keys, since = tuple(sorted(victims)), self._since(uid)
-        self.decisions.append(PreemptionDecision(pod, node, keys, time, since=since))
+        evicted = self._evicted.get(node, {})
+        shared = frozenset(key for key, preemptor in evicted.items() if preemptor != uid)
+        decision = PreemptionDecision(pod, node, keys, time, since=since, shared=shared)
+        self.decisions.append(decision)
 
     # -- objects ----------------------------------------------------------------------------------
 

@@ -309,7 +309,7 @@ class ReplayedCluster:
             reason = "evictions on other nodes are preferred"
             return DecisionVerdict(None, evaluation, expected, reason)
         keys = tuple(sorted(victim.key for victim in victims.pods))
-        if decision.victims and set(keys) != set(decision.victims):
+        if decision.victims and set(keys) - decision.shared != set(decision.victims):
             reason = f"it would evict {', '.join(keys)}"
             return DecisionVerdict(None, evaluation, expected, reason, preemption)
         return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
@@ -596,14 +596,18 @@ class Moments:
             for gone in left:
                 cluster.take(gone.pod, gone.node)
             verdict = cluster.judge(decision)
-            while verdict.grade is None and verdict.expected and on_node.get(verdict.expected[0]):
-                other = on_node[verdict.expected[0]].pop()
-                if isinstance(other, Placement):
-                    cluster.put(other.pod, other.node)
-                else:
-                    preemptor = cluster.info(other.pod)
-                    nominations.append((preemptor, nominator.node_of(preemptor)))
-                    nominator.renew(preemptor, other.node)
+            while verdict.grade is None:
+                # One on each of the equally good nodes, all of which have to be filled.
+                others = [on_node[name].pop() for name in verdict.expected if on_node.get(name)]
+                if not others:
+                    break
+                for other in others:
+                    if isinstance(other, Placement):
+                        cluster.put(other.pod, other.node)
+                    else:
+                        preemptor = cluster.info(other.pod)
+                        nominations.append((preemptor, nominator.node_of(preemptor)))
+                        nominator.renew(preemptor, other.node)
                 verdict = cluster.judge(decision)
         for preemptor, node in reversed(nominations):
             nominator.renew(preemptor, node)

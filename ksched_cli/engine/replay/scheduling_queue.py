@@ -551,7 +551,7 @@ class SchedulingQueue:
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """A pod in the queue has changed. Upstream: Update."""
-        events = [ObjectEvent(event, old, new) for event in pod_events(old, new, is_queued=True)]
+        events = [ObjectEvent(event, old, new) for event in pod_events(old, new)]
         if new.uid in self._in_flight:
             for happened in events:
                 self._in_flight.note(happened)

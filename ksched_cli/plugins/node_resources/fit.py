@@ -379,13 +379,13 @@ def placement_score(
 
 
 def after_pod_change(pod: PodInfo, old: PodInfo, new: PodInfo | None) -> bool:
-    """A pod with a node is gone, or requests less of what the pod requests; or the pod itself
-    requests less."""
+    """A pod with a node is gone, or requests less of what the pod requests; or the pod itself,
+    which has no node, requests less."""
     if new is None:
         return had_node(old) and not _is_elsewhere(pod, old.pod.node_name)
-    if new.key == pod.key:
-        return True
-    if not new.pod.node_name or _is_elsewhere(pod, new.pod.node_name):
+    if not new.pod.node_name:
+        return new.key == pod.key
+    if _is_elsewhere(pod, new.pod.node_name):
         return False
     return _has_more(pod, new.resources.requests, old.resources.requests)
 

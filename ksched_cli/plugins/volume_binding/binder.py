@@ -230,10 +230,16 @@ class AssumedVolumes:
         if ref is not None and is_bound_to(ref, claim) and ref.uid == claim.uid:
             return
         namespace, name = _key(claim)
-        self.claim_refs[volume.name] = ObjectReference(
-            kind="PersistentVolumeClaim", namespace=namespace, name=name, uid=claim.uid
+        self._assume_claim_ref(
+            volume,
+            ObjectReference(
+                kind="PersistentVolumeClaim", namespace=namespace, name=name, uid=claim.uid
+            ),
         )
-        self._volumes_of_claim.setdefault(_key(claim), set()).add(volume.name)
+
+    def _assume_claim_ref(self, volume: PersistentVolume, ref: ObjectReference) -> None:
+        self.claim_refs[volume.name] = ref
+        self._volumes_of_claim.setdefault((ref.namespace, ref.name), set()).add(volume.name)
         name = volume_class(volume)
         table = self._volumes.of_class(name)
         self._taken.setdefault(name, table.claimed.copy())[table.index[volume.name]] = True
@@ -274,16 +280,15 @@ class AssumedVolumes:
     def carry_over(
         self, previous: AssumedVolumes, before: ClusterState, after: ClusterState
     ) -> None:
-        """Assumes what was assumed of volumes and claims that have not changed since.
+        """Assumes what was assumed of volumes and claims that have not changed since. A volume
+        stays assumed when its claim is deleted, too.
 
         before, after: the objects that the caches are on top of
         """
         for name, ref in previous.claim_refs.items():
             volume = after.persistent_volumes.get(name)
-            claim = after.persistent_volume_claims.get((ref.namespace, ref.name))
-            is_same = volume is before.persistent_volumes.get(name)
-            if volume is not None and claim is not None and is_same:
-                self.assume_bound(volume, claim)
+            if volume is not None and volume is before.persistent_volumes.get(name):
+                self._assume_claim_ref(volume, ref)
         for key, node in previous.selected_nodes.items():
             claim = after.persistent_volume_claims.get(key)
             if claim is not None and claim is before.persistent_volume_claims.get(key):

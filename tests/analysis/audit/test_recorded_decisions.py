@@ -11,6 +11,7 @@ from ksched_cli.analysis.audit.audit import (
     EQUAL_VICTIMS,
     IMAGE_COUNTS,
     IMAGE_SIZES,
+    STARTS,
     AuditResult,
     audit,
 )
@@ -29,7 +30,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def recorded(
-    folder: Path, objects: list[Any], *events: Event, log: Sequence[LogLine] = ()
+    folder: Path,
+    objects: list[Any],
+    *events: Event,
+    log: Sequence[LogLine] = (),
+    minor: str = "",
 ) -> AuditResult:
     """The audit of a recording of these events, one a minute but for those that have their time."""
     state = cluster(*objects)
@@ -41,7 +46,7 @@ def recorded(
     assert timeline.start is not None
     names = simulation(state).frameworks
     decision_log = read_recording(state, timeline.events(), timeline.start, names, log)
-    answer = audit(lambda: simulation(decision_log.state), decision_log)
+    answer = audit(lambda: simulation(decision_log.state, kubernetes_version=minor), decision_log)
     assert answer.order is OrderSource.RECORDING
     return answer
 
@@ -231,8 +236,18 @@ def test_a_nominated_pod_that_is_deleted_is_nominated_no_more(
     assert (answer.differ, answer.unexplained) == ((), ())
 
 
-def test_which_of_equally_important_pods_goes_is_not_judged_without_a_log(folder: Path) -> None:
-    """ksched evicts that of the two which it has last; of the other nothing can be said."""
+@pytest.mark.parametrize(
+    ("minor", "reason"),
+    [
+        ("1.37", EQUAL_VICTIMS.format("a")),
+        ("1.38", STARTS.format("a", "default/low-1, default/low-2")),
+    ],
+)
+def test_which_of_equally_important_pods_goes_is_not_judged_without_their_order(
+    minor: str, reason: str, folder: Path
+) -> None:
+    """ksched evicts that of the two which it has last, or from 1.38 on the one with the greater
+    UID; of the other nothing can be said."""
     reasons = []
     for victim in ("low-1", "low-2"):
         eviction = {
@@ -250,10 +265,11 @@ def test_which_of_equally_important_pods_goes_is_not_judged_without_a_log(folder
             {"decision": eviction},
             leaves(victim, preempted=True),
             bind("high", "a"),
+            minor=minor,
         )
         assert answer.differ == ()
         reasons += [each.reason for each in answer.unexplained]
-    assert reasons == [EQUAL_VICTIMS.format("a")]
+    assert reasons == [reason]
 
 
 def test_room_that_is_made_for_two_pods_at_once_is_in_no_certain_order(folder: Path) -> None:

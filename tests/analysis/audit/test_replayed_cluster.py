@@ -65,6 +65,15 @@ def test_an_eviction_of_the_same_pods_on_the_same_node_is_right() -> None:
     assert "preemption: 0/1 nodes are available" in lesser.reason
 
 
+def test_a_victim_may_have_been_evicted_for_another_pod_already() -> None:
+    victims = (pod("v", cpu=1, node="a"), pod("w", cpu=1, node="a"))
+    state = cluster(node("a", cpu=2), *victims, pod("p", cpu=2, priority=5))
+    alone = PreemptionDecision(state.pods[2], "a", ("default/v",), 0)
+    assert following(state).judge(alone).grade is None
+    shared = replace(alone, shared=frozenset(("default/w",)))
+    assert following(state).judge(shared).grade is Grade.PREEMPTS
+
+
 def test_an_eviction_on_a_worse_node_is_not_right() -> None:
     state = cluster(
         node("a", cpu=2),

@@ -5,11 +5,15 @@
 modules/ pins their versions and the hashes of all that they are built from. The cache is
 $KSCHED_LIVE_CACHE, else ksched-live in $XDG_CACHE_HOME or ~/.cache. It has a folder per module,
 named after the hash of its pins, so that what is pinned anew is built anew.
+
+v1.38.0-beta.0 requires k8s.io/apiextensions-api, which upstream has not published. It is made of
+k8s.io/apiextensions-apiserver, which had its types and clients until 1.37.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -19,7 +23,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULES = Path(__file__).parent / "modules"
-MINORS = {"1.34": "v1.34.1", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
+MINORS = {
+    "1.34": "v1.34.1",
+    "1.35": "v1.35.4",
+    "1.36": "v1.36.3",
+    "1.37": "v1.37.2",
+    "1.38": "v1.38.0-beta.0",
+}
+API, API_SERVER = "k8s.io/apiextensions-api", "k8s.io/apiextensions-apiserver"
 KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 
 
@@ -77,16 +88,45 @@ def build(module: Module) -> Path:
         raise NoGoError(f"no Go toolchain to build {', '.join(module.packages)} with")
     target.parent.mkdir(parents=True, exist_ok=True)
     print(f"building {', '.join(module.packages)}", file=sys.stderr, flush=True)
+    # GOTOOLCHAIN: Go fetches the release that go.mod names, where that is newer than itself.
+    environment = {**os.environ, "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "auto"}
     with tempfile.TemporaryDirectory(dir=target.parent) as aside:
+        source = Path(shutil.copytree(MODULES / module.name, f"{aside}/source"))
+        if f"{API} => ./" in (source / "go.mod").read_text():
+            write_api(source / API.rpartition("/")[2], go)
         for name, package in module.packages.items():
             command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
             command += ["-ldflags", module.flags, "-o", f"{aside}/{name}", package]
-            environment = {**os.environ, "GOFLAGS": "", "GOWORK": "off"}
-            subprocess.run(command, cwd=MODULES / module.name, check=True, env=environment)
+            subprocess.run(command, cwd=source, check=True, env=environment)
         target.mkdir(exist_ok=True)
         for name in module.packages:
             (Path(aside) / name).replace(target / name)
     return target
+
+
+def write_api(folder: Path, go: str) -> None:
+    """Write k8s.io/apiextensions-api: the types and clients of the release of
+    k8s.io/apiextensions-apiserver that 1.37 pins, with their new import paths. Conversions to the
+    server's own types stay there."""
+    download = [go, "mod", "download", "-json", API_SERVER]
+    pins = MODULES / kubernetes("1.37").name
+    printed = subprocess.run(download, cwd=pins, check=True, capture_output=True, text=True).stdout
+    published = Path(json.loads(printed)["Dir"])
+    versions = [f"pkg/apis/apiextensions/{version}" for version in ("v1", "v1beta1")]
+    for part in (*versions, "pkg/client"):
+        for file in (published / part).rglob("*.go"):
+            is_conversion = file.name.removeprefix("zz_generated.") == "conversion.go"
+            if is_conversion or file.name.endswith("_test.go"):
+                continue
+            text = file.read_text().replace(f"{API_SERVER}/pkg/", f"{API}/pkg/")
+            copy = folder / file.relative_to(published)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(text.replace("structured-merge-diff/v6", "structured-merge-diff/v7"))
+    for version in versions:  # declared beside the conversions, and used by the types
+        package = version.rpartition("/")[2]
+        null = f'package {package}\n\nvar nullLiteral = []byte("null")\n'
+        (folder / version / "null.go").write_text(null)
+    (folder / "go.mod").write_text(f"module {API}\n\ngo 1.27.0\n")
 
 
 def binaries(minor: str, *, kwok: bool = True) -> dict[str, Path]:

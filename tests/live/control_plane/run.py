@@ -23,6 +23,7 @@ from ksched_cli.analysis.audit.audit import (
     CLAIMS_COME,
     IMAGE_COUNTS,
     RACE,
+    STARTS,
 )
 from tests.live.control_plane.api import Api, Manifest, wait
 from tests.live.control_plane.build import MINORS, binaries
@@ -31,7 +32,7 @@ from tests.live.control_plane.scenarios import EXTENDER, SCENARIOS, Scenario, sc
 
 EXTENDER_SCRIPT = Path(__file__).parents[2] / "conformance" / "extender.py"
 # What kube-scheduler is known for, and no record of its objects tells.
-_QUIRKS = (RACE + "{}", IMAGE_COUNTS, CLAIMS_COME)
+_QUIRKS = (RACE + "{}", IMAGE_COUNTS, CLAIMS_COME, STARTS)
 QUIRKS = re.compile("|".join(".*".join(map(re.escape, text.split("{}"))) for text in _QUIRKS))
 SETTLED_SECONDS = 4.0
 SETTLED_WITHIN = 900.0

@@ -1,5 +1,7 @@
 """The assume cache: what it hides of the stored objects, and that it can be restored."""
 
+from dataclasses import replace
+
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.plugins.volume_binding.binder import AssumedVolumes
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
@@ -85,3 +87,17 @@ def test_what_was_assumed_of_unchanged_objects_is_assumed_again() -> None:
     changed.carry_over(previous, before, after)
     assert changed.claim_refs == {}
     assert changed.selected_nodes == {}
+
+
+def test_a_volume_stays_assumed_when_its_claim_is_deleted() -> None:
+    previous, _, before = stored()
+    volume_ = before.persistent_volumes["free"]
+    previous.assume_bound(volume_, before.persistent_volume_claims["default", "c0"])
+    claims = {("default", "c1"): before.persistent_volume_claims["default", "c1"]}
+    after = replace(before, persistent_volume_claims=claims)
+    again = AssumedVolumes(
+        PersistentVolumes(simulation(after).frameworks["default-scheduler"].handle)
+    )
+    again.carry_over(previous, before, after)
+    assert present(again.claim_ref(volume_)).name == "c0"
+    assert again.taken("local").tolist() == [True, True]
