@@ -27,6 +27,7 @@ from ksched_cli.report.view import (
 )
 from ksched_cli.report.words import counted, enumerated, listed, percent, verb
 
+SHOWN_CONSTRAINTS = 1
 SHOWN_NAMES = 2
 SHOWN_ROWS, SHOWN_POOLS, SHOWN_RESOURCES = 8, 12, 3
 
@@ -72,7 +73,8 @@ def _clauses(answer: ClusterStatus) -> Iterator[str]:
         yield f"all {nodes.total:,} nodes take pods" if nodes.total > 1 else "its node takes pods"
     fullest = max(answer.total.used.items(), key=lambda item: item[1], default=None)
     if fullest:
-        yield f"{fullest[0]} is {percent(fullest[1])} requested"
+        are = "are" if fullest[0] == "pods" else "is"
+        yield f"{fullest[0]} {are} {percent(fullest[1])} requested"
     if budgets:
         block = verb(len(budgets), "blocks", "block")
         yield f"{counted(len(budgets), 'budget')} {block} every drain of {_nodes(budgets)}"
@@ -169,6 +171,13 @@ def _remarks(answer: ClusterStatus) -> Iterator[Line]:
         count = len(answer.idle_budgets)
         budgets = f"{counted(count, 'budget')} {verb(count, 'selects', 'select')} no pod"
         yield Line(f"{budgets}: {listed(answer.idle_budgets, SHOWN_NAMES)}", Tone.SOFT)
+    if answer.idle_constraints:
+        count = len(answer.idle_constraints)
+        yield Line(
+            f"{counted(count, 'constraint')} {verb(count, 'does', 'do')} nothing: "
+            f"{listed(answer.idle_constraints, SHOWN_CONSTRAINTS)}",
+            Tone.SOFT,
+        )
     if answer.lacks:
         yield Line(f"the state has no {enumerated(answer.lacks, 'and no')}", Tone.SOFT)
 
