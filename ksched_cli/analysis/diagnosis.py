@@ -546,7 +546,9 @@ class _Nodes:
     def _of_taint(self, taint: Taint) -> Obstacle:
         if taint.key.startswith(CONDITIONS):
             condition = taint.key.removeprefix(CONDITIONS)
-            return Obstacle(Difficulty.CONDITION, f"being {condition}")
+            is_pressure = condition.endswith("-pressure")
+            text = condition.replace("-", " ") if is_pressure else f"being {condition}"
+            return Obstacle(Difficulty.CONDITION, text)
         difficulty = Difficulty.CONTROL_PLANE if taint.key in CONTROL_PLANE else Difficulty.TAINT
         compares = self._evaluation.framework.handle.release.enabled(COMPARISON_GATE)
         near = near_toleration(self._pod.spec.tolerations, taint, compares=compares)
