@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from ksched_cli import program_name
 from ksched_cli.analysis.status import BlockingBudget, ClusterStatus, Fullness, GatedGroup
-from ksched_cli.report.pending import group_name, nodes_of, opened_groups, shared_owner
+from ksched_cli.report.pending import (
+    alike,
+    group_name,
+    joint_owner,
+    nodes_of,
+    opened_groups,
+    shared_owner,
+)
 from ksched_cli.report.usage import cost_columns, cost_text, nodes_table, pool_name, resources_table
 from ksched_cli.report.view import (
     Column,
@@ -25,7 +32,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, enumerated, listed, percent, verb
+from ksched_cli.report.words import counted, enumerated, grouped, listed, percent, verb
 
 SHOWN_CONSTRAINTS = 1
 SHOWN_NAMES = 2
@@ -105,7 +112,7 @@ def _sections(answer: ClusterStatus) -> Iterator[Section]:
     yield from opened_groups("Pending pods", answer.pending)
     yield table(
         "Gated pods",
-        answer.gated,
+        [*_merged(answer.gated)],
         (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
         (Column("Of", Kind.OWNER), _owner),
         (Column("Because"), lambda group: group.because),
@@ -126,6 +133,14 @@ def _sections(answer: ClusterStatus) -> Iterator[Section]:
     yield _shares(answer)
     yield Text(lines=[*_remarks(answer)])
     yield Commands(heading="What to try next", commands=[*_commands(answer)])
+
+
+def _merged(groups: Iterable[GatedGroup]) -> Iterator[GatedGroup]:
+    """Yield the groups; those of one cause whose owners are alike are one."""
+    same = grouped(((alike(each.owner), each.because), each) for each in groups)
+    for (_, because), rows in same.items():
+        pods = tuple(pod for each in rows for pod in each.pods)
+        yield GatedGroup(joint_owner(each.owner for each in rows), pods, because)
 
 
 def _owner(group: GatedGroup) -> str:
