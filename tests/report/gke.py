@@ -208,6 +208,8 @@ def _shop() -> Iterator[Object]:
 def _data() -> Iterator[Object]:
     """Databases with a disk each, which is in one zone."""
     yield volumes.storage_class("premium-rwo", "pd.csi.storage.gke.io")
+    template = deployment("data", "postgres", 10, "6", "40Gi")
+    yield {**template, "kind": "StatefulSet"}
     # The last one's zone is full, but for a cordoned node.
     hosts = [of_pool("highmem")[place] for place in (1, 4, 10, 0, 2, 3, 5, 6, 8)]
     for place in range(10):
