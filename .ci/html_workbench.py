@@ -237,12 +237,18 @@ def check_wrong(page: Page) -> None:
     url = page.url
     page.get_by_label("Change, as kubectl takes it").fill("drain nowhere")
     page.get_by_role("button", name="Add").click()
-    page.get_by_role("alert").get_by_text("nowhere").wait_for()
+    alert = page.get_by_role("alert")
+    alert.get_by_text("nowhere").wait_for()
     assert page.url == url
+    page.get_by_role("button", name="Copy the message").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == alert.inner_text()
     box = page.get_by_label("KubeSchedulerConfiguration")
     box.fill(box.input_value() + "parallelism: -1\n")
     page.locator("#findings .error", has_text="parallelism").wait_for()
     assert page.locator("#lines .error").count() == 1
+    page.locator("#findings").get_by_role("button", name="Copy").click()
+    page.locator("#findings").get_by_role("button", name="Copied").wait_for()
     page.locator("#findings").get_by_role("button").first.click()
     assert box.evaluate("box => box.value.slice(box.selectionStart, box.selectionEnd)")
 

@@ -22,6 +22,7 @@ from ksched_cli.analysis.named_objects import Subject, find_pod
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.search import MAX_COPIES
 from ksched_cli.answers import HIDDEN, Count, Rank, StateAnswer
+from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
@@ -33,8 +34,15 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.scenario.arguments import Target
+from ksched_cli.scenario.objects import objects_of
 from ksched_cli.scenario.pod_claims import has_own_claims
-from ksched_cli.scenario.replicas import copies, copies_with_claims, next_replicas, workload_target
+from ksched_cli.scenario.replicas import (
+    REPLICATED,
+    copies,
+    copies_with_claims,
+    next_replicas,
+    workload_target,
+)
 
 
 class CapacityResult(StateAnswer, frozen=True, kw_only=True):
@@ -100,7 +108,15 @@ def copies_of(subject: Subject, maximum: int) -> Copies:
     if target is None or any(pod.key == name for pod in simulation.state.pods):
         pod = find_pod(simulation, name, subject.namespace).pod
         return copies_of_pod(subject, simulation.state, pod, maximum)
-    return _replicas(subject, simulation.state, target, maximum)
+    try:
+        return _replicas(subject, simulation.state, target, maximum)
+    except UsageError:
+        # A dump may have the pods of a workload, and not the workload.
+        names = {workload for _, workload in objects_of(simulation.state, KINDS[target.kind])}
+        if target.kind not in REPLICATED or target.name in names:
+            raise
+        pod = find_pod(simulation, name, subject.namespace).pod
+        return copies_of_pod(subject, simulation.state, pod, maximum)
 
 
 def _replicas(subject: Subject, state: ClusterState, target: Target, maximum: int) -> Copies:

@@ -130,6 +130,7 @@ class Difficulty(IntEnum):
     LABEL = 5
     TOO_BIG = 6
     CONTROL_PLANE = 7
+    LEAVING = 8
 
 
 class Obstacle(NamedTuple):
@@ -546,8 +547,14 @@ class _Nodes:
     def _of_taint(self, taint: Taint) -> Obstacle:
         if taint.key.startswith(CONDITIONS):
             condition = taint.key.removeprefix(CONDITIONS)
-            return Obstacle(Difficulty.CONDITION, f"being {condition}")
-        difficulty = Difficulty.CONTROL_PLANE if taint.key in CONTROL_PLANE else Difficulty.TAINT
+            is_pressure = condition.endswith("-pressure")
+            text = condition.replace("-", " ") if is_pressure else f"being {condition}"
+            return Obstacle(Difficulty.CONDITION, text)
+        difficulty, owner = Difficulty.TAINT, owner_of_taint(taint.key)
+        if owner is not None and owner.leaves:
+            difficulty = Difficulty.LEAVING
+        elif taint.key in CONTROL_PLANE:
+            difficulty = Difficulty.CONTROL_PLANE
         compares = self._evaluation.framework.handle.release.enabled(COMPARISON_GATE)
         near = near_toleration(self._pod.spec.tolerations, taint, compares=compares)
         return Obstacle(difficulty, f"the taint {taint_text(taint)}{f' ({near})' if near else ''}")

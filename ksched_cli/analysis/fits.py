@@ -46,6 +46,7 @@ class FittedWorkload(Part, frozen=True):
     limited_by: why the next copy, or the first pod that does not fit, does not
     reasons: the same by plugin, of the next copy; that of the most nodes first
     stopped_at: the maximum, where it was reached
+    cause: why the next copy does not fit, in a sentence
     """
 
     owner: str
@@ -56,6 +57,7 @@ class FittedWorkload(Part, frozen=True):
     limited_by: str = ""
     reasons: tuple[Reason, ...] = ()
     stopped_at: Rank | None = None
+    cause: Annotated[str, HIDDEN] = ""
 
 
 class FitResult(StateAnswer, frozen=True, kw_only=True):
@@ -231,6 +233,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             limited_by=answer.limited_by,
             reasons=tuple(sorted(why, key=lambda reason: -reason.nodes)),
             stopped_at=answer.stopped_at,
+            cause=answer.cause,
         )
 
 

@@ -151,6 +151,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     runs: how many runs were made
     tried: what was run and does not help, in words
     not_tried: what the search left out, and why
+    held: with --pending, the pods that wait but are not in the queue
     """
 
     COMMAND: ClassVar = "fix"
@@ -171,6 +172,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     runs: Count = 0
     tried: tuple[str, ...] = ()
     not_tried: tuple[str, ...] = ()
+    held: Annotated[tuple[str, ...], HIDDEN] = ()
     undecided: Annotated[bool, HIDDEN] = False
 
     @property
@@ -766,7 +768,9 @@ class Fixer:
         proposal, before = step.proposal, self.state.pods
         if not (proposal.patch or proposal.requests):
             return proposal.text
-        pod = next(pod for pod in before if subject_of(pod, self.state) in step.subjects)
+        own = (pod for pod in before if subject_of(pod, self.state) in step.subjects)
+        # A running pod may stay as it is.
+        pod = min(own, key=lambda pod: bool(pod.node_name))
         return self._changed_text(proposal, pod, after) + self._owner_text(pod)
 
     def _owner_text(self, pod: Pod) -> str:
@@ -940,7 +944,10 @@ def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from 
     points, then leaves out the changes that the others make needless."""
     first = fixer.run((), frozenset())
     waiting = first.record.pending
-    answer = Remedies(pod="", pods=waiting, runs=fixer.runs)
+    held = frozenset(first.record.gated).union(each.pod for each in first.record.ignored)
+    may_wait = (each for each in fixer.state.pods if not (each.finished or each.deleting))
+    held &= {each.key for each in may_wait if not each.node_name}
+    answer = Remedies(pod="", pods=waiting, runs=fixer.runs, held=tuple(sorted(held)))
     owners = {pod.key: _owner_key(pod) for pod in fixer.state.pods}
     original, outcome = fixer.state, first
     # Pods that waited → those in their places, after the remedies so far.

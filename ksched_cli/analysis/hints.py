@@ -185,7 +185,7 @@ class Hints:
             self._outcomes[()] = without_node(state, self.before)
         if lines not in self._outcomes:
             without = self._outcomes[()] or frozenset()
-            holds_room = any(
+            holds_room = workload is not None and any(
                 pod.key not in without and _workload(pod) == workload for pod in state.pods
             )
             self._outcomes[lines] = self._run(lines, holds_room=holds_room)
@@ -195,8 +195,9 @@ class Hints:
         places = tuple(key for key in pods if key in before and key not in after)
         unplaces = tuple(sorted(after - before))
         hint = Hint(text, lines, places, len(pods), unplaces)
-        own = {pod.key for pod in state.pods if unplaces and _workload(pod) == workload}
-        return hint if hint.gain > 0 and own.issuperset(unplaces) else None
+        lose = (pod for pod in state.pods if unplaces and pod.key in unplaces)
+        is_own = all(workload is not None and _workload(pod) == workload for pod in lose)
+        return hint if hint.gain > 0 and is_own else None
 
     def _pays(self) -> bool:
         """Take the cost of a run from the budget; False where it has not so much left."""
@@ -268,5 +269,7 @@ def without_node(state: ClusterState, record: RunRecord) -> frozenset[str]:
 
 
 def _workload(pod: Pod) -> object:
-    """Return what the pods of one workload have in common."""
+    """Return what the pods of one workload have in common; None for a pod without a controller."""
+    if pod.metadata.controller is None:
+        return None
     return pod.namespace, deployment_of(pod) or pod.owner

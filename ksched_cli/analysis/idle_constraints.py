@@ -3,7 +3,7 @@ affinity that nothing can match. They are findings: the scheduler is silent abou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 
 from ksched_cli.cluster.objects import Pod, PodAffinityTerm, PodSpec
@@ -22,23 +22,34 @@ from ksched_cli.plugins.pod_topology_spread import filter_constraints
 from ksched_cli.scenario.owned_pods import owner_of
 
 
-def idle_constraints(pod: Pod, state: ClusterState, release: Release) -> Iterator[str]:
-    """Yield a sentence for each. What does not parse is left to the plugins."""
+def idle_constraints(
+    pod: Pod, state: ClusterState, release: Release, keys: Set[str] | None = None
+) -> Iterator[str]:
+    """Yield a sentence for each. What does not parse is left to the plugins. keys: of the nodes'
+    labels; None: those of the state"""
     with suppress(SelectorError):
         yield from _spread_constraints(pod, state.pods, release)
     with suppress(SelectorError):
-        yield from _affinity_terms(pod.spec, {k for n in state.nodes for k in n.metadata.labels})
+        yield from _affinity_terms(pod.spec, _label_keys(state) if keys is None else keys)
 
 
-def idle_constraint_lines(state: ClusterState, release: Release) -> Iterator[str]:
-    """Yield the sentences about the pods that wait, with the first pod of each workload."""
+def _label_keys(state: ClusterState) -> set[str]:
+    return {key for node in state.nodes for key in node.metadata.labels}
+
+
+def idle_constraint_lines(
+    state: ClusterState, release: Release, *, running: bool = False
+) -> Iterator[str]:
+    """Yield the sentences about the pods that wait, with the first pod of each workload. running:
+    about those that run, too"""
     seen: set[tuple[str, str]] = set()
+    keys = _label_keys(state)
     for pod in state.pods:
         workload = (pod.namespace, owner_of(pod))
-        if pod.node_name or pod.finished or workload in seen:
+        if (pod.node_name and not running) or pod.finished or workload in seen:
             continue
         seen.add(workload)
-        for line in idle_constraints(pod, state, release):
+        for line in idle_constraints(pod, state, release, keys):
             yield f"{pod.namespace}/{pod.name}: {line}"
 
 
@@ -66,7 +77,7 @@ def _spread_constraints(pod: Pod, pods: Iterable[Pod], release: Release) -> Iter
         yield f"topologySpreadConstraints[{index}] over {key} spreads nothing: {why}"
 
 
-def _affinity_terms(spec: PodSpec, keys: set[str]) -> Iterator[str]:
+def _affinity_terms(spec: PodSpec, keys: Set[str]) -> Iterator[str]:
     """keys: of the nodes' labels"""
     affinity = spec.affinity
     if affinity is None:
@@ -99,7 +110,7 @@ def _affinity_terms(spec: PodSpec, keys: set[str]) -> Iterator[str]:
             yield f"nodeAffinity, required term {index}, can never match: {why}"
 
 
-def _why_never(term: PodAffinityTerm, keys: set[str]) -> str:
+def _why_never(term: PodAffinityTerm, keys: Set[str]) -> str:
     """Return why a term of pod affinity matches no pod in no domain; "" where one may."""
     selector: Selector = label_selector(term.label_selector)
     if not selector.selectable:

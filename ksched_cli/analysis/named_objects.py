@@ -282,7 +282,8 @@ def _pods_of_workload(state: ClusterState, name: str, kind: str, namespace: str)
     workloads = {
         key: pods
         for key, pods in OwnedPods.of(state.pods).active.items()
-        if key[2] == own and space in ("", key[0]) and kind in ("", key[1])
+        # The owner of a static pod is its node.
+        if key[2] == own and space in ("", key[0]) and kind in ("", key[1]) and key[1] != "Node"
     }
     if len(workloads) > 1:
         listed = ", ".join(f"{kind.lower()}/{own} of namespace {at}" for at, kind, _ in workloads)
@@ -351,11 +352,18 @@ def _no_such_pod(simulation: Simulation, name: str) -> str:
     from ksched_cli.scenario.owned_pods import OwnedPods
 
     keys = [pod.key for pod in simulation.state.pods]
+    count = f"{len(keys)} pod{'' if len(keys) == 1 else 's'}"
+    own = name.rpartition("/")[2]
+    if own in simulation.snapshot.row:
+        hint = f"ksched drain {own} says whether it can go, --node {own} compares it for a POD"
+        return f'"{name}" is a node, not a pod; {hint}'
+    if name.endswith((".yaml", ".yml", ".json")):
+        return f'no pod "{name}" in the state ({count}); did you mean -f {name}?'
     key_of = {key.rpartition("/")[2]: key for key in keys}
     for _, kind, workload in OwnedPods.of(simulation.state.pods).active:
         key_of[workload] = f"{kind.lower()}/{workload}"
     # A pod or a workload of this name, of another namespace or kind, is what was likely meant.
-    same = key_of.get(name.rpartition("/")[2], "")
+    same = key_of.get(own, "")
     hint = f"; did you mean {same}?" if same else ""
     hint = hint or near_hint(name, [*keys, *key_of, *key_of.values()], meant=key_of)
-    return f'no pod "{name}" in the state ({len(keys)} pods){hint}'
+    return f'no pod "{name}" in the state ({count}){hint}'

@@ -4,11 +4,14 @@ second run places them, or they wait."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
 from msgspec import structs
 
-from ksched_cli.answers import Part
+from ksched_cli.analysis.diagnosis import diagnose
+from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.scenario.pods import is_of_daemon_set, is_static, pending_again, without_pods
 from ksched_cli.scenario.workloads import target_node
@@ -21,7 +24,7 @@ class RecreatedPod(Part, frozen=True):
     node: where it goes then; empty where it waits
     only_node: the node that its DaemonSet creates it for; empty for other pods
     evicted: the pods that it evicts in turn
-    message: why it waits
+    message: why it waits, as kube-scheduler says it; cause: in a sentence
     """
 
     pod: str
@@ -30,6 +33,7 @@ class RecreatedPod(Part, frozen=True):
     only_node: str = ""
     evicted: tuple[str, ...] = ()
     message: str = ""
+    cause: Annotated[str, HIDDEN] = ""
 
 
 def recreated_pods(simulation: Simulation, only: PodInfo | None = None) -> tuple[RecreatedPod, ...]:
@@ -59,6 +63,7 @@ def recreated_pods(simulation: Simulation, only: PodInfo | None = None) -> tuple
     # 3. The scheduler tries them.
     run = after.run() if anew else None
     recreated = []
+    causes: dict[object, str] = {}
     for pod in victims:
         if run is None or pod.key not in keys:
             recreated.append(RecreatedPod(pod.key, recreated=False))
@@ -66,6 +71,11 @@ def recreated_pods(simulation: Simulation, only: PodInfo | None = None) -> tuple
         attempt, gated = run.last.get(pod.key), run.gated.get(pod.key)
         message = gated.message if gated is not None else attempt.why_not if attempt else ""
         node = run.placements.get(pod.key, "")
+        info = after.catalog.info(pod).unplaced()
+        if attempt and not node and info.signature not in causes:
+            evaluation = after.evaluate(info, Mode.REASONS)
+            diagnosis = diagnose(evaluation, after.state, only_cause=True)
+            causes[info.signature] = diagnosis.cause if diagnosis else ""
         recreated.append(
             RecreatedPod(
                 pod.key,
@@ -74,6 +84,7 @@ def recreated_pods(simulation: Simulation, only: PodInfo | None = None) -> tuple
                 only_node=target_node(pod) if is_of_daemon_set(pod) else "",
                 evicted=tuple(each.pod for each in run.evicted if each.preemptor == pod.key),
                 message="" if node else message,
+                cause="" if node else causes.get(info.signature, ""),
             )
         )
     return tuple(recreated)

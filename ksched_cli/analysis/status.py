@@ -13,6 +13,7 @@ from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.gates import READS
 from ksched_cli.analysis.held_pods import GATED, HeldPods, held_pods
 from ksched_cli.analysis.hints import Hints
+from ksched_cli.analysis.idle_constraints import idle_constraint_lines
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.usage import (
     HourlyCost,
@@ -117,6 +118,7 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
     blocking_budgets: those that block every drain of their nodes
     cost: of all nodes; missing without prices
     idle_budgets: those that select no pod
+    idle_constraints: constraints of pods that do nothing, a sentence for each
     lacks: kinds without an object in the state that may be there in the cluster
     usages: per node
     undecided: a plugin's failure left a pod undecided
@@ -136,6 +138,7 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
     gated: tuple[GatedGroup, ...] = ()
     blocking_budgets: tuple[BlockingBudget, ...] = ()
     idle_budgets: tuple[str, ...] = ()
+    idle_constraints: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
     undecided: Annotated[bool, HIDDEN] = False
@@ -191,6 +194,9 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             gated=tuple(_gated(held_pods(simulation, run))),
             blocking_budgets=blocking,
             idle_budgets=idle,
+            idle_constraints=tuple(
+                idle_constraint_lines(state, simulation.configuration.release, running=True)
+            ),
             lacks=tuple(_lacking(state)),
             usages=usages,
             undecided=bool(simulation.caller.defects),

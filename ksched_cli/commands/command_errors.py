@@ -26,20 +26,26 @@ SYNONYMS = {
     "diagnose": ("explain",),
     "diff": ("config diff", "compare"),
     "dump": ("snapshot",),
+    "events": ("explain",),
     "evict": ("preempt", "fix"),
     "fit": ("capacity",),
+    "forecast": ("replay --from-now",),
     "get": ("status",),
     "lint": ("validate",),
     "list": ("status",),
+    "logs": ("explain",),
     "migrate": ("config migrate",),
+    "nodes": ("status",),
     "pending": ("explain --pending",),
     "plan": ("capacity", "compare", "shrink"),
+    "pods": ("explain",),
     "run": ("schedule",),
-    "scale": ("capacity",),
     "simulate": ("schedule",),
     "top": ("status",),
     "version": ("--version",),
     "what-if": ("compare",),
+    "whatif": ("compare",),
+    "who": ("preempt",),
     "why": ("explain",),
 }
 _LISTED = re.compile(r" \((.*)\)$")
@@ -88,7 +94,10 @@ def unexpected_argument(context: Any, text: str) -> UsageError:
     elif isinstance(kind, str) and " " not in text:
         from ksched_cli.scenario.objects import kind_of
 
-        if kind_of(kind) is not None:
+        what = kind_of(kind)
+        if what is not None and what.name == "Node":
+            hint = f"did you mean ksched drain {text}, or {path} POD --node {text}?"
+        elif what is not None:
             hint = f"did you mean {path} {kind}/{text}?"
     return UsageError(f'{path} takes no argument "{text}"; {hint}')
 
@@ -107,11 +116,19 @@ def _unknown_command(context: Any, message: str, arguments: Sequence[str]) -> st
             rest = []  # it takes no names
         given = shlex.join(rest) if len(commands) == 1 else ""
         lines = [f"{path} {command} {given}".rstrip() for command in commands]
+    elif not depth and word in _change_verbs():
+        lines = [f"{path} compare --vs --change {shlex.quote(shlex.join([word, *rest]))}"]
     else:
         near = re.findall(r"'([^']+)'", message)[1:]
         lines = [f"{path} {name}" for name in near]
     hint = f"did you mean {_alternatives(lines)}?" if lines else f"{_help(context)} lists them"
     return f'{path} has no command "{word}"; {hint}'
+
+
+def _change_verbs() -> set[str]:
+    from ksched_cli.scenario.file import VERBS
+
+    return {verb.partition(" ")[0] for verb in VERBS}
 
 
 def _about_object(arguments: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:

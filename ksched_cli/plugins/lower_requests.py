@@ -30,10 +30,14 @@ def lower_request(pod: PodInfo, limits: Amounts, why: str = "") -> Proposal | No
     pod_level: dict[str, str] = {}
     init = {container.name for container in pod.spec.init_containers}
     for resource, limit in limits.items():
-        if _is_of_pod(pod, resource):
-            pod_level[resource] = exact_text(resource, limit)
-            continue
-        lowered = _lowered(pod, resource, pod.resources.requests[resource] - limit)
+        own = _of_pod(pod, resource)
+        before = _of_containers(pod, resource) if own is None else own
+        # The rest, such as the overhead of its RuntimeClass, stays.
+        limit_of_containers = limit - max(0, pod.resources.requests[resource] - before)
+        if own is not None:
+            pod_level[resource] = exact_text(resource, limit_of_containers)
+        # The API server refuses a pod whose containers together request more than the pod.
+        lowered = _lowered(pod, resource, limit_of_containers)
         if lowered is None:
             return None
         for container, text in lowered.items():
@@ -52,9 +56,12 @@ def lower_request(pod: PodInfo, limits: Amounts, why: str = "") -> Proposal | No
     )
 
 
-def _is_of_pod(pod: PodInfo, resource: str) -> bool:
-    """Whether the pod's own resources say how much it requests, rather than its containers."""
-    return pod.spec.resources is not None and resource in pod.spec.resources.requests
+def _of_pod(pod: PodInfo, resource: str) -> int | None:
+    """Return how much the pod's own resources request; None where only its containers do."""
+    resources = pod.spec.resources
+    if resources is None or resource not in resources.requests:
+        return None
+    return _in_units(resource, resources.requests[resource])
 
 
 def container_patch(name: str, amounts: Mapping[str, str]) -> dict[str, Any]:
@@ -82,7 +89,7 @@ def request_text(pod: PodInfo, limits: Amounts, lowered: Mapping[str, Mapping[st
             and (lower := _in_units(resource, Quantity.parse(quantity)))
             != _amount(container, resource)
         ]
-        if _is_of_pod(pod, resource):
+        if _of_pod(pod, resource) is not None:
             text += " (resources of the pod)"
         elif len(containers) > 1 and where:
             text += f" ({', '.join(where)})"
@@ -97,18 +104,23 @@ def _instead(resource: str, limit: int, before: int, name: str = "") -> str:
     return f"{name}{exact} instead of {text}"
 
 
-def _lowered(pod: PodInfo, resource: str, cut: int) -> dict[str, str] | None:
-    """By container, its request after the pod's is lowered by `cut`: the largest first. None where
-    containers do not request so much."""
+def _running(pod: PodInfo) -> list[Container]:
+    """Return the containers that run side by side."""
+    return [*(each for each in pod.spec.init_containers if each.is_sidecar), *pod.spec.containers]
+
+
+def _of_containers(pod: PodInfo, resource: str) -> int:
+    """Return how much of the resource the containers request together."""
+    total = sum(_amount(container, resource) for container in _running(pod))
+    return max(total, *(_amount(container, resource) for container in pod.spec.init_containers), 0)
+
+
+def _lowered(pod: PodInfo, resource: str, limit: int) -> dict[str, str] | None:
+    """By container, its request after all together are lowered to the limit: the largest first.
+    None where that is not possible."""
     lowered: dict[str, str] = {}
-    running = [c for c in pod.spec.init_containers if c.is_sidecar] + [*pod.spec.containers]
-    total = sum(_amount(container, resource) for container in running)
-    overhead = pod.resources.requests[resource] - max(
-        total, max((_amount(c, resource) for c in pod.spec.init_containers), default=0)
-    )
-    limit = pod.resources.requests[resource] - max(overhead, 0) - cut
-    excess = total - limit
-    for container in sorted(running, key=lambda c: -_amount(c, resource)):
+    excess = sum(_amount(container, resource) for container in _running(pod)) - limit
+    for container in sorted(_running(pod), key=lambda c: -_amount(c, resource)):
         if excess <= 0:
             break
         taken = min(excess, _amount(container, resource))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ksched_cli import program_name
 from ksched_cli.analysis.drain import DrainBlocker, DrainResult
 from ksched_cli.analysis.drain_each import DomainDrain, DrainResults
-from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
+from ksched_cli.report.pending import alike, group_name, nodes_of, pending_groups, shared_owner
 from ksched_cli.report.recreation import evictions_table, waiting_lines
 from ksched_cli.report.view import (
     Column,
@@ -376,15 +376,17 @@ def _each_sections(answer: DrainResults, stuck: Sequence[DomainDrain]) -> Iterat
 
 
 def _keeps(stuck: Sequence[DomainDrain]) -> Iterator[tuple[str, DrainBlocker]]:
-    """Yield what keeps each domain; pods of one namespace without a controller are one row for one
-    cause."""
+    """Yield what keeps each domain; pods whose owners are alike are one row for one cause."""
     for domain in stuck:
         rows: dict[object, DrainBlocker] = {}
         for each in domain.blocked_by:
-            key = (_owners(each).partition(":")[0], each.because)
+            key = (*map(alike, each.owners), each.because)
             before = rows.get(key)
-            pods = (*before.pods, *each.pods) if before is not None else each.pods
-            rows[key] = replace(each, pods=pods)
+            if before is not None:
+                owners = tuple(dict.fromkeys((*before.owners, *each.owners)))
+                rows[key] = replace(each, pods=(*before.pods, *each.pods), owners=owners)
+            else:
+                rows[key] = each
         yield from ((domain.value, each) for each in rows.values())
 
 

@@ -157,18 +157,21 @@ def _limits(answer: FitResult) -> Iterator[Section]:
         )
         return
     for workload in limited:
-        yield reasons_table(workload.reasons, heading, brief=SHOWN_REASONS)
-        has_reasons = bool(workload.reasons)
+        yield Text(heading=heading, lines=[Line(workload.cause)] if workload.cause else [])
+        yield reasons_table(
+            workload.reasons, "" if workload.cause else heading, brief=SHOWN_REASONS
+        )
+        is_explained = bool(workload.reasons or workload.cause)
         yield Text(
-            heading="" if has_reasons else heading,
+            heading="" if is_explained else heading,
             lines=[message_line(workload.limited_by)],
-            on=Medium.ALL & ~Medium.BRIEF if has_reasons else Medium.ALL,
+            on=Medium.ALL & ~Medium.BRIEF if is_explained else Medium.ALL,
         )
 
 
 def _first_reason(workload: FittedWorkload) -> str:
     if not workload.reasons:
-        return workload.limited_by
+        return workload.cause or workload.limited_by
     reason = workload.reasons[0]
     return f"{why_not(reason.plugin, (reason.reason,))}, on {counted(reason.nodes, 'node')}"
 

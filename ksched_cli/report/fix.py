@@ -64,8 +64,11 @@ def patches(answer: Remedies) -> str:
 def _verdict(answer: Remedies) -> Iterator[Line]:
     """The pods, and what is in their way."""
     if not answer.pods:
-        where = f"it is placed on {answer.node}" if answer.node else "none waits"
-        yield Line(f"{answer.pod or 'every pod'} needs no remedy: {where}", Tone.GOOD)
+        text = "no pod of the queue stays pending: there is nothing to remedy"
+        if answer.pod:
+            text = f"{answer.pod} needs no remedy: it is placed on {answer.node}"
+        yield Line(text, Tone.GOOD)
+        yield from _held(answer)
         return
     helps = counted(len(answer.remedies), "remedy", "remedies")
     outcome = f"{helps} {verb(len(answer.remedies), 'helps', 'help')}"
@@ -83,8 +86,17 @@ def _verdict(answer: Remedies) -> Iterator[Line]:
         yield Line(who + answer.cause.removeprefix("it "))
     elif answer.cause:
         yield Line(f"{who}fits on no node{where}: {answer.cause}")
-    if answer.unresolved:
-        yield Line(f"nothing helps {listed(answer.unresolved, SHOWN_NAMES)}", Tone.WARN)
+    if answer.unresolved and len(answer.pods) > 1:
+        names = listed(answer.unresolved, SHOWN_NAMES)
+        yield Line(f"no remedy was found for {names}", Tone.WARN)
+    yield from _held(answer)
+
+
+def _held(answer: Remedies) -> Iterator[Line]:
+    """The pods that the search is not about, although they wait."""
+    if answer.held:
+        count, names = len(answer.held), listed(answer.held, SHOWN_NAMES)
+        yield Line(f"{counted(count, 'pod')} {verb(count, 'is', 'are')} not in the queue: {names}")
 
 
 def _subject(answer: Remedies) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 from msgspec.structs import replace
 
 from ksched_cli.analysis.diagnosis import PendingGroup, PendingReport
+from ksched_cli.analysis.held_pods import HeldPods
 from ksched_cli.analysis.hints import joined_hints, remedy_text
 from ksched_cli.report.reasons import (
     cause_lines,
@@ -55,6 +57,20 @@ def group_name(owner: str, pods: Sequence[str]) -> str:
     return pods[0] if len(pods) == 1 and owner.startswith(NO_CONTROLLER) else owner
 
 
+def alike(owner: str) -> str:
+    """Return what owners have in common whose pods share a row if one cause keeps them: the
+    namespace of pods without a controller, and that of Jobs."""
+    namespace, kind, _ = owner.split("/", 2)
+    return f"{kind} in {namespace}" if kind in (POD, "Job") else owner
+
+
+def joint_owner(owners: Iterable[str]) -> str:
+    """The first owner with a count of the others, as one that shares their row."""
+    first, *others = dict.fromkeys(owners)
+    is_named = others and shared_owner(first) == first
+    return f"{first} and {len(others):,} more" if is_named else first
+
+
 SHOWN_GROUPS = 6
 SHOWN_LINES = 20
 OPEN_HINT = "--all opens every group, --owner KIND/NAME one"
@@ -98,16 +114,23 @@ def view(report: PendingReport) -> View:
 
 def not_in_queue(report: PendingReport) -> Iterator[Section]:
     """The pods that no attempt was made for, those that get a node, and those that are not made."""
-    held = [
-        Block(
-            heading=_heading(each.namespace, each.owner, each.pods),
-            state=each.state,
-            tone=Tone.WARN,
-            lines=[each.reason, *each.notes],
-            names=each.pods,
+    same: dict[object, list[HeldPods]] = {}
+    for each in report.held:
+        owner = alike(f"{each.namespace}/{each.owner}")
+        same.setdefault((owner, each.state, each.reason, each.notes), []).append(each)
+    held = []
+    for group in same.values():
+        first, pods = group[0], [pod for each in group for pod in each.pods]
+        owner = joint_owner(f"{each.namespace}/{each.owner}" for each in group)
+        held.append(
+            Block(
+                heading=_heading(first.namespace, owner.partition("/")[2], pods),
+                state=first.state,
+                tone=Tone.WARN,
+                lines=[first.reason, *first.notes],
+                names=pods,
+            )
         )
-        for each in report.held
-    ]
     yield Groups(heading="Not in the queue", blocks=held, brief=SHOWN_OTHERS, noun="groups of pods")
     yield table(
         "Pods that controllers have not made",
@@ -243,23 +266,26 @@ def _pods(groups: Sequence[PendingGroup]) -> Table:
 
 def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
     """Pods of one namespace without a controller that stay pending for one cause are a group, with
-    the reasons of the first; those of the most pods first."""
-    merged: dict[object, PendingGroup] = {}
+    the reasons of the first, and so are those of its Jobs; those of the most pods first."""
+    same: dict[object, list[PendingGroup]] = {}
     for group in groups:
-        owner = shared_owner(f"{group.namespace}/{group.owner}")
         family = group.diagnosis.family if group.diagnosis else group.message
-        key = (owner, family, group.undecided)
-        if key in merged:
-            merged[key] = _joined(merged[key], group)
-        else:
-            merged[key] = group
-    return sorted(merged.values(), key=lambda group: -len(group.pods))
+        key = (alike(f"{group.namespace}/{group.owner}"), family, group.undecided)
+        same.setdefault(key, []).append(group)
+    merged = [
+        replace(
+            reduce(_joined, group),
+            owner=joint_owner(f"{each.namespace}/{each.owner}" for each in group).partition("/")[2],
+        )
+        for group in same.values()
+    ]
+    return sorted(merged, key=lambda group: -len(group.pods))
 
 
 def fix_subject(group: PendingGroup) -> str:
     """The group as `fix` takes it: its workload, or its first pod."""
     kind, _, name = group.owner.partition("/")
-    if kind not in WORKLOADS:
+    if kind not in WORKLOADS or " " in name:
         return group.pods[0]
     return f"{kind.lower()}/{name} -n {group.namespace}"
 

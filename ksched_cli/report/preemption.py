@@ -191,8 +191,9 @@ def _victim_rows(
         yield where, f"and {rest:,} more", None, "", ""
         where = ""
     if candidate.reprieved:
-        names = listed(candidate.reprieved, None if victims is None else SHOWN_NAMES)
-        yield where, f"{len(candidate.reprieved):,} may stay", None, "", names
+        stay = f"{len(candidate.reprieved):,} may stay"
+        names = f": {listed(candidate.reprieved)}" if victims is None else ""
+        yield where, stay + names, None, "", ""
 
 
 def why_not_with_it(rejection: NodeRejection) -> str:

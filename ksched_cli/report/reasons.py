@@ -107,7 +107,7 @@ def fix_command(pod: str) -> Command:
 
 def message_line(message: str) -> Line:
     """kube-scheduler's own words, which are in the pod's events."""
-    return Line(f"kube-scheduler says: {message}" if message else "", Tone.SOFT)
+    return Line(f"kube-scheduler says: {message}" if message else "", Tone.SOFT, message)
 
 
 def why_not(plugin: str, reasons: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.engine.records import Eviction
 from ksched_cli.report.view import Column, Kind, Line, Table, Tone, table
-from ksched_cli.report.words import counted, listed, verb
+from ksched_cli.report.words import counted, grouped, listed, verb
 
 SHOWN_PODS = 10
 SHOWN_NAMES = 3
@@ -40,15 +40,17 @@ def then_text(pod: RecreatedPod) -> str:
 
 
 def recreation_table(pods: Sequence[RecreatedPod]) -> Table:
+    """What becomes of the pods, those that wait for one cause in a row."""
+    rows = grouped(((then_text(each), each.cause or each.message), each.pod) for each in pods)
     columns = [
-        (Column("Pod", Kind.POD), lambda each: each.pod),
-        (Column("Then"), then_text),
-        (Column("Why it waits", drop=1), lambda each: each.message),
+        (Column("Pods", Kind.POD), lambda each: tuple(each[1])),
+        (Column("Then"), lambda each: each[0][0]),
+        (Column("Why they wait", drop=1), lambda each: each[0][1]),
     ]
     if not any(each.message for each in pods):
         columns.pop()
     heading = "The evicted pods afterwards"
-    return table(heading, pods, *columns, brief=SHOWN_PODS, noun="evicted pods")
+    return table(heading, [*rows.items()], *columns, brief=SHOWN_PODS, noun="groups of pods")
 
 
 def evictions_table(

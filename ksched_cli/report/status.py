@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from ksched_cli import program_name
 from ksched_cli.analysis.status import BlockingBudget, ClusterStatus, Fullness, GatedGroup
-from ksched_cli.report.pending import group_name, nodes_of, opened_groups, shared_owner
+from ksched_cli.report.pending import (
+    alike,
+    group_name,
+    joint_owner,
+    nodes_of,
+    opened_groups,
+    shared_owner,
+)
 from ksched_cli.report.usage import cost_columns, cost_text, nodes_table, pool_name, resources_table
 from ksched_cli.report.view import (
     Column,
@@ -25,8 +32,9 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, enumerated, listed, percent, verb
+from ksched_cli.report.words import counted, enumerated, grouped, listed, percent, verb
 
+SHOWN_CONSTRAINTS = 1
 SHOWN_NAMES = 2
 SHOWN_ROWS, SHOWN_POOLS, SHOWN_RESOURCES = 8, 12, 3
 
@@ -72,7 +80,8 @@ def _clauses(answer: ClusterStatus) -> Iterator[str]:
         yield f"all {nodes.total:,} nodes take pods" if nodes.total > 1 else "its node takes pods"
     fullest = max(answer.total.used.items(), key=lambda item: item[1], default=None)
     if fullest:
-        yield f"{fullest[0]} is {percent(fullest[1])} requested"
+        are = "are" if fullest[0] == "pods" else "is"
+        yield f"{fullest[0]} {are} {percent(fullest[1])} requested"
     if budgets:
         block = verb(len(budgets), "blocks", "block")
         yield f"{counted(len(budgets), 'budget')} {block} every drain of {_nodes(budgets)}"
@@ -103,7 +112,7 @@ def _sections(answer: ClusterStatus) -> Iterator[Section]:
     yield from opened_groups("Pending pods", answer.pending)
     yield table(
         "Gated pods",
-        answer.gated,
+        [*_merged(answer.gated)],
         (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
         (Column("Of", Kind.OWNER), _owner),
         (Column("Because"), lambda group: group.because),
@@ -124,6 +133,14 @@ def _sections(answer: ClusterStatus) -> Iterator[Section]:
     yield _shares(answer)
     yield Text(lines=[*_remarks(answer)])
     yield Commands(heading="What to try next", commands=[*_commands(answer)])
+
+
+def _merged(groups: Iterable[GatedGroup]) -> Iterator[GatedGroup]:
+    """Yield the groups; those of one cause whose owners are alike are one."""
+    same = grouped(((alike(each.owner), each.because), each) for each in groups)
+    for (_, because), rows in same.items():
+        pods = tuple(pod for each in rows for pod in each.pods)
+        yield GatedGroup(joint_owner(each.owner for each in rows), pods, because)
 
 
 def _owner(group: GatedGroup) -> str:
@@ -169,6 +186,13 @@ def _remarks(answer: ClusterStatus) -> Iterator[Line]:
         count = len(answer.idle_budgets)
         budgets = f"{counted(count, 'budget')} {verb(count, 'selects', 'select')} no pod"
         yield Line(f"{budgets}: {listed(answer.idle_budgets, SHOWN_NAMES)}", Tone.SOFT)
+    if answer.idle_constraints:
+        count = len(answer.idle_constraints)
+        yield Line(
+            f"{counted(count, 'constraint')} {verb(count, 'does', 'do')} nothing: "
+            f"{listed(answer.idle_constraints, SHOWN_CONSTRAINTS)}",
+            Tone.SOFT,
+        )
     if answer.lacks:
         yield Line(f"the state has no {enumerated(answer.lacks, 'and no')}", Tone.SOFT)
 

@@ -45,10 +45,11 @@ class Tone(StrEnum):
 
 
 class Line(NamedTuple):
-    """A line of words and what it means."""
+    """A line of words and what it means. message: what a page offers to copy of it"""
 
     text: str
     tone: Tone = Tone.NONE
+    message: str = ""
 
 
 class Tile(Shown, frozen=True):

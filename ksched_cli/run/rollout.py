@@ -46,13 +46,16 @@ def rolling(open_simulation: Open, release: Release, most_steps: int = 0) -> Rol
 def successors_of(before: ClusterState, after: ClusterState) -> dict[str, str]:
     """Return pods of workloads that are gone → those that have come, the ones that wait first on
     both sides."""
-    there = {pod.key for pod in after.pods}
-    existing = {pod.key for pod in before.pods}
+    # Most pods of a large state are the same objects in both.
+    same = set(map(id, before.pods)).intersection(map(id, after.pods))
+    left = [pod for pod in before.pods if id(pod) not in same]
+    joined = [pod for pod in after.pods if id(pod) not in same]
     gone: dict[object, list[Pod]] = {}
     come: dict[object, list[Pod]] = {}
-    for pods, others, groups in ((before.pods, there, gone), (after.pods, existing, come)):
+    for pods, others, groups in ((left, joined, gone), (joined, left, come)):
+        keys = {pod.key for pod in others}
         for pod in pods:
-            if pod.key not in others and pod.owner[0]:
+            if pod.key not in keys and pod.owner[0]:
                 owner = pod.namespace, deployment_of(pod) or pod.owner
                 groups.setdefault(owner, []).append(pod)
     successors: dict[str, str] = {}

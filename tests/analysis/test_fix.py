@@ -98,6 +98,21 @@ def test_a_taint_is_tolerated_or_removed() -> None:
     ]
 
 
+@pytest.mark.parametrize("of_container", ["100m", "3"])
+def test_what_a_pod_requests_as_a_whole_leaves_room_for_its_overhead(of_container: str) -> None:
+    whole = {"resources": {"requests": {"cpu": "3"}}, "overhead": {"cpu": "250m"}}
+    waiting = pod("p", cpu=of_container, spec=whole)
+    remedy = of_kind(remedies(node("a", cpu=2), waiting), "request")
+    assert remedy.text == "request cpu 2 instead of 3.25 (resources of the pod), which a has free"
+    (patch,) = remedy.patches
+    assert patch["spec"]["resources"] == {"requests": {"cpu": "1750m"}}
+    # The API server refuses a pod whose containers request more.
+    containers = patch["spec"].get("containers", [])
+    assert [each["resources"]["requests"]["cpu"] for each in containers] == (
+        ["1750m"] if of_container == "3" else []
+    )
+
+
 def test_a_node_that_is_not_ready_is_brought_back_not_tolerated() -> None:
     answer = remedies(node("a", taints=["node.kubernetes.io/not-ready:NoSchedule"]), pod("p"))
     assert answer.remedies[0].text == (

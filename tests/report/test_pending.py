@@ -31,23 +31,34 @@ def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node() -> None
     assert lines[-1].startswith("ksched fix default/p")
 
 
-def controller(name: str) -> dict[str, Any]:
-    return {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "u", "controller": True}
+def controller(name: str, kind: str = "Job") -> dict[str, Any]:
+    return {"apiVersion": "batch/v1", "kind": kind, "name": name, "uid": "u", "controller": True}
 
 
 def test_several_groups_have_a_line_each_and_many_are_cut_with_a_count() -> None:
     pods = [
-        pod(f"p{i}", cpu=5, metadata={"ownerReferences": [controller(f"job-{i}")]})
+        pod(f"p{i}", cpu=5, metadata={"ownerReferences": [controller(f"web-{i}", "ReplicaSet")]})
         for i in range(22)
     ]
     report = pending_report(simulation(cluster(node("a"), *pods)))
     text = "\n".join(shown(report))
     assert "… and 2 more groups of pods" in text
-    assert text.count("1 default/Job/job-") == 20
+    assert text.count("1 default/ReplicaSet/web-") == 20
     assert "--all opens every group, --owner KIND/NAME one" in text
     assert "0/1 nodes are available" not in text
     whole = "\n".join(shown(report, replace(TERMINAL, rows=None)))
-    assert whole.count("pending: 1 pod of default/Job/job-") == 22
+    assert whole.count("pending: 1 pod of default/ReplicaSet/web-") == 22
+
+
+def test_pods_of_jobs_share_a_line_where_they_wait_for_one_thing() -> None:
+    pods = [
+        pod(f"p{i}", cpu=5, metadata={"ownerReferences": [controller(f"job-{i}")]})
+        for i in range(22)
+    ]
+    lines = shown(pending_report(simulation(cluster(node("a"), *pods))))
+    first = "pending: 22 pods of default/Job/job-0 and 21 more: default/p0, "
+    assert f"{first}default/p1, default/p2 and 19 more" in lines
+    assert any(line.startswith("ksched fix default/p0 ") for line in lines)
 
 
 def test_pods_without_a_controller_share_a_block_where_they_wait_for_one_thing() -> None:

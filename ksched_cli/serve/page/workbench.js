@@ -1,7 +1,7 @@
 "use strict";
 (() => {
 const $ = (id) => document.getElementById(id);
-const SEARCH_MS = 150, FINDINGS_MS = 300, SETTLE_MS = 250, PAGE_FIRST_MS = 50, DRAG_MS = 200, MAX_WEIGHT = 20;
+const SEARCH_MS = 150, FINDINGS_MS = 300, SETTLE_MS = 250, PAGE_FIRST_MS = 50, DRAG_MS = 200, COPIED_MS = 1500, MAX_WEIGHT = 20;
 const VERBS = ["drain ", "cordon ", "uncordon ", "taint nodes ", "label nodes ", "scale deployment/", "set resources ", "delete pod/", "rollout restart ", "add-nodes spare --like ", "fail nodes ", "reschedule --all"];
 const QUESTIONS = { schedule: "Schedule", compare: "Compared with before", start: "Compared with the start", explain: "Explain", fix: "Fix" };
 const CONTAINER = (indent) => ["containers:", "- name: main", "  image: app:1", "  resources:", "    requests:", "      cpu: 500m", "      memory: 256Mi"].map((line) => indent + line).join("\n");
@@ -29,6 +29,16 @@ function button(text, action, attributes = {}) {
   const node = element("button", { type: "button", ...attributes }, text);
   node.addEventListener("click", action);
   return node;
+}
+
+// What a button does that copies a text, and says so itself: the text may be a message that stays.
+function copyOf(text) {
+  return act(async (event) => {
+    const node = event.currentTarget, label = node.textContent;
+    await navigator.clipboard.writeText(text());
+    node.textContent = "Copied";
+    setTimeout(() => { node.textContent = label; }, COPIED_MS);
+  });
 }
 
 // -- the server -----------------------------------------------------------------------------------
@@ -85,6 +95,7 @@ function act(action) {
 function say(text, isError = false) {
   $("error").hidden = !isError;
   $("error").textContent = isError ? text : "";
+  $("copy-error").hidden = !isError;
   $("status").textContent = isError ? "" : text;
 }
 
@@ -471,7 +482,8 @@ const findings = act(async () => {
   $("findings").replaceChildren(...findings.map((finding) => {
     const go = finding.line ? button("Line " + finding.line, () => toLine(finding.line), { class: "link" }) : "";
     const hint = finding.hint ? element("p", { class: "note" }, finding.hint) : "";
-    return element("li", { class: finding.severity }, go, (go ? ": " : "") + finding.message, hint);
+    const copy = button("Copy", copyOf(() => finding.message), { class: "copy" });
+    return element("li", { class: finding.severity }, go, (go ? ": " : "") + finding.message + " ", copy, hint);
   }));
   scrollLines();
 });
@@ -540,6 +552,7 @@ function listen() {
     await navigator.clipboard.writeText($("yaml").value);
     say("The YAML is copied.");
   }));
+  $("copy-error").addEventListener("click", copyOf(() => $("error").textContent));
   $("copy-changes").addEventListener("click", act(async () => {
     await navigator.clipboard.writeText(bench.run.edits.changes.map((change) => "--change " + quoted(change)).join(" "));
     say("The changes are copied as options of ksched.");

@@ -111,3 +111,9 @@ def test_a_node_that_was_asked_about_has_its_rank(page_of: PageOf) -> None:
     document, page = page_of("explain", "p", "--node", "medium", objects=OBJECTS)
     (medium,) = (each for each in document["nodes"] if each["node"] == "medium")
     assert f"medium is rank 2 of 2, with {medium['total']} points" in page.text
+
+
+def test_the_schedulers_message_can_be_copied(page_of: PageOf) -> None:
+    document, page = page_of("explain", "p", objects=(node("small", cpu="1"), pod("p", cpu="2")))
+    copied = [tags["data-copy"] for tag, tags in page.tags if "data-copy" in tags]
+    assert document["message"] in copied
