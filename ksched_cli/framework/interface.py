@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 # Incremented when a plugin written for the previous version might no longer work.
-API_VERSION = 2
+API_VERSION = 3
 
 # The range of normalized scores, both ends included.
 MIN_NODE_SCORE = 0
