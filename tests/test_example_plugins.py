@@ -15,13 +15,8 @@ from pod_quota import PodQuota
 from smallest_first import SmallestFirst
 
 from ksched_cli.api import (
-    CycleState,
-    NodeStatuses,
     PluginDefectError,
-    PodInfo,
-    PostFilterResult,
     Run,
-    Status,
     UsageError,
 )
 from ksched_cli.testing import node, pod
@@ -99,21 +94,6 @@ def test_fewest_restarts_finds_the_two_that_free_two_resources_and_no_third() ->
     own = run.with_(config=WITHOUT_DEFAULT, plugins=[FewestRestarts])
     assert own.schedule().evicted == ("default/cpu", "default/memory")
     assert len(run.schedule().evicted) == 6
-
-
-def test_victims_of_another_node_are_a_failure_of_the_plugin() -> None:
-    class Confused(FewestRestarts):
-        def post_filter(
-            self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
-        ) -> tuple[PostFilterResult | None, Status]:
-            result, status = super().post_filter(state, pod, filtered)
-            return PostFilterResult("many", result.victims if result else ()), status
-
-    result = Run(state=EVICTING, config=WITHOUT_DEFAULT, plugins=[Confused]).schedule()
-    assert result.undecided == ("default/vip",)
-    assert result.defects[0].problem == (
-        "post_filter's victim default/large is not on the nominated node"
-    )
 
 
 # -- queue order ----------------------------------------------------------------------------------

@@ -155,14 +155,19 @@ def _check_names(result: object) -> None:
 
 
 def check_victims(victims: Sequence[object], node: str | None, snapshot: Snapshot) -> None:
-    """Check victims. Raises MalformedError for victims that are not pods on the nominated node."""
+    """Check victims. Raises MalformedError for some without a nominated node, and for one that is
+    not a pod on a node."""
     expect(victims, tuple, "post_filter's victims")
     row = snapshot.row.get(node or "")
-    on_node = {id(pod) for pod in snapshot.pods[row]} if row is not None else ()
-    for victim in victims:
-        if id(victim) not in on_node:
+    if victims and row is None:
+        raise MalformedError("post_filter returned victims, but no nominated_node")
+    on_nominated = {id(pod) for pod in snapshot.pods[row]} if row is not None else ()
+    elsewhere = [victim for victim in victims if id(victim) not in on_nominated]
+    placed = {id(pod) for pods in snapshot.pods for pod in pods} if elsewhere else ()
+    for victim in elsewhere:
+        if id(victim) not in placed:
             name = getattr(victim, "key", repr(victim))
-            raise MalformedError(f"post_filter's victim {name} is not on the nominated node")
+            raise MalformedError(f"post_filter's victim {name} is not a pod on a node")
 
 
 def checked_verdicts(verdicts: Verdicts, count: int) -> Verdicts:

@@ -208,7 +208,8 @@ class FilterPlugin(Plugin):
 class PostFilterResult:
     """nominated_node: the node that the pod is nominated to; "" clears its nomination; None leaves
     the nomination as it is.
-    victims: pods on that node to evict, as DefaultPreemption's victims are; with Success only"""
+    victims: pods on nodes, that one or others, to evict as DefaultPreemption's victims are; with
+        Success only"""
 
     nominated_node: str | None = None
     victims: tuple[PodInfo, ...] = ()
