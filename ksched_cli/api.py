@@ -35,7 +35,12 @@ from ksched_cli.framework.interface import (
     Measures,
     NormalizeScore,
     PermitPlugin,
+    PlacementFeasiblePlugin,
+    PlacementGeneratePlugin,
+    PlacementProgress,
+    PlacementScorePlugin,
     Plugin,
+    PodGroupPostFilterPlugin,
     PostBindPlugin,
     PostFilterPlugin,
     PostFilterResult,
@@ -56,6 +61,15 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.pod_groups import (
+    Assignment,
+    GroupKey,
+    GroupRoom,
+    Placement,
+    PodGroup,
+    PodGroups,
+    RejectedGroup,
+)
 from ksched_cli.framework.preemption_trial import PreemptionTrial
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
@@ -88,6 +102,7 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "Action",
+    "Assignment",
     "AttemptTrace",
     "BindPlugin",
     "CapacityResult",
@@ -108,6 +123,8 @@ __all__ = [
     "FitResult",
     "Fullness",
     "GroupExplanation",
+    "GroupKey",
+    "GroupRoom",
     "GroupsPods",
     "Handle",
     "InputError",
@@ -122,10 +139,18 @@ __all__ = [
     "OpenRun",
     "PendingReport",
     "PermitPlugin",
+    "Placement",
+    "PlacementFeasiblePlugin",
+    "PlacementGeneratePlugin",
+    "PlacementProgress",
+    "PlacementScorePlugin",
     "Plugin",
     "PluginDefectError",
     "PluginError",
     "Pod",
+    "PodGroup",
+    "PodGroupPostFilterPlugin",
+    "PodGroups",
     "PodInfo",
     "PodWatcher",
     "PostBindPlugin",
@@ -145,6 +170,7 @@ __all__ = [
     "QuantityError",
     "QueueSortPlugin",
     "QueuedPod",
+    "RejectedGroup",
     "Remedies",
     "ReplayComparison",
     "ReplayResult",

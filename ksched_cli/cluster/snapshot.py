@@ -488,6 +488,18 @@ class Snapshot:
         for column in (*columns, *self._requested.values()):
             column.flags.writeable = not shut
 
+    @contextmanager
+    def unsealed(self) -> Iterator[None]:
+        """Let pods come and go meanwhile, as an operation that a plugin asks for does."""
+        was_sealed = self.sealed
+        if was_sealed:
+            self.seal(False)
+        try:
+            yield
+        finally:
+            if was_sealed:
+                self.seal(True)
+
     def add(self, pod: PodInfo, row: int) -> None:
         """Puts a pod on a node."""
         if self.sealed:

@@ -21,11 +21,11 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     GroupPreemptionPlugin,
-    PodGroupPostFilterPlugin,
     RankedNodes,
     RankNodesPlugin,
 )
 from ksched_cli.framework.interface import (
+    PodGroupPostFilterPlugin,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
