@@ -20,7 +20,12 @@ from ksched_cli.errors import (
     PluginDefectError,
     UsageError,
 )
-from ksched_cli.framework.cluster_events import Action, ClusterEvent, EnqueueExtensions
+from ksched_cli.framework.cluster_events import (
+    Action,
+    ClusterEvent,
+    EnqueueExtensions,
+    PreQueueingHints,
+)
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Clock, Handle, WaitingPod, WaitingPods
 from ksched_cli.framework.hookspecs import hookimpl
@@ -74,6 +79,7 @@ from ksched_cli.framework.preemption_trial import PreemptionTrial
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.quantity import Quantity, QuantityError
+from ksched_cli.kube.selectors import SelectorError, label_selector
 from ksched_cli.library.run import Run, compare, replay, sweep
 
 if TYPE_CHECKING:
@@ -161,6 +167,7 @@ __all__ = [
     "PreFilterExtensions",
     "PreFilterPlugin",
     "PreFilterResult",
+    "PreQueueingHints",
     "PreScorePlugin",
     "PreemptionResult",
     "PreemptionTrial",
@@ -180,6 +187,7 @@ __all__ = [
     "Scope",
     "ScorePlugin",
     "Scores",
+    "SelectorError",
     "ShrinkResult",
     "SignPlugin",
     "Snapshot",
@@ -192,6 +200,7 @@ __all__ = [
     "WaitingPods",
     "compare",
     "hookimpl",
+    "label_selector",
     "replay",
     "sweep",
 ]

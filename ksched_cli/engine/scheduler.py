@@ -228,7 +228,9 @@ class Scheduler(ABC, Generic[Queued]):
         """A pod that only waits there is sent back to the queue."""
         waiting = self.engine.waiting.get(victim.uid)
         if waiting is not None:
-            waiting.reject(PREEMPTOR, "preempted")
+            rules = self.engine.configuration.release.rules
+            end = waiting.preempt if rules.preempts_waiting_pods else waiting.reject
+            end(PREEMPTOR, "preempted")
         else:
             self._delete(victim, node, preemptor)
 

@@ -101,13 +101,17 @@ class Plugin(ABC):
 class QueuedPod(NamedTuple):
     """A pod in the queue.
 
-    timestamp: when it was created, in seconds since the epoch
-    sequence:  its index among the state's pods
+    timestamp: seconds since 1970. In `schedule` when the pod, or the first of its group, was
+               created; in a replay when it came into the queue, or came back from its last attempt,
+               as in kube-scheduler
+    sequence:  orders pods of one timestamp
+    attempts:  how often it was tried
     """
 
     pod: PodInfo
     timestamp: float
     sequence: int
+    attempts: int = 0
 
 
 class PreEnqueuePlugin(Plugin):

@@ -11,8 +11,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ksched_cli.cluster import objects
-from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
+from ksched_cli.cluster.node_affinity import required_node_affinity
+from ksched_cli.cluster.pod_info import HostPort, PodInfo
+from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Rows, Snapshot
+from ksched_cli.cluster.topology.node_selection import matches_required
 
 # Iterating over fewer nodes than this, reading the columns' own elements is quicker.
 MANY_ROWS = 64
@@ -49,6 +51,16 @@ class NodeInfo(Struct, frozen=True, eq=False):
 
     def requested(self, resource: str, /) -> int:
         return int(self.snapshot.requested(resource).item(self.row))
+
+    def nonzero_requested(self, resource: str, /) -> int:
+        """What the pods request of cpu or memory, where a container that requests none counts
+        with 100m or 200Mi, as when nodes are scored."""
+        return int(self.snapshot.nonzero[PRINCIPAL.index(resource)].item(self.row))
+
+    @property
+    def used_ports(self) -> frozenset[HostPort]:
+        """The host ports in use, each with `ip`, `protocol` and `port`."""
+        return frozenset(self.snapshot.ports.get(self.row, ()))
 
 
 class _Amounts(dict[str, int]):
@@ -97,6 +109,10 @@ class Nodes(Struct, frozen=True, eq=False):
             return iter(infos if self.rows is None else [infos[row] for row in self.rows.tolist()])
         rows = range(len(self)) if self.rows is None else self.rows.tolist()
         return (NodeInfo(self.snapshot, row) for row in rows)
+
+    def selected_by(self, pod: PodInfo) -> NDArray[np.bool_]:
+        """Per node, whether the pod's nodeSelector and required node affinity select it."""
+        return self.gather(matches_required(self.snapshot, required_node_affinity(pod.spec)))
 
     def gather(self, column: NDArray[Any]) -> NDArray[Any]:
         """A column's values for these nodes. Do not write to it: it may be the column itself."""

@@ -347,9 +347,7 @@ class Framework:
         self._reserves = plugins.at("reserve", ReservePlugin)
         self._reserve_calls = self._node_calls((p, p.reserve) for p in self._reserves)
         self._permits = plugins.at("permit", PermitPlugin)
-        self._pre_bind_calls = self._node_calls(
-            (p, p.pre_bind) for p in plugins.at("preBind", PreBindPlugin)
-        )
+        self._pre_flights, self._pre_bind_calls = self._pre_bind_methods()
         self._binds = plugins.at("bind", BindPlugin)
         self._post_binds = plugins.at("postBind", PostBindPlugin)
         self.answer_cache = AnswerCache(handle.snapshot)
@@ -368,6 +366,17 @@ class Framework:
         self.clears_nomination = handle.release.rules.clears_nomination
         self.signer = self._pod_signer()
         handle.framework = self
+
+    def _pre_bind_methods(self) -> tuple[tuple[NodeCall, ...], tuple[NodeCall, ...]]:
+        """The calls of PreBindPreFlight and of PreBind."""
+        plugins = self._own.at("preBind", PreBindPlugin)
+        flights = (
+            (p, p.pre_bind_pre_flight)
+            for p in plugins
+            if type(p).pre_bind_pre_flight is not PreBindPlugin.pre_bind_pre_flight
+            and self.handle.release.enabled("NominatedNodeNameForExpectation")
+        )
+        return self._node_calls(flights), self._node_calls((p, p.pre_bind) for p in plugins)
 
     def _pre_filter_runner(self) -> PreFilterRunner:
         plugins = self._own.at("preFilter", PreFilterPlugin)
@@ -476,8 +485,28 @@ class Framework:
         return self._run_in_order("reserve", "Reserve", self._reserve_calls, state, pod, node)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """The first plugin that refuses, or success."""
-        return self._run_in_order("preBind", "PreBind", self._pre_bind_calls, state, pod, node)
+        """The first plugin that refuses, or success. Upstream: RunPreBindPreFlights,
+        RunPreBindPlugins."""
+        calls = self._pre_bind_calls
+        skipping: set[Plugin] = set()
+        for plugin, method, _ in self._pre_flights:
+            status = self.caller.status(
+                plugin, "preBindPreFlight", self._snapshot, method, state, pod, node
+            )
+            if status.is_skip:
+                skipping.add(plugin)
+            elif status.code == Code.ERROR:
+                what = f'running PreBindPreFlight "{plugin.name}"'
+                return Status.error(f"{what}: {status.message}")
+            elif not status.is_success:
+                returned = f"PreBindPreFlight {plugin.name} returned {quote(status.code.text)}"
+                return Status.error(
+                    f"{returned}, which is unsupported. It is supposed to return Success, Skip, or"
+                    " Error status"
+                )
+        if skipping:
+            calls = tuple(call for call in calls if call[0] not in skipping)
+        return self._run_in_order("preBind", "PreBind", calls, state, pod, node)
 
     def _run_in_order(
         self,
