@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the reference from the code: docs/commands.md, files.md, plugin-classes.md; manual pages.
+"""Writes the reference from the code: docs/commands.md, files.md, plugin-classes.md,
+plugin-interface.md; manual pages.
 
 write_reference.py                 the pages
 write_reference.py --check         exit 1 where a page is not what the code gives
+write_reference.py --interface FOLDER    the members of kube-scheduler's interfaces for plugins,
+                                   in Go files, that docs/upstream_interface.yaml lacks
 write_reference.py --man FOLDER    a manual page for each command, ksched.1, ksched-explain.1, …
 """
 
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+import yaml
 
 from ksched_cli import __version__, api
 from ksched_cli.commands.command_line import COMMON, convert_plainly
@@ -61,10 +65,15 @@ def main() -> int:
     if sys.argv[1:2] == ["--man"]:
         write_manuals(Path(sys.argv[2]))
         return 0
+    if sys.argv[1:2] == ["--interface"]:
+        lacking = lacking_members(Path(sys.argv[2]))
+        print(*lacking, sep="\n")
+        return 1 if lacking else 0
     pages = {
         "commands.md": commands_page(),
         "files.md": files_page(),
         "plugin-classes.md": classes_page(),
+        "plugin-interface.md": interface_page(),
     }
     stale = [
         name
@@ -211,6 +220,53 @@ def classes_page() -> str:
                 continue
             lines += ["", f"**`{method}{_signature(inner)}`**", "", _doc(inner)]
     return "\n".join(lines) + "\n"
+
+
+INTERFACE_HEAD = """\
+# kube-scheduler's interface and this one
+
+What a plugin in Go calls or implements (k8s.io/kube-scheduler/framework of 1.37 and 1.38), and what
+stands for it in [the plugin API](plugin-api.md)."""
+
+
+def interface_members() -> Iterator[tuple[str, str, str]]:
+    """Each type and member of kube-scheduler's, and what stands for it here."""
+    text = (DOCS / "upstream_interface.yaml").read_text(encoding="utf-8")
+    for types, members in yaml.safe_load(text).items():
+        for names, here in members.items():
+            yield types, names, here
+
+
+def interface_page() -> str:
+    """The table of interfaces. Raises ValueError for a name that the API does not have."""
+    described = (DOCS / "plugin-api.md").read_text(encoding="utf-8") + classes_page()
+    lines = [WRITTEN, INTERFACE_HEAD, "", "| kube-scheduler | here |", "| --- | --- |"]
+    for types, names, here in interface_members():
+        for name, member in re.findall(r"`([A-Z]\w+)(?:\.(\w+))?", here):
+            if name not in api.__all__ or (member and not re.search(rf"`{member}\b", described)):
+                raise ValueError(f"{types}: {name}.{member} is not in the API")
+        lines += [f"| {types}: {names} | {here} |"]
+    return "\n".join(lines) + "\n"
+
+
+def lacking_members(folder: Path) -> list[str]:
+    """The members of the interfaces in Go files that `interface_members` lacks."""
+    listed = {
+        (each, name)
+        for types, names, _ in interface_members()
+        for each in types.split(", ")
+        for name in names.split(", ")
+    }
+    sources = [path for path in folder.glob("*.go") if not path.name.endswith("_test.go")]
+    return [
+        f"{interface}.{member}"
+        for path in sorted(sources)
+        for interface, body in re.findall(
+            r"^type (\w+) interface \{\n(.*?)^\}", path.read_text(), re.S | re.M
+        )
+        for member in re.findall(r"^\t([A-Z]\w+)\(", body, re.M)
+        if (interface, member) not in listed
+    ]
 
 
 def _signature(function: Any) -> str:
