@@ -22,9 +22,10 @@ from typing import Any
 import typer
 import yaml
 
-from ksched_cli import __version__, api
+from ksched_cli import __version__, api, testing
 from ksched_cli.commands.command_line import COMMON, convert_plainly
 from ksched_cli.commands.main import PANELS, application
+from ksched_cli.engine.records import Attempt, RunRecord
 
 DOCS = Path(__file__).resolve().parent
 SCHEMAS = DOCS.parent / "schemas"
@@ -202,24 +203,45 @@ def _schema_table(schemas: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def classes_page() -> str:
-    """The classes of the plugin API with their methods, from their docstrings."""
+    """The classes of the plugin API with their members, and the helpers for tests, from their
+    docstrings."""
     lines = [WRITTEN, "# Classes of the plugin API", ""]
     lines += ["[The plugin API](plugin-api.md) says what these are for; import them from "]
     lines[-1] += "`ksched_cli.api`."
+    # The classes of the cluster have more than plugins may rely on.
+    described = (DOCS / "plugin-api.md").read_text(encoding="utf-8")
     for name in sorted(api.__all__, key=str.lower):
         thing = getattr(api, name)
-        module = getattr(thing, "__module__", "")
-        if not inspect.isclass(thing) or not module.startswith("ksched_cli.framework"):
+        room = getattr(thing, "__module__", "").split(".")[1:2]
+        if not inspect.isclass(thing) or room not in (["framework"], ["cluster"], ["kube"]):
             continue
         lines += ["", f"## {name}", "", _doc(thing)]
-        for method, function in vars(thing).items():
-            inner = (
-                function.__func__ if isinstance(function, (classmethod, staticmethod)) else function
-            )
-            if method.startswith("_") or not inspect.isfunction(inner) or not inner.__doc__:
-                continue
-            lines += ["", f"**`{method}{_signature(inner)}`**", "", _doc(inner)]
+        for member, value in vars(thing).items():
+            is_listed = re.search(rf"`(?:{name}\.)?{member}[`(]", described) is not None
+            if is_listed or (room == ["framework"] and name != "PodGroups"):
+                lines += _member(member, value)
+    lines += ["", "# Helpers for tests", "", _doc(testing).partition("\n\n")[0]]
+    lines += ["Import them from `ksched_cli.testing`."]
+    for name, value in vars(testing).items():
+        if getattr(value, "__module__", "") == testing.__name__ and inspect.isfunction(value):
+            lines += _member(name, value)
+    for thing in (Attempt, RunRecord):
+        lines += ["", f"## {thing.__name__}", "", _doc(thing)]
+        for member, value in vars(thing).items():
+            lines += _member(member, value)
     return "\n".join(lines) + "\n"
+
+
+def _member(name: str, value: Any) -> list[str]:
+    """The lines about a method, a function or a property that has a docstring."""
+    if isinstance(value, classmethod | staticmethod):
+        value = value.__func__
+    is_property = isinstance(value, property)
+    function = value.fget if is_property else value
+    if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
+        return []
+    signature = f": {inspect.signature(function).return_annotation}" if is_property else ""
+    return ["", f"**`{name}{signature or _signature(function)}`**", "", _doc(function)]
 
 
 INTERFACE_HEAD = """\
@@ -272,7 +294,8 @@ def lacking_members(folder: Path) -> list[str]:
 def _signature(function: Any) -> str:
     signature = inspect.signature(function)
     parameters = [p for name, p in signature.parameters.items() if name not in ("self", "cls")]
-    return str(signature.replace(parameters=parameters)).replace("'", "")
+    text = str(signature.replace(parameters=parameters))
+    return text.replace("''", '""').replace("'", "")
 
 
 def _doc(thing: Any) -> str:
