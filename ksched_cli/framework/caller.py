@@ -206,7 +206,7 @@ class PluginCaller:
         it cannot be made."""
         plugin = self._make(entry, args, handle)
         if self.trace is not None:
-            self.trace.follow(plugin)
+            self.trace.follow(plugin, is_foreign=plugin.name in self.foreign)
         return plugin
 
     def _make(self, entry: PluginEntry, args: Any, handle: Handle) -> Plugin:
