@@ -169,16 +169,24 @@ class PreemptionTrial:
         rows = self._filtered.rows_with(Code.UNSCHEDULABLE)
         return tuple(names[row] for row in rows.tolist())
 
-    def lower(self, node: str) -> tuple[PodInfo, ...]:
-        """Return the pods on a node, those that were removed left out, whose priority is lower than
-        that of the pod: kube-scheduler evicts no others. The most important one comes first, as
-        kube-scheduler puts them back: of the highest priority, of these the one that started
-        first."""
+    @property
+    def state(self) -> CycleState:
+        """The attempt's data as the pods that were removed and added have left it."""
+        return self._state
+
+    def pods(self, node: str) -> tuple[PodInfo, ...]:
+        """Return the pods on a node, those that were removed left out, the most important one
+        first: of the highest priority, of these the one that started first."""
         on_node = self._fork.pods[self._fork.row[node]]
-        pods = [pod for pod in on_node if pod.priority < self._pod.priority]
+        pods = list(on_node)
         self._rows |= dict.fromkeys((pod.uid for pod in pods), self._fork.row[node])
         sort_by_importance(pods, Ages.of(self._handle.release.rules), on_node)
         return tuple(pods)
+
+    def lower(self, node: str) -> tuple[PodInfo, ...]:
+        """Return those of `pods` whose priority is lower than that of the pod: kube-scheduler
+        evicts no others, and puts them back in this order."""
+        return tuple(pod for pod in self.pods(node) if pod.priority < self._pod.priority)
 
     @contextmanager
     def branch(self) -> Iterator[None]:
