@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the reference from the code: docs/commands.md, files.md, plugin-classes.md; manual pages.
+"""Writes the reference from the code: docs/commands.md, files.md, plugin-classes.md,
+plugin-interface.md; manual pages.
 
 write_reference.py                 the pages
 write_reference.py --check         exit 1 where a page is not what the code gives
+write_reference.py --interface FOLDER    the members of kube-scheduler's interfaces for plugins,
+                                   in Go files, that docs/upstream_interface.yaml lacks
 write_reference.py --man FOLDER    a manual page for each command, ksched.1, ksched-explain.1, …
 """
 
@@ -17,10 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import typer
+import yaml
 
-from ksched_cli import __version__, api
+from ksched_cli import __version__, api, testing
 from ksched_cli.commands.command_line import COMMON, convert_plainly
 from ksched_cli.commands.main import PANELS, application
+from ksched_cli.engine.records import Attempt, RunRecord
 
 DOCS = Path(__file__).resolve().parent
 SCHEMAS = DOCS.parent / "schemas"
@@ -61,10 +66,15 @@ def main() -> int:
     if sys.argv[1:2] == ["--man"]:
         write_manuals(Path(sys.argv[2]))
         return 0
+    if sys.argv[1:2] == ["--interface"]:
+        lacking = lacking_members(Path(sys.argv[2]))
+        print(*lacking, sep="\n")
+        return 1 if lacking else 0
     pages = {
         "commands.md": commands_page(),
         "files.md": files_page(),
         "plugin-classes.md": classes_page(),
+        "plugin-interface.md": interface_page(),
     }
     stale = [
         name
@@ -193,30 +203,99 @@ def _schema_table(schemas: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def classes_page() -> str:
-    """The classes of the plugin API with their methods, from their docstrings."""
+    """The classes of the plugin API with their members, and the helpers for tests, from their
+    docstrings."""
     lines = [WRITTEN, "# Classes of the plugin API", ""]
     lines += ["[The plugin API](plugin-api.md) says what these are for; import them from "]
     lines[-1] += "`ksched_cli.api`."
+    # The classes of the cluster have more than plugins may rely on.
+    described = (DOCS / "plugin-api.md").read_text(encoding="utf-8")
     for name in sorted(api.__all__, key=str.lower):
         thing = getattr(api, name)
-        module = getattr(thing, "__module__", "")
-        if not inspect.isclass(thing) or not module.startswith("ksched_cli.framework"):
+        room = getattr(thing, "__module__", "").split(".")[1:2]
+        if not inspect.isclass(thing) or room not in (["framework"], ["cluster"], ["kube"]):
             continue
         lines += ["", f"## {name}", "", _doc(thing)]
-        for method, function in vars(thing).items():
-            inner = (
-                function.__func__ if isinstance(function, (classmethod, staticmethod)) else function
-            )
-            if method.startswith("_") or not inspect.isfunction(inner) or not inner.__doc__:
-                continue
-            lines += ["", f"**`{method}{_signature(inner)}`**", "", _doc(inner)]
+        for member, value in vars(thing).items():
+            is_listed = re.search(rf"`(?:{name}\.)?{member}[`(]", described) is not None
+            if is_listed or (room == ["framework"] and name != "PodGroups"):
+                lines += _member(member, value)
+    lines += ["", "# Helpers for tests", "", _doc(testing).partition("\n\n")[0]]
+    lines += ["Import them from `ksched_cli.testing`."]
+    for name, value in vars(testing).items():
+        if getattr(value, "__module__", "") == testing.__name__ and inspect.isfunction(value):
+            lines += _member(name, value)
+    for thing in (Attempt, RunRecord):
+        lines += ["", f"## {thing.__name__}", "", _doc(thing)]
+        for member, value in vars(thing).items():
+            lines += _member(member, value)
     return "\n".join(lines) + "\n"
+
+
+def _member(name: str, value: Any) -> list[str]:
+    """The lines about a method, a function or a property that has a docstring."""
+    if isinstance(value, classmethod | staticmethod):
+        value = value.__func__
+    is_property = isinstance(value, property)
+    function = value.fget if is_property else value
+    if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
+        return []
+    signature = f": {inspect.signature(function).return_annotation}" if is_property else ""
+    return ["", f"**`{name}{signature or _signature(function)}`**", "", _doc(function)]
+
+
+INTERFACE_HEAD = """\
+# kube-scheduler's interface and this one
+
+What a plugin in Go calls or implements (k8s.io/kube-scheduler/framework of 1.37 and 1.38), and what
+stands for it in [the plugin API](plugin-api.md)."""
+
+
+def interface_members() -> Iterator[tuple[str, str, str]]:
+    """Each type and member of kube-scheduler's, and what stands for it here."""
+    text = (DOCS / "upstream_interface.yaml").read_text(encoding="utf-8")
+    for types, members in yaml.safe_load(text).items():
+        for names, here in members.items():
+            yield types, names, here
+
+
+def interface_page() -> str:
+    """The table of interfaces. Raises ValueError for a name that the API does not have."""
+    described = (DOCS / "plugin-api.md").read_text(encoding="utf-8") + classes_page()
+    lines = [WRITTEN, INTERFACE_HEAD, "", "| kube-scheduler | here |", "| --- | --- |"]
+    for types, names, here in interface_members():
+        for name, member in re.findall(r"`([A-Z]\w+)(?:\.(\w+))?", here):
+            if name not in api.__all__ or (member and not re.search(rf"`{member}\b", described)):
+                raise ValueError(f"{types}: {name}.{member} is not in the API")
+        lines += [f"| {types}: {names} | {here} |"]
+    return "\n".join(lines) + "\n"
+
+
+def lacking_members(folder: Path) -> list[str]:
+    """The members of the interfaces in Go files that `interface_members` lacks."""
+    listed = {
+        (each, name)
+        for types, names, _ in interface_members()
+        for each in types.split(", ")
+        for name in names.split(", ")
+    }
+    sources = [path for path in folder.glob("*.go") if not path.name.endswith("_test.go")]
+    return [
+        f"{interface}.{member}"
+        for path in sorted(sources)
+        for interface, body in re.findall(
+            r"^type (\w+) interface \{\n(.*?)^\}", path.read_text(), re.S | re.M
+        )
+        for member in re.findall(r"^\t([A-Z]\w+)\(", body, re.M)
+        if (interface, member) not in listed
+    ]
 
 
 def _signature(function: Any) -> str:
     signature = inspect.signature(function)
     parameters = [p for name, p in signature.parameters.items() if name not in ("self", "cls")]
-    return str(signature.replace(parameters=parameters)).replace("'", "")
+    text = str(signature.replace(parameters=parameters))
+    return text.replace("''", '""').replace("'", "")
 
 
 def _doc(thing: Any) -> str:

@@ -20,7 +20,12 @@ from ksched_cli.errors import (
     PluginDefectError,
     UsageError,
 )
-from ksched_cli.framework.cluster_events import Action, ClusterEvent, EnqueueExtensions
+from ksched_cli.framework.cluster_events import (
+    Action,
+    ClusterEvent,
+    EnqueueExtensions,
+    PreQueueingHints,
+)
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Clock, Handle, WaitingPod, WaitingPods
 from ksched_cli.framework.hookspecs import hookimpl
@@ -35,7 +40,12 @@ from ksched_cli.framework.interface import (
     Measures,
     NormalizeScore,
     PermitPlugin,
+    PlacementFeasiblePlugin,
+    PlacementGeneratePlugin,
+    PlacementProgress,
+    PlacementScorePlugin,
     Plugin,
+    PodGroupPostFilterPlugin,
     PostBindPlugin,
     PostFilterPlugin,
     PostFilterResult,
@@ -56,10 +66,20 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.pod_groups import (
+    Assignment,
+    GroupKey,
+    GroupRoom,
+    Placement,
+    PodGroup,
+    PodGroups,
+    RejectedGroup,
+)
 from ksched_cli.framework.preemption_trial import PreemptionTrial
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.quantity import Quantity, QuantityError
+from ksched_cli.kube.selectors import SelectorError, label_selector
 from ksched_cli.library.run import Run, compare, replay, sweep
 
 if TYPE_CHECKING:
@@ -88,6 +108,7 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "Action",
+    "Assignment",
     "AttemptTrace",
     "BindPlugin",
     "CapacityResult",
@@ -108,6 +129,8 @@ __all__ = [
     "FitResult",
     "Fullness",
     "GroupExplanation",
+    "GroupKey",
+    "GroupRoom",
     "GroupsPods",
     "Handle",
     "InputError",
@@ -122,10 +145,18 @@ __all__ = [
     "OpenRun",
     "PendingReport",
     "PermitPlugin",
+    "Placement",
+    "PlacementFeasiblePlugin",
+    "PlacementGeneratePlugin",
+    "PlacementProgress",
+    "PlacementScorePlugin",
     "Plugin",
     "PluginDefectError",
     "PluginError",
     "Pod",
+    "PodGroup",
+    "PodGroupPostFilterPlugin",
+    "PodGroups",
     "PodInfo",
     "PodWatcher",
     "PostBindPlugin",
@@ -136,6 +167,7 @@ __all__ = [
     "PreFilterExtensions",
     "PreFilterPlugin",
     "PreFilterResult",
+    "PreQueueingHints",
     "PreScorePlugin",
     "PreemptionResult",
     "PreemptionTrial",
@@ -145,6 +177,7 @@ __all__ = [
     "QuantityError",
     "QueueSortPlugin",
     "QueuedPod",
+    "RejectedGroup",
     "Remedies",
     "ReplayComparison",
     "ReplayResult",
@@ -154,6 +187,7 @@ __all__ = [
     "Scope",
     "ScorePlugin",
     "Scores",
+    "SelectorError",
     "ShrinkResult",
     "SignPlugin",
     "Snapshot",
@@ -166,6 +200,7 @@ __all__ = [
     "WaitingPods",
     "compare",
     "hookimpl",
+    "label_selector",
     "replay",
     "sweep",
 ]

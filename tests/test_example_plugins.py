@@ -12,19 +12,16 @@ from gang import Gang
 from gpu_slots import GpuSlots
 from least_attained import LeastAttained
 from pod_quota import PodQuota
+from qos_sort import QOSSort
 from smallest_first import SmallestFirst
 
 from ksched_cli.api import (
-    CycleState,
-    NodeStatuses,
     PluginDefectError,
-    PodInfo,
-    PostFilterResult,
+    QueuedPod,
     Run,
-    Status,
     UsageError,
 )
-from ksched_cli.testing import node, pod
+from ksched_cli.testing import cluster, find, node, pod, simulation
 
 EXAMPLES = Path(__file__).parents[1] / "plugins" / "examples"
 FARM = EXAMPLES / "farm.py"
@@ -101,22 +98,37 @@ def test_fewest_restarts_finds_the_two_that_free_two_resources_and_no_third() ->
     assert len(run.schedule().evicted) == 6
 
 
-def test_victims_of_another_node_are_a_failure_of_the_plugin() -> None:
-    class Confused(FewestRestarts):
-        def post_filter(
-            self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
-        ) -> tuple[PostFilterResult | None, Status]:
-            result, status = super().post_filter(state, pod, filtered)
-            return PostFilterResult("many", result.victims if result else ()), status
-
-    result = Run(state=EVICTING, config=WITHOUT_DEFAULT, plugins=[Confused]).schedule()
-    assert result.undecided == ("default/vip",)
-    assert result.defects[0].problem == (
-        "post_filter's victim default/large is not on the nominated node"
-    )
-
-
 # -- queue order ----------------------------------------------------------------------------------
+
+REQUESTS = {"cpu": "100m", "memory": "100Mi"}
+BURSTABLE = {"requests": REQUESTS, "limits": {"cpu": "200m", "memory": "200Mi"}}
+GUARANTEED = {"requests": REQUESTS, "limits": REQUESTS}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_less"),
+    [
+        ((100, {}, 0), (50, {}, 0), True),
+        ((50, {}, 0), (80, {}, 0), False),
+        ((0, {}, 1), (0, {}, 0), False),
+        ((0, {}, 0), (0, GUARANTEED, 0), False),
+        ((0, BURSTABLE, 0), (0, GUARANTEED, 0), False),
+        ((0, BURSTABLE, 1), (0, BURSTABLE, 0), False),
+        ((0, GUARANTEED, 0), (0, BURSTABLE, 0), True),
+        ((0, GUARANTEED, 0), (0, GUARANTEED, 1), True),
+    ],
+)
+def test_qos_sort_orders_pods_as_upstream_does(first: Any, second: Any, is_less: bool) -> None:
+    """The rows of TestSortLess (kubernetes-sigs/scheduler-plugins 903da7df, pkg/qos): priority,
+    resources, and when the pod was queued."""
+    handle = simulation(cluster()).frameworks["default-scheduler"].handle
+    sort, queued = QOSSort(None, handle), list[QueuedPod]()
+    for name, (priority, resources, at) in (("p1", first), ("p2", second)):
+        containers = [{"name": "c", "image": "i", "resources": resources}]
+        state = cluster(pod(name, priority=priority, spec={"containers": containers}))
+        queued.append(QueuedPod(find(simulation(state)), at, 0))
+    assert sort.less(*queued) is is_less
+
 
 SORTING = {
     "profiles": [
@@ -245,7 +257,7 @@ def test_two_sources_may_not_make_pods_of_one_kind(tmp_path: Path) -> None:
 
 def test_each_is_under_sixty_lines() -> None:
     files = sorted(EXAMPLES.glob("*.py"))
-    assert len(files) == 7
+    assert len(files) == 9
     assert all(len(file.read_text().splitlines()) < 60 for file in files)
 
 

@@ -39,7 +39,7 @@ from ksched_cli.framework.preemption import (
     Victims,
 )
 from ksched_cli.framework.status import Code, Rejection
-from ksched_cli.plugins.default_preemption.victims import ranked
+from ksched_cli.framework.victim_order import ranked
 
 FITS = "it fits without evictions"
 

@@ -13,8 +13,22 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ksched_cli.cluster.objects import OwnerReference, Pod, PodSpec, Volume, encode_hook
-from ksched_cli.cluster.resources import PodResources, pod_resources, resize_is_deferred
+from ksched_cli.cluster.objects import (
+    OwnerReference,
+    Pod,
+    PodSpec,
+    ResourceRequirements,
+    Volume,
+    encode_hook,
+)
+from ksched_cli.cluster.resources import (
+    CPU,
+    MEMORY,
+    ZERO,
+    PodResources,
+    pod_resources,
+    resize_is_deferred,
+)
 
 ANY_HOST = "0.0.0.0"  # nosec B104  # of a port that a pod asks for; nothing listens
 
@@ -25,6 +39,20 @@ class HostPort(Struct, frozen=True):
     ip: str
     protocol: str
     port: int
+
+
+BEST_EFFORT, BURSTABLE, GUARANTEED = "BestEffort", "Burstable", "Guaranteed"
+
+
+def _qos_class(resources: ResourceRequirements) -> str:
+    """Upstream: requirementsQOS."""
+    classes = set()
+    for name in (CPU, MEMORY):
+        request, limit = resources.requests.get(name), resources.limits.get(name)
+        if (request or ZERO) != (limit or ZERO):
+            return BURSTABLE
+        classes.add(BEST_EFFORT if (request or ZERO) == ZERO else GUARANTEED)
+    return classes.pop() if len(classes) == 1 else BURSTABLE
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
@@ -110,6 +138,26 @@ class PodInfo:
     def annotations(self) -> Mapping[str, str]:
         """Read-only."""
         return MappingProxyType(self.pod.metadata.annotations)
+
+    @property
+    def host_ports(self) -> tuple[HostPort, ...]:
+        """The host ports that it asks for, each with `ip`, `protocol` and `port`."""
+        return self.template.host_ports
+
+    @property
+    def qos_class(self) -> str:
+        """BestEffort, Burstable or Guaranteed, as the API server computes it from the spec.
+
+        Upstream: pkg/apis/core/v1/helper/qos/qos.go (ComputePodQOS).
+        """
+        spec = self.spec
+        if spec.resources is not None and (spec.resources.requests or spec.resources.limits):
+            return _qos_class(spec.resources)
+        containers = (*spec.init_containers, *spec.containers)
+        classes = {_qos_class(container.resources) for container in containers}
+        if len(classes) > 1:
+            return BURSTABLE
+        return classes.pop() if classes else BEST_EFFORT
 
     def unplaced(self) -> PodInfo:
         """Return the pod as if it were still to be placed."""

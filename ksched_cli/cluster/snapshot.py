@@ -488,6 +488,18 @@ class Snapshot:
         for column in (*columns, *self._requested.values()):
             column.flags.writeable = not shut
 
+    @contextmanager
+    def unsealed(self) -> Iterator[None]:
+        """Let pods come and go meanwhile, as an operation that a plugin asks for does."""
+        was_sealed = self.sealed
+        if was_sealed:
+            self.seal(False)
+        try:
+            yield
+        finally:
+            if was_sealed:
+                self.seal(True)
+
     def add(self, pod: PodInfo, row: int) -> None:
         """Puts a pod on a node."""
         if self.sealed:
@@ -535,7 +547,8 @@ class Snapshot:
     def _write_journal(self, pod: PodInfo, row: int, index: int | None) -> None:
         """Note what a change of the row takes to be undone, before it is made."""
         assert self.journal is not None
-        others = {name: column.item(row) for name, column in self.other_requested().items()}
+        requested = self._requested.items()
+        others = {name: column.item(row) for name, column in requested if name not in PRINCIPAL}
         ports = frozenset(self.ports.get(row, ()))
         usage = self.usage[:, row].copy()
         self.journal.append(PodMove(pod, row, index, usage, others, ports, self.huge))
@@ -754,32 +767,35 @@ class SnapshotFork(Snapshot):
     """
 
     def __init__(self, base: Snapshot, rows: Sequence[int]) -> None:
-        pods, ports = list(base.pods), dict(base.ports)
-        own = bytearray(len(pods))
-        for row in rows:
-            own[row] = True
-            pods[row] = list(base.pods[row])
-            if row in ports:
-                ports[row] = set(ports[row])
         self.__setstate__(
             SnapshotContents(
                 node_columns=base.node_columns,
-                pods=pods,
+                pods=list(base.pods),
                 usage=base.usage.copy(),
                 requested={name: c.copy() for name, c in base.other_requested().items()},
-                ports=ports,
+                ports=dict(base.ports),
                 log=[],
                 touched=_NOTHING_TOUCHED,
                 huge=base.huge,
                 saturates=base.saturates,
             )
         )
-        self._own = own
+        self._own = bytearray(len(base.pods))
+        for row in rows:
+            self.own(row)
 
     def __setstate__(self, contents: SnapshotContents) -> None:
         super().__setstate__(contents)
         # Per row, whether its pods and ports are the fork's own: all are in a copy of a fork.
         self._own = bytearray(b"\1" * len(contents.pods))
+
+    def own(self, row: int) -> None:
+        """Let pods come and go on this row, too."""
+        if not self._own[row]:
+            self._own[row] = True
+            self.pods[row] = list(self.pods[row])
+            if row in self.ports:
+                self.ports[row] = set(self.ports[row])
 
     def add(self, pod: PodInfo, row: int) -> None:
         self._check_own(row)
@@ -844,10 +860,7 @@ class RowFork(SnapshotFork):
             changed.add(self._row)
         self._log_length, self._row = len(base.log), row
         self._follow(list(changed))
-        self.pods[row] = list(base.pods[row])
-        if row in base.ports:
-            self.ports[row] = set(base.ports[row])
-        self._own[row] = True
+        self.own(row)
         self.huge = base.huge
         self._watchers.clear()
         self._indexes.clear()

@@ -198,3 +198,4 @@ def _call_lines(engine: Engine) -> Iterator[str]:
         for line in profile_lines(framework.plugins, enabled, engine.registry):
             yield f"  {line}"
         yield from (f"  {line}" for line in trace.lines(name, enabled))
+    yield from trace.slow_lines()

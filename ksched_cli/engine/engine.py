@@ -218,6 +218,7 @@ class Engine:
             waiting=self.waiting,
             release=self.configuration.release,
             pod_groups=self.pod_groups,
+            profile_name=profile.scheduler_name,
         )
         return Framework(profile, self.registry, handle, self.caller)
 

@@ -269,7 +269,9 @@ class PodGroupCycle(ABC):
         self._trial_cycle = TrialCycle(cycle.pipeline, binding, cycle.tie_break)
         self._frameworks = frameworks
         self._plugins = {
-            name: PodGroupPlugins(framework.profile, framework.plugin, framework.caller)
+            name: PodGroupPlugins(
+                framework.profile, framework.plugin, framework.caller, framework.handle.release
+            )
             for name, framework in frameworks.items()
         }
         self._groups = groups

@@ -40,7 +40,7 @@ from ksched_cli.engine.pod_group_cycle import (
 )
 from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.in_tree_interface import PlacementProgress
+from ksched_cli.framework.interface import PlacementProgress
 from ksched_cli.framework.pod_groups import (
     Assignment,
     GroupKey,
@@ -413,7 +413,9 @@ class PodGroupEntityCycle(PodGroupCycle):
 
         if self._rules.condemns_victims and self._pipeline.batching is not None:
             self._pipeline.batching.forget(this.framework)
-        rejected = RejectedGroup(this.root, pods, dict(this.states), try_group)
+        rejected = RejectedGroup(
+            this.root, pods, dict(this.states), self._pipeline.snapshot, try_group
+        )
         status, room = this.plugins.post_filter(rejected)
         return self._concluded(this, trials, status, room)
 

@@ -89,18 +89,24 @@ class ExtenderBinding(Struct, frozen=True, omit_defaults=True):
 class Attempt(Struct, frozen=True):
     """One pod's way through the extension points.
 
+    pod:       its key; profile: the schedulerName of the profile that tried it
     node:      the node taken, or ""
     score:     the node's total, where nodes were scored
     evaluated: how many nodes were looked at, as kube-scheduler counts them
     ties:      the best nodes, when more than one, by name; kept with the detail
     is_tied:   several nodes were equally good, and the tie-break chose
+    pre_filter, reserve: the status that ended the attempt there
     permit:    Wait for a pod that was allowed in the end, else what rejected it
     bind:      a status of PreBind or Bind other than success
     waited:    for how many seconds Permit made it wait, where it did
     notes:     by name, what plugins noted of the placement, where they did
     extender_binding: the call that binds the pod, where an extender does
+    claims:    by the key of a claim, the devices that the pod holds
     message:   kube-scheduler's own text, where no node fits
+    post_filter: what PostFilter answered: its `status`, the `node` and the `victims`
     error:     why the cycle broke
+    detail:    by node name, the status of those that were rejected in `filter`, and the `totals`
+               and the plugins' `scores` of the others
     """
 
     pod: str
@@ -153,10 +159,14 @@ class IgnoredPod(Struct, frozen=True):
 class RunRecord(Struct, frozen=True):
     """A whole run.
 
+    attempts:   in the order in which they were made
     placements: pod key → node, in the order they were placed
     pending:    in the order of the queue
-    gated:      in the order of creation
+    gated:      by pod key, the status that holds it back; in the order of creation
+    evicted:    each with `pod`, `node` and `preemptor`
+    last:       by pod key, its last attempt
     failed:     the pending pods whose last attempt a plugin's defect ended: not decided
+    ignored:    pods that the scheduler never looks at
     """
 
     attempts: tuple[Attempt, ...]

@@ -211,23 +211,26 @@ class Scheduler(ABC, Generic[Queued]):
                 self._nominate(other, "")
 
     def _node_of(self, victim: PodInfo, node: str) -> str:
-        """Return the victim's node: the node that room is made on, except for pods of a group that
-        is evicted as one."""
-        groups, snapshot = self.engine.queued_groups, self.engine.snapshot
-        if groups is None or victim.spec.scheduling_group is None:
-            return node
+        """Return the victim's node: most often the node that room is made on, but not for all pods
+        of a group that is evicted as one, nor for all that a plugin names."""
+        snapshot = self.engine.snapshot
         rows = (snapshot.row[node], *range(len(snapshot)))
         return next(
-            snapshot.names[row]
-            for row in rows
-            if any(other.uid == victim.uid for other in snapshot.pods[row])
+            (
+                snapshot.names[row]
+                for row in rows
+                if any(other.uid == victim.uid for other in snapshot.pods[row])
+            ),
+            node,
         )
 
     def _evict(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
         """A pod that only waits there is sent back to the queue."""
         waiting = self.engine.waiting.get(victim.uid)
         if waiting is not None:
-            waiting.reject(PREEMPTOR, "preempted")
+            rules = self.engine.configuration.release.rules
+            end = waiting.preempt if rules.preempts_waiting_pods else waiting.reject
+            end(PREEMPTOR, "preempted")
         else:
             self._delete(victim, node, preemptor)
 

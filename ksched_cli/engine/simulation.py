@@ -157,6 +157,7 @@ class PassScheduler(Scheduler[Entry]):
         if queued.waits:
             self._sent_back.append(queued)
         self._record(queued, outcome)
+        queued.queued = queued.queued._replace(attempts=queued.queued.attempts + 1)
         attempt = outcome.attempt
         queued.refused = any((attempt.reserve, attempt.permit, attempt.bind))
 

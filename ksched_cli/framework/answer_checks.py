@@ -21,6 +21,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.failures import CallLimit
 from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.pod_groups import GroupRoom, Placement
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import Code, MalformedError, MutationError, Status
 
@@ -155,14 +156,67 @@ def _check_names(result: object) -> None:
 
 
 def check_victims(victims: Sequence[object], node: str | None, snapshot: Snapshot) -> None:
-    """Check victims. Raises MalformedError for victims that are not pods on the nominated node."""
+    """Check victims. Raises MalformedError for some without a nominated node, and for one that is
+    not a pod on a node."""
     expect(victims, tuple, "post_filter's victims")
     row = snapshot.row.get(node or "")
-    on_node = {id(pod) for pod in snapshot.pods[row]} if row is not None else ()
-    for victim in victims:
-        if id(victim) not in on_node:
+    if victims and row is None:
+        raise MalformedError("post_filter returned victims, but no nominated_node")
+    on_nominated = {id(pod) for pod in snapshot.pods[row]} if row is not None else ()
+    elsewhere = [victim for victim in victims if id(victim) not in on_nominated]
+    placed = {id(pod) for pods in snapshot.pods for pod in pods} if elsewhere else ()
+    for victim in elsewhere:
+        if id(victim) not in placed:
             name = getattr(victim, "key", repr(victim))
-            raise MalformedError(f"post_filter's victim {name} is not on the nominated node")
+            raise MalformedError(f"post_filter's victim {name} is not a pod on a node")
+
+
+def checked_placements(answer: Any, parent: Placement) -> tuple[Sequence[Placement], Status]:
+    """Placements with their status. Raises MalformedError, for one with other nodes than
+    `parent`'s, too."""
+    expect(answer, tuple, "generate_placements")
+    _expect_pair(answer, "generate_placements")
+    placements, status = answer
+    check_status(status, "generate_placements' status")
+    expect(placements, Sequence, "generate_placements' placements")
+    for placement in placements:
+        expect(placement, Placement, "generate_placements with a placement that")
+        expect(placement.name, str, "generate_placements with a name that")
+        rows = placement.rows
+        expect(rows, np.ndarray, f"generate_placements' rows of {placement.name!r}")
+        if rows.dtype.kind not in "iu" or rows.ndim != 1 or not np.isin(rows, parent.rows).all():
+            raise MalformedError(
+                f"generate_placements returned rows of {placement.name!r} that are not those of"
+                " nodes of its parent"
+            )
+    return placements, status
+
+
+def check_placement_scores(scores: Any, count: int) -> None:
+    """Raises MalformedError."""
+    expect(scores, list, "normalize_placement_scores")
+    if len(scores) != count:
+        raise MalformedError(f"it returned {len(scores)} scores for {count} placements")
+    for score in scores:
+        expect(score, int, "score_placement")
+
+
+def checked_room(answer: Any, snapshot: Snapshot) -> tuple[Status, GroupRoom]:
+    """Room for a group with its status. Raises MalformedError for a victim that is not there."""
+    expect(answer, tuple, "pod_group_post_filter")
+    _expect_pair(answer, "pod_group_post_filter")
+    status, room = answer
+    check_status(status, "pod_group_post_filter's status")
+    expect(room, GroupRoom, "pod_group_post_filter's room")
+    for victim in room.victims:
+        is_pair = isinstance(victim, tuple) and len(victim) == 2
+        on_node = snapshot.pods[victim[1]] if is_pair and victim[1] in range(len(snapshot)) else ()
+        if not any(victim[0] is pod for pod in on_node):
+            raise MalformedError(
+                f"pod_group_post_filter's victim {victim!r:.60} is not a pod with the row that it"
+                " is on"
+            )
+    return status, room
 
 
 def checked_verdicts(verdicts: Verdicts, count: int) -> Verdicts:

@@ -6,15 +6,23 @@ is not traced, this costs nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
+from time import perf_counter
 from typing import Any
 
 from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.interface import CONTRACTS, Plugin, points_of
+from ksched_cli.framework.interface import (
+    CONTRACTS,
+    FilterPlugin,
+    Plugin,
+    ScorePlugin,
+    points_of,
+)
 
 # In the order of an attempt. Those of queueSort are called about two pods at a time.
 _METHODS: Mapping[str, tuple[str, ...]] = {
@@ -37,6 +45,8 @@ _SKIPS: Mapping[str, tuple[str, str]] = {
     "reserve": ("filter", "skipped by PreFilter"),
     "preBind": ("filter", "skipped by PreFilter"),
 }
+# From how much time in a run on the array form is worth writing.
+SLOW_SECONDS = 0.2
 _CACHED = "cached from a pod that looks the same"
 _REPEATED = "no plugin was called: rejected as a pod that looks the same just was"
 
@@ -58,21 +68,40 @@ class PodCalls(Struct):
 
 
 class CallTrace:
-    """pods: by key, in the order in which plugins were first called about them"""
+    """pods: by key, in the order in which plugins were first called about them
+    seconds: by plugin and array form, the time of the calls of plugins from outside that answer
+             node by node
+    """
 
     def __init__(self) -> None:
         self.pods: dict[str, PodCalls] = {}
+        self.seconds: dict[tuple[str, str], float] = defaultdict(float)
 
     def _of(self, pod: PodInfo) -> PodCalls:
         return self.pods.setdefault(pod.key, PodCalls(pod.spec.scheduler_name))
 
-    def follow(self, plugin: Plugin) -> None:
-        """Note the plugin's calls from now on."""
+    def follow(self, plugin: Plugin, *, is_foreign: bool = False) -> None:
+        """Note the plugin's calls from now on. is_foreign: it is always called in the array form"""
+        plain = _plain_forms(plugin) if is_foreign else {}
         for point, names in _METHODS.items():
             for name in names:
                 method = getattr(plugin, name, None)
-                if method is not None:
-                    setattr(plugin, name, self._noting(plugin.name, point, method))
+                if method is None or name in plain.values():
+                    continue
+                if name in plain:
+                    method = self._timing((plugin.name, name), method)
+                setattr(plugin, name, self._noting(plugin.name, point, method))
+
+    def _timing(self, key: tuple[str, str], method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def timing(*arguments: Any) -> Any:
+            start = perf_counter()
+            try:
+                return method(*arguments)
+            finally:
+                self.seconds[key] += perf_counter() - start
+
+        return timing
 
     def _noting(self, plugin: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
@@ -99,6 +128,16 @@ class CallTrace:
         """Note that the pod was rejected without any call."""
         self._of(pod).repeated = True
 
+    def slow_lines(self) -> Iterator[str]:
+        """The plugins that would better answer for all nodes at once."""
+        for (plugin, name), seconds in self.seconds.items():
+            if seconds >= SLOW_SECONDS:
+                plain = name.removesuffix("_nodes")
+                yield (
+                    f"{plugin}: {plain} took {seconds:.1f} s, node by node; {name} can answer for"
+                    " all nodes at once"
+                )
+
     def lines(self, profile: str, enabled: Mapping[str, Collection[str]]) -> Iterator[str]:
         """What happened to the pods of a profile, those alike together. enabled: its plugins, by
         point"""
@@ -110,6 +149,16 @@ class CallTrace:
             more = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
             yield f"{keys[0]}{more}:"
             yield from (f"  {line}" for line in lines)
+
+
+def _plain_forms(plugin: Plugin) -> dict[str, str]:
+    """Return the array forms that call the plain form for each node, with these."""
+    kind, forms = type(plugin), {}
+    if getattr(kind, "filter_nodes", None) is FilterPlugin.filter_nodes:
+        forms["filter_nodes"] = "filter"
+    if getattr(kind, "score_nodes", None) is ScorePlugin.score_nodes:
+        forms["score_nodes"] = "score"
+    return forms
 
 
 def _pod_lines(calls: PodCalls, enabled: Mapping[str, Collection[str]]) -> Iterator[str]:

@@ -23,10 +23,13 @@ from ksched_cli.cluster.snapshot import Column, PodWatcher, RowAmounts, Rows, Sn
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
     ReadOnlyCalls,
+    check_placement_scores,
     check_status,
     check_victims,
     checked_permit,
+    checked_placements,
     checked_result,
+    checked_room,
     checked_scores,
     checked_verdicts,
     expect,
@@ -58,11 +61,6 @@ from ksched_cli.framework.in_tree_interface import (
     ChecksRows,
     ComparesResources,
     GroupPreemptionPlugin,
-    PlacementFeasiblePlugin,
-    PlacementGeneratePlugin,
-    PlacementProgress,
-    PlacementScorePlugin,
-    PodGroupPostFilterPlugin,
     RankedNodes,
     RankNodesPlugin,
     RowCheck,
@@ -77,7 +75,12 @@ from ksched_cli.framework.interface import (
     GroupsPods,
     NormalizeScore,
     PermitPlugin,
+    PlacementFeasiblePlugin,
+    PlacementGeneratePlugin,
+    PlacementProgress,
+    PlacementScorePlugin,
     Plugin,
+    PodGroupPostFilterPlugin,
     PostFilterPlugin,
     PostFilterResult,
     PreFilterExtensions,
@@ -203,7 +206,7 @@ class PluginCaller:
         it cannot be made."""
         plugin = self._make(entry, args, handle)
         if self.trace is not None:
-            self.trace.follow(plugin)
+            self.trace.follow(plugin, is_foreign=plugin.name in self.foreign)
         return plugin
 
     def _make(self, entry: PluginEntry, args: Any, handle: Handle) -> Plugin:
@@ -495,7 +498,10 @@ class PluginCaller:
     ) -> tuple[Sequence[Placement], Status]:
         """A failure is a status with code Error."""
         try:
-            return plugin.generate_placements(key, parent)
+            if plugin.name not in self.foreign:
+                return plugin.generate_placements(key, parent)
+            answer = self._limited(plugin, plugin.generate_placements, key, parent)
+            return checked_placements(answer, parent)
         except FAILURES as error:
             return (), Status.error(self.log.message(plugin.name, "placementGenerate", error))
 
@@ -506,13 +512,18 @@ class PluginCaller:
         candidates: Sequence[tuple[Placement, Sequence[PodInfo]]],
     ) -> list[int]:
         """Normalized scores, one per candidate. Raises PluginError."""
+        pods = [pod for _, placed in candidates for pod in placed]
         try:
             scores = [
-                plugin.score_placement(key, placement, pods) for placement, pods in candidates
+                self._limited(plugin, plugin.score_placement, key, placement, placed)
+                for placement, placed in candidates
             ]
-            return plugin.normalize_placement_scores(scores)
+            scores = self._limited(plugin, plugin.normalize_placement_scores, scores)
+            if plugin.name in self.foreign:
+                check_placement_scores(scores, len(candidates))
+            return scores
         except FAILURES as error:
-            message = self.log.message(plugin.name, "placementScore", error)
+            message = self.log.message(plugin.name, "placementScore", error, *pods)
             raise PluginError(
                 f'running PlacementScore plugins: plugin "{plugin.name}" failed with: {message}'
             ) from error
@@ -535,7 +546,13 @@ class PluginCaller:
     ) -> tuple[Status, GroupRoom]:
         """A failure is a status with code Error."""
         try:
-            return plugin.pod_group_post_filter(rejected)
+            if plugin.name not in self.foreign:
+                return plugin.pod_group_post_filter(rejected)
+            snapshot, method = rejected.snapshot, plugin.pod_group_post_filter
+            # What the plugin forgets to take back is taken back.
+            with snapshot.trial():
+                answer = self._call(plugin, snapshot, method, rejected)
+            return checked_room(answer, snapshot)
         except FAILURES as error:
             message = self.log.message(plugin.name, "podGroupPostFilter", error, *rejected.pods)
             return Status.error(message), GroupRoom()
@@ -545,7 +562,11 @@ class PluginCaller:
     ) -> Status:
         """A failure is a status with code Error."""
         try:
-            return plugin.placement_feasible(group, progress)
+            if plugin.name not in self.foreign:
+                return plugin.placement_feasible(group, progress)
+            status = self._limited(plugin, plugin.placement_feasible, group, progress)
+            check_status(status, "placement_feasible")
+            return status.by(plugin.name)
         except FAILURES as error:
             return Status.error(self.log.message(plugin.name, "placementFeasible", error))
 

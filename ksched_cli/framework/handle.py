@@ -8,10 +8,12 @@ backend/queue/nominator.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct, field
 
+from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -54,6 +56,12 @@ class WaitingPod:
         """The pod gives back what it has and returns to the queue. The first decision counts."""
         if self.decision is None:
             self.decision = Status.unschedulable(message).by(plugin)
+
+    def preempt(self, plugin: str, message: str) -> None:
+        """Do as `reject`, but the plugin has not rejected the pod: it is tried again after its
+        backoff, whatever happens meanwhile. Upstream: Preempt, WaitOnPermit."""
+        if self.decision is None:
+            self.decision = Status.error(f"waiting on permit for pod: {message}").by(plugin)
 
     @property
     def deadline(self) -> float:
@@ -197,13 +205,22 @@ class Nominator:
 S = TypeVar("S")
 
 
-class Handle(Struct):
-    """framework and extenders are set once all plugins are made.
+class HasClaims:
+    """A service that follows the claims. claims: by namespace and name"""
 
+    claims: dict[tuple[str, str], ResourceClaim]
+
+
+class Handle(Struct):
+    """What a plugin is made with. framework and extenders are set once all plugins are made.
+
+    extenders: of the configuration, in order: each with `name`, `ignorable`, `supports_preemption`
+        and `is_interested(pod)`
     services: what `service` has made so far; one dict for the handles of all profiles of a run
     waiting:  the pods that Permit told to wait, of every profile
     release:  whose rules are followed; a plugin asks it when it is made
     pod_groups: the groups that pods are scheduled in; None where the feature gate is off
+    profile_name: the schedulerName of the pods that the plugin is asked about
     """
 
     snapshot: Snapshot
@@ -215,11 +232,21 @@ class Handle(Struct):
     waiting: WaitingPods = field(default_factory=WaitingPods)
     release: Release = field(default_factory=release_of)
     pod_groups: PodGroups | None = None
+    profile_name: str = ""
 
     @property
     def clock(self) -> Clock:
         """Simulated time."""
         return self.waiting.clock
+
+    @property
+    def resource_claims(self) -> Mapping[tuple[str, str], ResourceClaim]:
+        """The ResourceClaims by namespace and name as they are now, with what the run has allocated
+        so far. Read-only."""
+        for service in self.services.values():
+            if isinstance(service, HasClaims):
+                return MappingProxyType(service.claims)
+        return MappingProxyType(self.cluster.resource_claims)
 
     def service(self, factory: Callable[[Handle], S]) -> S:
         """The run's one result of `factory(handle)`, for all plugins and profiles; made on first

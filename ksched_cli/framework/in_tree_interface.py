@@ -7,7 +7,7 @@
   1.07 times as many without ChecksRows.
 - Comparisons of sums of requests, which a dry run of preemption makes for many nodes at once.
   Upstream has no such contract: there every dry run calls every plugin for every pod put back.
-- Plugins of pod groups: those that place them, and the one that makes room for them.
+- Plugins of pod groups that rank nodes, and that make room in the minors whose queue has no groups.
 """
 
 from __future__ import annotations
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     from ksched_cli.framework.cycle_state import CycleState
     from ksched_cli.framework.nodes import Nodes
     from ksched_cli.framework.pod_groups import (
-        GroupKey,
-        GroupRoom,
         PlacedPod,
-        Placement,
         PodGroup,
-        RejectedGroup,
     )
     from ksched_cli.framework.results import Verdicts
     from ksched_cli.framework.status import Status
@@ -81,52 +77,6 @@ class JudgesResizes(Plugin):
     a pod goes (InPlacePodVerticalScalingSchedulerPreemption)."""
 
 
-class PlacementGeneratePlugin(Plugin):
-    """Says among which sets of nodes a group has to choose one."""
-
-    @abstractmethod
-    def generate_placements(
-        self, key: GroupKey, parent: Placement
-    ) -> tuple[Sequence[Placement], Status]:
-        """In order of name; none where the status is no success. parent: the nodes to divide"""
-
-
-class PlacementProgress(NamedTuple):
-    """How many pods of a group, or groups in it, have a node, may yet get one, and got none."""
-
-    scheduled: int
-    remaining: int
-    unschedulable: int = 0
-
-    def after(self, is_scheduled: bool) -> PlacementProgress:
-        """Return the progress after one more of those that remain."""
-        return PlacementProgress(
-            self.scheduled + is_scheduled,
-            self.remaining - 1,
-            self.unschedulable + (not is_scheduled),
-        )
-
-
-class PlacementFeasiblePlugin(Plugin):
-    """Says whether enough pods of a group have a node."""
-
-    @abstractmethod
-    def placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status:
-        """Wait, while the remaining pods may yet make it so; Unschedulable, where they cannot."""
-
-
-class PlacementScorePlugin(Plugin):
-    """Ranks the placements that a group fits in."""
-
-    @abstractmethod
-    def score_placement(self, key: GroupKey, placement: Placement, pods: Sequence[PodInfo]) -> int:
-        """pods: of the group, that have a node there"""
-
-    def normalize_placement_scores(self, scores: list[int]) -> list[int]:
-        """Normalize the scores to 0 to 100. Raises PluginError."""
-        return scores
-
-
 class RankNodesPlugin(Plugin):
     """Ranks the nodes that a pod of a group is tried on: of those that fit, the lowest rank counts.
     Upstream: RankNodesPlugin."""
@@ -154,12 +104,3 @@ class GroupPreemptionPlugin(Plugin):
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
         """The pods to evict, where the status is success. try_group: whether the group fits on the
         nodes as they are now; the plugin leaves them as it found them"""
-
-
-class PodGroupPostFilterPlugin(Plugin):
-    """Makes room for a group that does not fit. Upstream: PodGroupPostFilterPlugin."""
-
-    @abstractmethod
-    def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
-        """The pods to evict, where the status is success. The plugin leaves the nodes as it found
-        them."""

@@ -28,11 +28,18 @@ if TYPE_CHECKING:
     from ksched_cli.framework.handle import Handle
     from ksched_cli.framework.node_statuses import NodeStatuses
     from ksched_cli.framework.nodes import NodeInfo, Nodes
+    from ksched_cli.framework.pod_groups import (
+        GroupKey,
+        GroupRoom,
+        Placement,
+        PodGroup,
+        RejectedGroup,
+    )
     from ksched_cli.framework.results import Scores, Verdicts
 
 
 # Incremented when a plugin written for the previous version might no longer work.
-API_VERSION = 2
+API_VERSION = 3
 
 # The range of normalized scores, both ends included.
 MIN_NODE_SCORE = 0
@@ -94,13 +101,17 @@ class Plugin(ABC):
 class QueuedPod(NamedTuple):
     """A pod in the queue.
 
-    timestamp: when it was created, in seconds since the epoch
-    sequence:  its index among the state's pods
+    timestamp: seconds since 1970. In `schedule` when the pod, or the first of its group, was
+               created; in a replay when it came into the queue, or came back from its last attempt,
+               as in kube-scheduler
+    sequence:  orders pods of one timestamp
+    attempts:  how often it was tried
     """
 
     pod: PodInfo
     timestamp: float
     sequence: int
+    attempts: int = 0
 
 
 class PreEnqueuePlugin(Plugin):
@@ -208,7 +219,8 @@ class FilterPlugin(Plugin):
 class PostFilterResult:
     """nominated_node: the node that the pod is nominated to; "" clears its nomination; None leaves
     the nomination as it is.
-    victims: pods on that node to evict, as DefaultPreemption's victims are; with Success only"""
+    victims: pods on nodes, that one or others, to evict as DefaultPreemption's victims are; with
+        Success only"""
 
     nominated_node: str | None = None
     victims: tuple[PodInfo, ...] = ()
@@ -300,6 +312,11 @@ class PermitPlugin(Plugin):
 class PreBindPlugin(Plugin):
     """Does what must be done before the pod is bound, such as binding its volumes."""
 
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Success; or Skip, and `pre_bind` is not called for this pod. Anything else is an error.
+        Asked of all plugins before the first `pre_bind`, from 1.35 on."""
+        return Status()
+
     @abstractmethod
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Anything but success ends the attempt, and the pod is not bound."""
@@ -319,6 +336,74 @@ class PostBindPlugin(Plugin):
     @abstractmethod
     def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         """Cannot change the outcome."""
+
+
+class PlacementGeneratePlugin(Plugin):
+    """Says among which sets of nodes a pod group is placed: on one of them, as a whole."""
+
+    @abstractmethod
+    def generate_placements(
+        self, key: GroupKey, parent: Placement
+    ) -> tuple[Sequence[Placement], Status]:
+        """Divide the nodes of `parent`. key: namespace and name of the group, see
+        handle.pod_groups.
+
+        Several plugins of one profile, which 1.38 allows, are combined: each placement of one
+        with each of the other, as far as they have nodes in common. `parent` itself, as the only
+        placement, divides nothing. Without any placement the group fits nowhere.
+        """
+
+
+class PlacementProgress(NamedTuple):
+    """How many pods of a group, or groups in it, have a node, may yet get one, and got none."""
+
+    scheduled: int
+    remaining: int
+    unschedulable: int = 0
+
+    def after(self, is_scheduled: bool) -> PlacementProgress:
+        """Return the progress after one more of those that remain."""
+        return PlacementProgress(
+            self.scheduled + is_scheduled,
+            self.remaining - 1,
+            self.unschedulable + (not is_scheduled),
+        )
+
+
+class PlacementFeasiblePlugin(Plugin):
+    """Says whether enough pods of a group have a node. Called before the first pod of a group is
+    tried on a placement, and after each. Before 1.38 only GangScheduling is asked."""
+
+    @abstractmethod
+    def placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status:
+        """Success; Wait, while the remaining pods may yet make it so; Unschedulable, where they
+        cannot: then they are not tried there. Any other status is an error."""
+
+
+class PlacementScorePlugin(Plugin):
+    """Ranks the placements that a group fits on."""
+
+    @abstractmethod
+    def score_placement(self, key: GroupKey, placement: Placement, pods: Sequence[PodInfo]) -> int:
+        """pods: of the group, that have a node there. Without a normalization from 0 to 100."""
+
+    def normalize_placement_scores(self, scores: list[int]) -> list[int]:
+        """Normalize the scores of all placements, in their order, to 0 to 100. Raises
+        PluginError."""
+        return scores
+
+
+class PodGroupPostFilterPlugin(Plugin):
+    """Makes room for a group that fits on no placement."""
+
+    @abstractmethod
+    def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
+        """Success, with the pods to evict and the nodes that the group's pods are nominated to;
+        Unschedulable, and the next plugin is asked; UnschedulableAndUnresolvable, and none is.
+
+        The plugin tries evictions out with `rejected`: what it removes and adds in a
+        `with rejected.branch():` block is taken back in the end.
+        """
 
 
 class SignPlugin(Plugin):
@@ -417,6 +502,10 @@ CONTRACTS: Mapping[str, type[Plugin]] = {
     "permit": PermitPlugin,
     "preEnqueue": PreEnqueuePlugin,
     "queueSort": QueueSortPlugin,
+    "placementGenerate": PlacementGeneratePlugin,
+    "placementScore": PlacementScorePlugin,
+    "placementFeasible": PlacementFeasiblePlugin,
+    "podGroupPostFilter": PodGroupPostFilterPlugin,
 }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeAlias
 
 import msgspec
@@ -116,17 +117,46 @@ class Assignment(msgspec.Struct, frozen=True, eq=False):
 
 
 class RejectedGroup(msgspec.Struct, frozen=True, eq=False):
-    """A group that does not fit.
+    """A group that does not fit, and the nodes to try evictions out on.
 
     pods:   those without a node, in the order in which they are tried
     states: by uid, of those that were tried, of their last attempts
-    try_group: whether the group fits on the nodes as they are now, and where
+    snapshot: of the nodes
+    attempt: tries the group on the nodes as they are now, see `try_group`
     """
 
     group: PodGroup
     pods: Sequence[PodInfo]
     states: Mapping[str, CycleState]
-    try_group: Callable[[], tuple[Status, Sequence[Assignment]]]
+    snapshot: Snapshot
+    attempt: Callable[[], tuple[Status, Sequence[Assignment]]]
+
+    def try_group(self) -> tuple[Status, Sequence[Assignment]]:
+        """Return whether the group fits on the nodes as they are now, and where."""
+        with self.snapshot.unsealed():
+            return self.attempt()
+
+    @contextmanager
+    def branch(self) -> Iterator[None]:
+        """Take back in the end what was removed and added meanwhile."""
+        with ExitStack() as stack:
+            with self.snapshot.unsealed():
+                stack.enter_context(self.snapshot.trial())
+            try:
+                yield
+            finally:
+                with self.snapshot.unsealed():
+                    stack.close()
+
+    def remove(self, pod: PodInfo, row: int) -> None:
+        """Remove a pod from its node, within `branch`."""
+        with self.snapshot.unsealed():
+            self.snapshot.remove(pod, row)
+
+    def add(self, pod: PodInfo, row: int) -> None:
+        """Put a pod back on its node, within `branch`."""
+        with self.snapshot.unsealed():
+            self.snapshot.add(pod, row)
 
 
 class GroupRoom(msgspec.Struct, frozen=True):

@@ -7,8 +7,9 @@ SelectVictimsOnNode, filterPodsWithPDBViolation).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
 
 import numpy as np
 from msgspec import Struct
@@ -19,7 +20,9 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.status import SUCCESS, Code, Status
+from ksched_cli.framework.victim_order import Ages, pick_one_node, sort_by_importance
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 
 
@@ -129,14 +132,28 @@ BY_SCHEDULER = "PreemptionByScheduler"
 class PreemptionTrial:
     """Tries evictions out, in post_filter, without evicting anything.
 
+    Pods that are removed stay away from their nodes until they are added again. What comes and
+    goes in a `with trial.branch():` block is taken back at its end. Each step costs as much as one
+    call of Filter for one node: a search that puts pods back one by one need not begin anew.
+
     handle: of the plugin; state, pod, filtered: what post_filter was given
     """
 
     def __init__(
         self, handle: Handle, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> None:
-        self._handle, self._state, self._pod, self._filtered = handle, state, pod, filtered
+        framework = handle.framework
+        assert framework is not None, "set before any plugin is called"
+        self._filtering = framework.filtering
+        self._handle, self._pod, self._filtered = handle, pod, filtered
         self._budgets = handle.service(EvictionBudgets.of)
+        self._fork, self._state = handle.snapshot.fork(()), state.clone()
+        # By UID, the rows of pods that were asked about, and the pods that are away from theirs.
+        self._rows: dict[str, int] = {}
+        self._removed: dict[str, PodInfo] = {}
+        # Why AddPod or RemovePod failed; by signature, whether it is called for a pod at all.
+        self._failure: Status | None = None
+        self._concerned: dict[int, bool] = {}
 
     @property
     def ineligible(self) -> str:
@@ -152,35 +169,135 @@ class PreemptionTrial:
         rows = self._filtered.rows_with(Code.UNSCHEDULABLE)
         return tuple(names[row] for row in rows.tolist())
 
-    def lower(self, node: str) -> tuple[PodInfo, ...]:
-        """Return the pods on a node whose priority is lower, which alone may be evicted."""
-        snapshot = self._handle.snapshot
-        on_node = snapshot.pods[snapshot.row[node]]
-        return tuple(pod for pod in on_node if pod.priority < self._pod.priority)
+    @property
+    def state(self) -> CycleState:
+        """The attempt's data as the pods that were removed and added have left it."""
+        return self._state
 
-    def status(self, node: str, without: Iterable[PodInfo]) -> Status:
-        """What Filter says of a node without these of its pods, and with those that are nominated
-        to it."""
-        handle, pod = self._handle, self._pod
-        framework = handle.framework
-        assert framework is not None, "set before any plugin is called"
-        filtering, row = framework.filtering, handle.snapshot.row[node]
-        fork, state = handle.snapshot.fork([row]), self._state.clone()
-        info = NodeInfo(fork, row)
-        for victim in without:
-            fork.remove(victim, row)
-            if filtering.concerns(state, pod, victim):
-                status = filtering.run_remove_pod(state, pod, victim, info)
-                if not status.is_success:
-                    return status
-        nodes = Nodes(fork, np.array([row], dtype=np.intp))
-        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, {row: state})
+    def pods(self, node: str) -> tuple[PodInfo, ...]:
+        """Return the pods on a node, those that were removed left out, the most important one
+        first: of the highest priority, of these the one that started first."""
+        on_node = self._fork.pods[self._fork.row[node]]
+        pods = list(on_node)
+        self._rows |= dict.fromkeys((pod.uid for pod in pods), self._fork.row[node])
+        sort_by_importance(pods, Ages.of(self._handle.release.rules), on_node)
+        return tuple(pods)
+
+    def lower(self, node: str) -> tuple[PodInfo, ...]:
+        """Return those of `pods` whose priority is lower than that of the pod: kube-scheduler
+        evicts no others, and puts them back in this order."""
+        return tuple(pod for pod in self.pods(node) if pod.priority < self._pod.priority)
+
+    @contextmanager
+    def branch(self) -> Iterator[None]:
+        """Take back in the end what was removed and added meanwhile."""
+        state, removed, failure = self._state, self._removed, self._failure
+        self._state, self._removed = state.clone(), dict(removed)
+        try:
+            with self._fork.trial():
+                yield
+        finally:
+            self._state, self._removed, self._failure = state, removed, failure
+
+    def remove(self, pod: PodInfo) -> None:
+        """Remove a pod from its node, whatever its priority and wherever it is. Raises ValueError
+        for one that is on none."""
+        row = self._row_of(pod)
+        self._fork.own(row)
+        self._fork.remove(pod, row)
+        self._removed[pod.uid] = pod
+        self._tell(self._filtering.run_remove_pod, pod, row)
+
+    def add(self, pod: PodInfo) -> None:
+        """Put a pod that was removed back on its node. Raises ValueError for any other."""
+        if self._removed.pop(pod.uid, None) is None:
+            raise ValueError(f"the pod {pod.key} was not removed in this trial")
+        row = self._rows[pod.uid]
+        self._fork.add(pod, row)
+        self._tell(self._filtering.run_add_pod, pod, row)
+
+    def status(self, node: str, without: Iterable[PodInfo] = ()) -> Status:
+        """Return what Filter says of a node as it is now, and beside the pods that are nominated
+        to it; an error where AddPod or RemovePod failed.
+
+        without: pods that are removed for this question only
+        """
+        pods = tuple(without)
+        if pods:
+            with self.branch():
+                for pod in pods:
+                    self.remove(pod)
+                return self.status(node)
+        if self._failure is not None:
+            return self._failure
+        nodes = Nodes(self._fork, np.array([self._fork.row[node]], dtype=np.intp))
+        verdicts = self._filtering.run_with_nominated_pods(self._state, self._pod, nodes)
         return verdicts.statuses[verdicts.ids[0]] if verdicts.ids[0] else SUCCESS
 
     def violated_budgets(self, victims: Sequence[PodInfo]) -> Mapping[str, tuple[str, ...]]:
         """By UID, the victims whose eviction, after that of all before them, violates budgets, and
         these as NAMESPACE/NAME."""
         return self._budgets.pdb_violated_by(victims)
+
+    def best(
+        self,
+        candidates: Mapping[str, Sequence[PodInfo]],
+        key: Callable[[str, Sequence[PodInfo]], Any] | None = None,
+    ) -> str:
+        """Return the node whose victims cost least; of several, the first by name. Raises
+        ValueError without candidates.
+
+        candidates: node name → the victims there
+        key: the cost of a node and its victims, the least is best. By default by kube-scheduler's
+             criteria: fewest violated budgets, lowest priority of the most important victim, least
+             sum of priorities, fewest victims, latest start of the most important victims
+        """
+        if not candidates:
+            raise ValueError("there are no candidates to choose from")
+        if key is not None:
+            return min(sorted(candidates), key=lambda node: key(node, candidates[node]))
+        snapshot, ages = self._handle.snapshot, Ages.of(self._handle.release.rules)
+        listed: dict[str, Victims] = {}
+        for node, victims in candidates.items():
+            # Upstream asks the budgets about all pods that might leave, not only about those that
+            # do: which evictions are too many depends on it.
+            on_node = snapshot.pods[snapshot.row[node]]
+            lower = [pod for pod in on_node if pod.priority < self._pod.priority]
+            leaving = {pod.uid: pod for pod in victims}
+            potential = list({pod.uid: pod for pod in (*lower, *victims)}.values())
+            sort_by_importance(potential, ages, on_node)
+            violated = self.violated_budgets(potential)
+            ordered = tuple(pod for pod in potential if pod.uid in leaving)
+            listed[node] = Victims(ordered, sum(pod.uid in violated for pod in ordered))
+        return pick_one_node(listed).node
+
+    def _row_of(self, pod: PodInfo) -> int:
+        """Return the row that the pod is on."""
+        row = self._rows.get(pod.uid)
+        if row is not None and pod.uid not in self._removed:
+            return row
+        snapshot = self._fork
+        likely = snapshot.row.get(pod.pod.node_name)
+        for row in (*(() if likely is None else (likely,)), *range(len(snapshot))):
+            if any(other.uid == pod.uid for other in snapshot.pods[row]):
+                self._rows[pod.uid] = row
+                return row
+        raise ValueError(f"the pod {pod.key} is on no node in this trial")
+
+    def _tell(
+        self,
+        extension: Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status],
+        other: PodInfo,
+        row: int,
+    ) -> None:
+        """Run AddPod or RemovePod of the plugins that the other pod concerns."""
+        concerned = self._concerned.get(other.signature)
+        if concerned is None:
+            concerned = self._filtering.concerns(self._state, self._pod, other)
+            self._concerned[other.signature] = concerned
+        if concerned and self._failure is None:
+            status = extension(self._state, self._pod, other, NodeInfo(self._fork, row))
+            self._failure = None if status.is_success else status
 
 
 def ineligible(handle: Handle, pod: PodInfo, filtered: NodeStatuses) -> str:

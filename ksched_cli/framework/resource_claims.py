@@ -37,7 +37,7 @@ from ksched_cli.cluster.objects import (
     ResourceSlice,
 )
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.handle import Handle, HasClaims
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.formatting import quote
 from ksched_cli.kube.quantity import Quantity
@@ -286,7 +286,7 @@ class PendingAllocation(Struct):
     group: tuple[str, str] | None = None
 
 
-class ClaimStore:
+class ClaimStore(HasClaims):
     """A service: the current version of every claim. Upstream: claimTracker.
 
     log:    the devices allocated or deallocated so far, in order; a reader remembers how far it
@@ -297,7 +297,7 @@ class ClaimStore:
 
     def __init__(self, handle: Handle) -> None:
         self._stored = handle.cluster.resource_claims
-        self._claims = dict(self._stored)
+        self.claims = dict(self._stored)
         self._pending: dict[str, PendingAllocation] = {}
         self.extended: dict[str, tuple[str, str]] = {}
         self._has_shares = handle.release.enabled("DRAConsumableCapacity")
@@ -308,14 +308,14 @@ class ClaimStore:
         self.log: list[DeviceID] = []
         self._changes: list[tuple[ResourceClaim, ResourceClaim]] = []
         self._is_changed = False
-        for claim in self._claims.values():
+        for claim in self.claims.values():
             self._add(claim)
 
     def get(self, namespace: str, name: str) -> ResourceClaim | None:
-        return self._claims.get((namespace, name))
+        return self.claims.get((namespace, name))
 
     def all(self) -> Iterable[ResourceClaim]:
-        return self._claims.values()
+        return self.claims.values()
 
     def devices_in_use(self) -> Iterator[DeviceID]:
         return chain(self._allocated, *map(self._exclusive, self._pending_claims()))
@@ -327,7 +327,7 @@ class ClaimStore:
         """Return why what claims consume cannot be told, or "". Upstream: consumedCapacityError."""
         if not self._refuses_negative or not self.shared:
             return ""
-        problems = sorted(filter(None, map(_negative_capacity, self._claims.values())))
+        problems = sorted(filter(None, map(_negative_capacity, self.claims.values())))
         if len(problems) < 2:
             return "".join(problems)
         more = len(problems) - 1
@@ -346,15 +346,15 @@ class ClaimStore:
         """Return, by device, the claim that has it exclusively."""
         return {
             device: claim.key
-            for claim in (*self._claims.values(), *self._pending_claims())
+            for claim in (*self.claims.values(), *self._pending_claims())
             for device in self._exclusive(claim)
         }
 
     def write(self, claim: ResourceClaim) -> None:
         """Stores a new version of a claim, and which devices it allocates or frees."""
         key = claim.namespace, claim.name
-        previous = self._claims[key]
-        self._claims[key] = claim
+        previous = self.claims[key]
+        self.claims[key] = claim
         self._is_changed = True
         self._changes.append((previous, claim))
         if previous.status.allocation is None:
@@ -365,28 +365,28 @@ class ClaimStore:
 
     def create(self, claim: ResourceClaim) -> None:
         """Stores a new claim, which has no devices yet."""
-        self._claims[claim.namespace, claim.name] = claim
+        self.claims[claim.namespace, claim.name] = claim
         self._is_changed = True
 
     def create_extended(self, claim: ResourceClaim, pod_uid: str) -> ResourceClaim:
         """Stores the claim for a pod's extended resources under a name of its own."""
         owner = next(iter(claim.metadata.owner_references)).name
         names = (f"{owner}-extended-resources-{number}" for number in count())
-        name = next(name for name in names if (claim.namespace, name) not in self._claims)
+        name = next(name for name in names if (claim.namespace, name) not in self.claims)
         created = replace(claim, metadata=replace(claim.metadata, name=name, uid=""))
         self.extended[pod_uid] = created.namespace, name
-        self._claims[created.namespace, name] = created
+        self.claims[created.namespace, name] = created
         self._is_changed = True
         return created
 
     def extended_of(self, pod: PodInfo) -> ResourceClaim | None:
         """The claim that was made for a pod's extended resources."""
-        return self._claims.get(self.extended.get(pod.uid, ("", "")))
+        return self.claims.get(self.extended.get(pod.uid, ("", "")))
 
     def extended_claim(self, pod: PodInfo) -> ResourceClaim | None:
         """The claim for a pod's extended resources that an attempt made, this run's or an earlier
         one. Upstream: findExtendedResourceClaim."""
-        for claim in self._claims.values():
+        for claim in self.claims.values():
             owner = claim.metadata.controller
             if (
                 owner is not None
@@ -405,18 +405,18 @@ class ClaimStore:
             yield
             return
         key = claim.namespace, claim.name
-        del self._claims[key]
+        del self.claims[key]
         self._remove(claim)
         try:
             yield
         finally:
-            self._claims[key] = claim
+            self.claims[key] = claim
             self._add(claim)
             self.log += allocated_devices(claim)
 
     def delete(self, claim: ResourceClaim) -> None:
         """Frees its devices. Does nothing if the claim is not there."""
-        stored = self._claims.pop((claim.namespace, claim.name), None)
+        stored = self.claims.pop((claim.namespace, claim.name), None)
         if stored is not None:
             self._is_changed = True
             self._remove(stored)
@@ -424,13 +424,13 @@ class ClaimStore:
     def carry_over(self, previous: ClaimStore) -> None:
         """Takes over what became of claims that have not changed in the API server since, and the
         claims that were made for extended resources."""
-        for key, claim in previous._claims.items():
+        for key, claim in previous.claims.items():
             stored = self._stored.get(key)
             if stored is not None and stored is previous._stored.get(key):
                 if claim is not stored:
                     self.write(claim)
             elif stored is None and key in previous.extended.values():
-                self._claims[key] = claim
+                self.claims[key] = claim
                 self._is_changed = True
                 self._add(claim)
         self.extended.update(previous.extended)
@@ -438,7 +438,7 @@ class ClaimStore:
 
     def current(self) -> Mapping[tuple[str, str], ResourceClaim]:
         """The claims as the API server returns them after what was written here."""
-        return dict(self._claims) if self._is_changed else self._stored
+        return dict(self.claims) if self._is_changed else self._stored
 
     def take_changes(self) -> list[tuple[ResourceClaim, ResourceClaim]]:
         """Return the claims written since the last call, before and after."""

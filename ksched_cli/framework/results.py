@@ -56,9 +56,10 @@ class Verdicts(Struct):
     @classmethod
     def of(cls, answers: list[Status]) -> Verdicts:
         """Return the verdicts of a list of one status per node."""
+        # Lists are compared by identity first, and no further than to a difference.
+        if answers == [SUCCESS] * len(answers):
+            return cls.passing(len(answers))
         table: dict[Status, int] = {SUCCESS: 0}
-        if not answers:
-            return cls.passing(0)
         # Most nodes get one of a few statuses, and hashing each costs more than all the rest. An
         # array of objects holds their addresses, which CPython's `id` returns.
         keys = np.frombuffer(np.fromiter(answers, np.object_, len(answers)), np.intp)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar, cast
 
+import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -29,11 +30,6 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     GroupPreemptionPlugin,
     JudgesResizes,
-    PlacementFeasiblePlugin,
-    PlacementGeneratePlugin,
-    PlacementProgress,
-    PlacementScorePlugin,
-    PodGroupPostFilterPlugin,
     RankedNodes,
     RankNodesPlugin,
 )
@@ -44,7 +40,12 @@ from ksched_cli.framework.interface import (
     Explains,
     FilterPlugin,
     PermitPlugin,
+    PlacementFeasiblePlugin,
+    PlacementGeneratePlugin,
+    PlacementProgress,
+    PlacementScorePlugin,
     Plugin,
+    PodGroupPostFilterPlugin,
     PostBindPlugin,
     PostFilterPlugin,
     PostFilterResult,
@@ -73,6 +74,8 @@ from ksched_cli.framework.pod_groups import (
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runners import FilterRunner, PreFilterRunner, ScoreRunner
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
+from ksched_cli.kube.formatting import quote
+from ksched_cli.kube.versions import Release, release_of
 
 
 class PodSigner:
@@ -116,6 +119,9 @@ def _key(fragment: tuple[str, Hashable]) -> str:
 
 
 NO_PLACEMENTS = Status.unschedulable("no feasible placements found")
+NO_MERGED_PLACEMENTS = Status.unschedulable("no feasible merged placements found")
+# Between the names of placements that are combined. Upstream: placementNameSeparator.
+SEPARATOR = "/"
 
 
 class PodGroupPlugins:
@@ -123,15 +129,21 @@ class PodGroupPlugins:
     point it is enabled, or None"""
 
     def __init__(
-        self, profile: Profile, plugin: Callable[[str], Plugin | None], caller: PluginCaller
+        self,
+        profile: Profile,
+        plugin: Callable[[str], Plugin | None],
+        caller: PluginCaller,
+        release: Release | None = None,
     ) -> None:
-        """plugin: the profile's plugin of a name"""
+        """plugin: the profile's plugin of a name; release: by default the newest"""
+        release = release or release_of()
         self._caller = caller
         by_point = {
             point: [plugin(ref.name) for ref in refs] for point, refs in profile.plugins.items()
         }
         generators = by_point.get("placementGenerate", ())
         self._generators = [p for p in generators if isinstance(p, PlacementGeneratePlugin)]
+        self._merges = release.rules.merges_placements
         self._scorers = [
             (ref.name, scorer)
             for ref in profile.plugins.get("placementScore", ())
@@ -140,7 +152,12 @@ class PodGroupPlugins:
         self._weights = profile.placement_weights
         enabled = [p for plugins in by_point.values() for p in plugins]
         self.preemption = next((p for p in enabled if isinstance(p, GroupPreemptionPlugin)), None)
-        self._feasible = next((p for p in enabled if isinstance(p, PlacementFeasiblePlugin)), None)
+        # Before 1.38 GangScheduling alone, wherever it is enabled.
+        judges = by_point.get("placementFeasible", ())
+        if not release.rules.tells_feasible_placements:
+            judges = [p for p in enabled if p is not None and p.name not in caller.foreign]
+        feasible = [p for p in judges if isinstance(p, PlacementFeasiblePlugin)]
+        self._feasible = tuple(dict.fromkeys(feasible))
         self._rankers = list(dict.fromkeys(p for p in enabled if isinstance(p, RankNodesPlugin)))
         post_filters = by_point.get("podGroupPostFilter", ())
         self._post_filters = [p for p in post_filters if isinstance(p, PodGroupPostFilterPlugin)]
@@ -149,19 +166,41 @@ class PodGroupPlugins:
         """The placements to try; all nodes where no plugin divides them."""
         if not self._generators:
             return (parent,), SUCCESS
-        placements, status = self._caller.generate_placements(self._generators[0], key, parent)
-        if status.is_success and not placements:
-            return (), NO_PLACEMENTS
-        return placements, status
+        merged: Sequence[Placement] | None = None
+        for plugin in self._generators if self._merges else self._generators[:1]:
+            # Each plugin is given nodes of its own, by which those that it leaves whole are told.
+            given = Placement(parent.name, parent.rows)
+            placements, status = self._caller.generate_placements(plugin, key, given)
+            if not status.is_success:
+                return (), status
+            if not placements:
+                return (), NO_PLACEMENTS
+            if self._merges and (problem := _bad_name(placements)):
+                return (), Status.error(problem)
+            if len(placements) == 1 and placements[0] is given:
+                continue
+            merged = placements if merged is None else _merged(merged, placements)
+            if not merged:
+                return (), NO_MERGED_PLACEMENTS
+        return (parent,) if merged is None else merged, SUCCESS
 
     def feasible(self, group: PodGroup, progress: PlacementProgress) -> Status:
         """Whether enough pods have a node. Upstream: RunPlacementFeasiblePlugins."""
-        if self._feasible is None:
-            return SUCCESS
-        status = self._caller.placement_feasible(self._feasible, group, progress)
-        if status.code == Code.ERROR:
-            return Status.error(f"running PlacementFeasible plugin: {status.message}")
-        return status
+        verdict = SUCCESS
+        for plugin in self._feasible:
+            status = self._caller.placement_feasible(plugin, group, progress)
+            if status.is_success:
+                continue
+            if status.is_wait:
+                verdict = status
+            elif status.code == Code.UNSCHEDULABLE:
+                return status
+            elif status.code == Code.ERROR:
+                return Status.error(f"running PlacementFeasible plugin: {status.message}")
+            else:
+                unexpected = f"unexpected status code ({status.code.text})"
+                return Status.error(f"{unexpected} from PlacementFeasible plugin: {status.message}")
+        return verdict
 
     @property
     def score(self) -> bool:
@@ -209,6 +248,26 @@ class PodGroupPlugins:
                     )
                 totals[index] += score * self._weights[name]
         return totals.index(max(totals))
+
+
+def _bad_name(placements: Sequence[Placement]) -> str:
+    """Return what is wrong with the name of a placement, or "". Upstream:
+    validatePlacementNames."""
+    names: set[str] = set()
+    for placement in placements:
+        name = quote(placement.name)
+        if SEPARATOR in placement.name:
+            return f"placement name {name} must not contain {quote(SEPARATOR)}"
+        if placement.name in names:
+            return f"plugin returned duplicate placement name {name}"
+        names.add(placement.name)
+    return ""
+
+
+def _merged(first: Sequence[Placement], second: Sequence[Placement]) -> Sequence[Placement]:
+    """Combine placements, as far as they have nodes in common. Upstream: mergePlacements."""
+    pairs = [(a, b, a.rows[np.isin(a.rows, b.rows)]) for a in first for b in second]
+    return [Placement(f"{a.name}{SEPARATOR}{b.name}", rows) for a, b, rows in pairs if len(rows)]
 
 
 P = TypeVar("P", bound=Plugin)
@@ -288,9 +347,7 @@ class Framework:
         self._reserves = plugins.at("reserve", ReservePlugin)
         self._reserve_calls = self._node_calls((p, p.reserve) for p in self._reserves)
         self._permits = plugins.at("permit", PermitPlugin)
-        self._pre_bind_calls = self._node_calls(
-            (p, p.pre_bind) for p in plugins.at("preBind", PreBindPlugin)
-        )
+        self._pre_flights, self._pre_bind_calls = self._pre_bind_methods()
         self._binds = plugins.at("bind", BindPlugin)
         self._post_binds = plugins.at("postBind", PostBindPlugin)
         self.answer_cache = AnswerCache(handle.snapshot)
@@ -309,6 +366,17 @@ class Framework:
         self.clears_nomination = handle.release.rules.clears_nomination
         self.signer = self._pod_signer()
         handle.framework = self
+
+    def _pre_bind_methods(self) -> tuple[tuple[NodeCall, ...], tuple[NodeCall, ...]]:
+        """The calls of PreBindPreFlight and of PreBind."""
+        plugins = self._own.at("preBind", PreBindPlugin)
+        flights = (
+            (p, p.pre_bind_pre_flight)
+            for p in plugins
+            if type(p).pre_bind_pre_flight is not PreBindPlugin.pre_bind_pre_flight
+            and self.handle.release.enabled("NominatedNodeNameForExpectation")
+        )
+        return self._node_calls(flights), self._node_calls((p, p.pre_bind) for p in plugins)
 
     def _pre_filter_runner(self) -> PreFilterRunner:
         plugins = self._own.at("preFilter", PreFilterPlugin)
@@ -417,8 +485,28 @@ class Framework:
         return self._run_in_order("reserve", "Reserve", self._reserve_calls, state, pod, node)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """The first plugin that refuses, or success."""
-        return self._run_in_order("preBind", "PreBind", self._pre_bind_calls, state, pod, node)
+        """The first plugin that refuses, or success. Upstream: RunPreBindPreFlights,
+        RunPreBindPlugins."""
+        calls = self._pre_bind_calls
+        skipping: set[Plugin] = set()
+        for plugin, method, _ in self._pre_flights:
+            status = self.caller.status(
+                plugin, "preBindPreFlight", self._snapshot, method, state, pod, node
+            )
+            if status.is_skip:
+                skipping.add(plugin)
+            elif status.code == Code.ERROR:
+                what = f'running PreBindPreFlight "{plugin.name}"'
+                return Status.error(f"{what}: {status.message}")
+            elif not status.is_success:
+                returned = f"PreBindPreFlight {plugin.name} returned {quote(status.code.text)}"
+                return Status.error(
+                    f"{returned}, which is unsupported. It is supposed to return Success, Skip, or"
+                    " Error status"
+                )
+        if skipping:
+            calls = tuple(call for call in calls if call[0] not in skipping)
+        return self._run_in_order("preBind", "PreBind", calls, state, pod, node)
 
     def _run_in_order(
         self,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Protocol
+from types import SimpleNamespace
+from typing import Any, Protocol, cast
 
 from msgspec import Struct
 
@@ -130,10 +131,13 @@ def selector_of_map(labels: Mapping[str, str]) -> Selector:
     return _selector(Requirement(key, IN, (value,)) for key, value in labels.items())
 
 
-def label_selector(selector: LabelSelectorFields | None) -> Selector:
-    """None matches nothing, an empty one everything. Raises SelectorError."""
+def label_selector(selector: LabelSelectorFields | Mapping[str, Any] | None) -> Selector:
+    """Return what matches labels as the selector says, which may be plain data of a manifest. None
+    matches nothing, an empty one everything. Raises SelectorError."""
     if selector is None:
         return NOTHING
+    if isinstance(selector, Mapping):
+        selector = _of_manifest(selector)
     requirements = []
     for key, value in selector.match_labels.items():
         requirements.append(_checked(key, IN, (value,)))
@@ -144,6 +148,21 @@ def label_selector(selector: LabelSelectorFields | None) -> Selector:
         values = expression.values or ()
         requirements.append(_checked(expression.key, expression.operator, values))
     return _selector(requirements)
+
+
+def _of_manifest(selector: Mapping[str, Any]) -> LabelSelectorFields:
+    expressions = [
+        SimpleNamespace(
+            key=each.get("key", ""),
+            operator=each.get("operator", ""),
+            values=tuple(each.get("values") or ()),
+        )
+        for each in selector.get("matchExpressions") or ()
+    ]
+    labels = selector.get("matchLabels") or {}
+    return cast(
+        LabelSelectorFields, SimpleNamespace(match_labels=labels, match_expressions=expressions)
+    )
 
 
 def _selector(requirements: Iterable[Requirement]) -> Selector:

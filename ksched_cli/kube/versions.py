@@ -76,6 +76,8 @@ class Rules:
     reserves_gangs: GangScheduling extends Reserve
     tells_why_pods_wait: the status of a pod that Permit has wait has the last plugin's reasons, and
         not the pod's name
+    preempts_waiting_pods: a pod that waits in Permit and makes room is tried again after its
+        backoff; else DefaultPreemption has rejected it
     names_score_plugins: an error in weights of score plugins begins with "score plugins: "
     checks_strategy_type: requestedToCapacityRatio is required or forbidden by the strategy's type
     follows_nominated_pods: for a pod that InterPodAffinity rejected, other pods count from their
@@ -227,6 +229,7 @@ class Rules:
         self.clears_nomination = minor >= 35  # removed with 1.34
         self.reserves_gangs = minor < 36
         self.tells_why_pods_wait = minor >= 36
+        self.preempts_waiting_pods = minor >= 36
         self.names_score_plugins = minor >= 36
         self.checks_strategy_type = minor >= 36
         self.follows_nominated_pods = minor >= 36

@@ -21,15 +21,13 @@ from ksched_cli.cluster.snapshot import MISSING
 from ksched_cli.framework.cluster_events import POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.in_tree_interface import (
+from ksched_cli.framework.interface import (
+    MAX_NODE_SCORE,
+    PermitPlugin,
     PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
     PlacementProgress,
     PlacementScorePlugin,
-)
-from ksched_cli.framework.interface import (
-    MAX_NODE_SCORE,
-    PermitPlugin,
     PreEnqueuePlugin,
     Proposal,
     Proposes,

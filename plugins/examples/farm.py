@@ -5,7 +5,7 @@ from typing import Any
 
 from ksched_cli.api import hookimpl
 
-KSCHED_API = 2
+KSCHED_API = 3
 
 
 def workers(farm: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from ksched_cli.api import (
     hookimpl,
 )
 
-KSCHED_API = 2
+KSCHED_API = 3
 FULL = Status.unschedulable("node(s) had to keep memory free")
 
 

@@ -1,12 +1,30 @@
 """Why a plugin was called about a pod, or was not."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import pytest
+
+from ksched_cli.api import (
+    SUCCESS,
+    CycleState,
+    FilterPlugin,
+    NodeInfo,
+    Nodes,
+    Plugin,
+    PodInfo,
+    ScorePlugin,
+    Scores,
+    Status,
+)
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework import call_trace
 from ksched_cli.framework.call_trace import profile_lines
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.framework.toys import Toy, filtering, profile, scoring
+from tests.narrowing import present
 
 ENABLED = {
     "preFilter": ["NodeResourcesFit", "NodePorts"],
@@ -17,8 +35,8 @@ ENABLED = {
 }
 
 
-def traced(*pods: dict[str, Any]) -> Simulation:
-    plain = simulation(cluster(node("a", cpu=4), node("b", cpu=4), *pods))
+def traced(*pods: dict[str, Any], plugins: Sequence[type[Plugin]] = ()) -> Simulation:
+    plain = simulation(cluster(node("a", cpu=4), node("b", cpu=4), *pods), None, plugins)
     options = Options(trace_calls=True)
     return Simulation(plain.state, plain.configuration, plain.registry, options)
 
@@ -77,6 +95,38 @@ def test_a_profile_says_what_it_never_calls() -> None:
         "Scores: enabled at filter, which it does not extend",
         "not enabled: Unused",
     ]
+
+
+@pytest.mark.parametrize(("limit", "count"), [(0.0, 2), (60.0, 0)])
+def test_a_plugin_is_named_that_takes_long_node_by_node(
+    limit: float, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The toy that answers in the array form is not."""
+
+    class Plain(FilterPlugin, ScorePlugin):
+        name = "Plain"
+
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+            return SUCCESS
+
+        def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+            return 1
+
+    class AtOnce(ScorePlugin):
+        name = "AtOnce"
+
+        def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+            return np.ones(len(nodes), dtype=np.int64)
+
+    monkeypatch.setattr(call_trace, "SLOW_SECONDS", limit)
+    run = traced(pod("p"), plugins=[Plain, AtOnce])
+    run.run()
+    trace = present(run.caller.trace)
+    lines = list(trace.slow_lines())
+    assert len(lines) == count
+    if lines:
+        assert lines[0].startswith("Plain: filter took 0.0 s, node by node; filter_nodes can")
+        assert "Plain" in trace.pods["default/p"].called["filter"]
 
 
 def test_without_a_trace_nothing_is_noted() -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from ksched_cli.framework import interface
 from ksched_cli.framework.interface import CONTRACTS, FilterPlugin, Plugin, ScorePlugin, points_of
-from ksched_cli.kube.extension_points import POD_GROUP_POINTS, POINT_KEYS, interface_of
+from ksched_cli.kube.extension_points import POINT_KEYS, interface_of
 
 
 def test_contracts_and_points_are_the_same_in_the_same_order() -> None:
-    assert list(CONTRACTS) == [key for key in POINT_KEYS if key not in POD_GROUP_POINTS]
+    assert list(CONTRACTS) == list(POINT_KEYS)
     interfaces = [contract.__name__ for contract in CONTRACTS.values()]
     assert interfaces == list(map(interface_of, CONTRACTS))
 

@@ -8,7 +8,7 @@ import pytest
 
 from ksched_cli.config.effective import PluginRef, Profile
 from ksched_cli.framework.caller import PluginCaller
-from ksched_cli.framework.in_tree_interface import PlacementGeneratePlugin, PlacementScorePlugin
+from ksched_cli.framework.interface import PlacementGeneratePlugin, PlacementScorePlugin
 from ksched_cli.framework.pod_groups import Placement
 from ksched_cli.framework.runtime import NO_PLACEMENTS, PodGroupPlugins
 from ksched_cli.framework.status import SUCCESS, PluginError, Status

@@ -11,6 +11,7 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import WaitingPod
 from ksched_cli.framework.interface import (
     PermitPlugin,
+    Plugin,
     PostBindPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
@@ -179,7 +180,15 @@ def test_the_room_that_a_waiting_pod_frees_goes_to_those_that_found_none() -> No
     assert attempts_of(record, "b")[0].message.startswith("0/1 nodes are available")
 
 
-def test_a_waiting_pod_is_no_victim_but_sent_back() -> None:
+@pytest.mark.parametrize(
+    ("minor", "status"),
+    [
+        ("1.35", Status.unschedulable("preempted")),
+        ("1.36", Status.error("waiting on permit for pod: preempted")),
+    ],
+)
+def test_a_waiting_pod_is_no_victim_but_sent_back(minor: str, status: Status) -> None:
+    """Up to 1.35 the plugin that preempts has rejected it; later none has."""
     state = cluster(
         node("n", cpu="1"),
         pod("low", cpu="1", priority=1, metadata={"creationTimestamp": "2026-01-01T00:00:00Z"}),
@@ -192,11 +201,12 @@ def test_a_waiting_pod_is_no_victim_but_sent_back() -> None:
         def less(self, first: QueuedPod, second: QueuedPod) -> bool:
             return first.pod.priority < second.pod.priority
 
-    record = simulate(state, plugins=[LowFirst, waiting("Slow", {"low": 60})])
+    plugins: list[type[Plugin]] = [LowFirst, waiting("Slow", {"low": 60})]
+    record = simulate(state, plugins=plugins, kubernetes_version=minor)
     assert record.placements == {"default/high": "n"}
     assert record.evicted == ()
     first = attempts_of(record, "low")[0]
-    assert first.permit == Status.unschedulable("preempted").by("DefaultPreemption")
+    assert first.permit == status.by("DefaultPreemption")
 
 
 def test_pods_that_are_activated_are_tried_again() -> None:

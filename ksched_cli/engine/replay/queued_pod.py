@@ -327,7 +327,7 @@ Key = tuple[Any, int]
 def sort_key(queued: QueuedPodInfo, framework: Framework, clock: ReplayClock) -> Key:
     """Return the key that sorts a pod in the queue."""
     seconds = clock.start + queued.timestamp / SECOND
-    pod = QueuedPod(queued.pod, seconds, queued.sequence)
+    pod = QueuedPod(queued.pod, seconds, queued.sequence, queued.attempts)
     if framework.sort_key is not None:
         return framework.sort_key(pod), queued.sequence
     return _Compared(pod, framework), queued.sequence

@@ -42,12 +42,9 @@ from ksched_cli.framework.pod_groups import (
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.preemption_trial import is_terminating_by_preemption
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Rejection, Status
+from ksched_cli.framework.victim_order import start_time
 from ksched_cli.plugins.default_preemption.victims import NO_VICTIMS as NO_VICTIMS_ON_NODE
-from ksched_cli.plugins.default_preemption.victims import (
-    Disruptions,
-    Explanation,
-    start_time,
-)
+from ksched_cli.plugins.default_preemption.victims import Disruptions, Explanation
 
 NEVER = Status.unschedulable("not eligible due to preemptionPolicy=Never.")
 NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming preemptor")

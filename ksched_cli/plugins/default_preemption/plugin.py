@@ -21,11 +21,11 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     GroupPreemptionPlugin,
-    PodGroupPostFilterPlugin,
     RankedNodes,
     RankNodesPlugin,
 )
 from ksched_cli.framework.interface import (
+    PodGroupPostFilterPlugin,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
@@ -46,6 +46,7 @@ from ksched_cli.framework.preemption import (
 )
 from ksched_cli.framework.preemption_trial import ineligible
 from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
+from ksched_cli.framework.victim_order import CRITERIA, Ages, Choice, pick_node, pick_one_node
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.args import DefaultPreemptionArgs
 from ksched_cli.plugins.default_preemption.group_victims import (
@@ -57,11 +58,8 @@ from ksched_cli.plugins.default_preemption.group_victims import (
 )
 from ksched_cli.plugins.default_preemption.victims import (
     CANDIDATE,
-    CRITERIA,
     NO_VICTIMS,
     POD_COLUMNS,
-    Ages,
-    Choice,
     ColumnDryRun,
     Disruptions,
     DryRun,
@@ -69,8 +67,6 @@ from ksched_cli.plugins.default_preemption.victims import (
     Explanation,
     LazyMapping,
     no_victim,
-    pick_node,
-    pick_one_node,
 )
 
 # -- the search ------------------------------------------------------------------------------------

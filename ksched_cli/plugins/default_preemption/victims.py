@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
@@ -26,75 +25,18 @@ from ksched_cli.cluster.snapshot import Column, Mask, PodUsageColumns, Rows, Sna
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import FilterOperations
-from ksched_cli.framework.preemption import Criterion, CriterionStep, Victims
+from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.preemption_trial import EvictionBudgets
 from ksched_cli.framework.results import Ids, Verdicts
 from ksched_cli.framework.status import Rejection, Status
-from ksched_cli.kube.sort import go_sort
-from ksched_cli.kube.versions import Rules
-
-# -- importance ------------------------------------------------------------------------------------
-#
-# The order of victims: the more important one comes first.
-#
-# Upstream: pkg/scheduler/util/utils.go (MoreImportantPod).
-
-
-# Sorts after every timestamp: a pod that has not started counts as starting now.
-NOT_STARTED_TEXT = "~"
-
-
-def start_time(pod: PodInfo) -> str:
-    """The pod's start as a sortable text; NOT_STARTED_TEXT where it has none."""
-    return pod.pod.status.start_time or NOT_STARTED_TEXT
-
-
-class Ages(IntEnum):
-    """How upstream compares victims of one priority that started at one time, or not at all."""
-
-    TAKEN_ANEW = 0  # at each comparison
-    TAKEN_ONCE = 1  # in the order of the node's pods: of those not started, the first is the oldest
-    BY_UID = 2
-
-    @classmethod
-    def of(cls, rules: Rules) -> Ages:
-        if rules.ranks_victims_by_uid:
-            return cls.BY_UID
-        return cls.TAKEN_ONCE if rules.ages_victims_once else cls.TAKEN_ANEW
-
-
-def sort_by_importance(
-    pods: list[PodInfo], ages: Ages = Ages.TAKEN_ANEW, on_node: Sequence[PodInfo] = ()
-) -> None:
-    """Highest priority first, then the longest running, in place.
-
-    on_node: all pods of the node in the order in which upstream takes their ages
-    """
-    if ages == Ages.BY_UID:
-        pods.sort(key=lambda pod: (-pod.priority, start_time(pod), pod.uid))
-        return
-    waiting = (pod.uid for pod in on_node if not pod.pod.status.start_time)
-    ranks = {uid: rank for rank, uid in enumerate(waiting)} if ages == Ages.TAKEN_ONCE else {}
-
-    def age(pod: PodInfo) -> tuple[int, str, int]:
-        return -pod.priority, start_time(pod), ranks.get(pod.uid, 0)
-
-    if len({age(pod) for pod in pods}) == len(pods):
-        pods.sort(key=age)
-    elif ages == Ages.TAKEN_ANEW:
-        go_sort(pods, _more_important)
-    else:
-        go_sort(pods, lambda first, second: age(first) < age(second))
-
-
-def _more_important(first: PodInfo, second: PodInfo) -> bool:
-    """Two pods that have not started are each more important than the other: upstream takes the
-    current time for both, one after the other."""
-    if first.priority != second.priority:
-        return first.priority > second.priority
-    second_start = start_time(second)
-    return second_start == NOT_STARTED_TEXT or start_time(first) < second_start
-
+from ksched_cli.framework.victim_order import (
+    NOT_STARTED,
+    PRIORITY_SHIFT,
+    Ages,
+    measures_of_victims,
+    sort_by_importance,
+    start_number,
+)
 
 # -- pods as columns -------------------------------------------------------------------------------
 #
@@ -104,8 +46,6 @@ def _more_important(first: PodInfo, second: PodInfo) -> bool:
 # its pods have changed, or another priority leaves other pods below it.
 
 
-# Later than every start: of a pod that has not started.
-NOT_STARTED = np.iinfo(np.int64).max
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 NEVER = -1
 
@@ -225,13 +165,6 @@ POD_COLUMNS = {ages: partial(PodColumns, ages=ages) for ages in Ages}
 
 def _extended(column: Column, values: Sequence[int]) -> Column:
     return np.concatenate((column, np.array(values, dtype=column.dtype)))
-
-
-def start_number(pod: PodInfo) -> int:
-    """A start is in UTC and whole seconds, so that its digits sort as the time does."""
-    start = pod.pod.status.start_time
-    digits = "".join(filter(str.isdecimal, start))
-    return int(digits or 0) if start else NOT_STARTED
 
 
 # -- budgets ---------------------------------------------------------------------------------------
@@ -504,138 +437,6 @@ class _Reprieve:
 # Upstream: plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode).
 
 
-# -- choice ----------------------------------------------------------------------------------------
-#
-# Chooses the node to preempt on, of all candidates.
-#
-# Upstream: pkg/scheduler/framework/preemption/preemption.go (pickOneNodeForPreemption).
-
-
-# Added to each priority, so that none is negative and fewer victims have a smaller sum.
-PRIORITY_SHIFT = 1 << 31
-
-
-class Choice(Struct, frozen=True):
-    """ties: the nodes equal in all criteria, where more than one; steps: the criteria applied."""
-
-    node: str
-    ties: tuple[str, ...] = ()
-    steps: tuple[CriterionStep, ...] = ()
-
-
-def pick_one_node(candidates: Mapping[str, Victims]) -> Choice:
-    """Pick a node as `pick_node` does, of candidates whose victims are listed."""
-    names = sorted(candidates)
-    measures = np.array([measures_of_victims(candidates[name]) for name in names]).T
-    return pick_node(measures, names.__getitem__, lambda index: candidates[names[index]])
-
-
-def pick_node(
-    measures: NDArray[np.int64], name: Callable[[int], str], victims: Callable[[int], Victims]
-) -> Choice:
-    """Apply the criteria in order until one node is left; of several equal to the end, take the
-    first by name, where upstream takes any.
-
-    measures: a row per criterion, a column per candidate, in order of name; at least one
-    name:     of a candidate, by its index; victims: there
-    """
-    # 1. Each criterion keeps the nodes with the best value. The first that leaves one decides.
-    left = np.arange(measures.shape[1])
-    counts: list[int] = []
-    for values in measures if len(left) > 1 else ():
-        of_left = values[left]
-        left = left[of_left == of_left.max()]
-        counts.append(len(left))
-        if len(left) == 1:
-            break
-    # 2. The steps explain the choice; their texts need the victims of the chosen node alone.
-    index = left.item(0)
-    steps: list[CriterionStep] = []
-    if counts:
-        chosen = victims(index)
-        steps = [
-            CriterionStep(criterion, text(chosen), count)
-            for (criterion, text), count in zip(CRITERIA, counts, strict=False)
-        ]
-    if len(left) == 1:
-        return Choice(name(index), steps=tuple(steps))
-    steps.append(CriterionStep(Criterion.FIRST_BY_NAME, name(index), 1))
-    return Choice(name(index), tuple(map(name, left.tolist())), tuple(steps))
-
-
-def ranked(candidates: Mapping[str, Victims]) -> list[str]:
-    """All candidates, best first, compared by the criteria in order."""
-    nodes = sorted(candidates)
-    nodes.sort(key=lambda node: measures_of_victims(candidates[node]), reverse=True)
-    return nodes
-
-
-def measures_of_victims(victims: Victims) -> tuple[int, ...]:
-    """Per criterion, the measure; of two candidates, the greater tuple is preferred."""
-    pods = victims.pods
-    if not pods:
-        return (0,) * len(CRITERIA)  # An extender names the victims before nodes are compared.
-    return (
-        -victims.pdb_violations,
-        -pods[0].priority,
-        -_priority_sum(victims) - PRIORITY_SHIFT * len(pods),
-        -len(pods),
-        start_number(_earliest(victims)),
-    )
-
-
-def measures_of(
-    columns: PodColumns, violates: Mask, evicted: Mask, lower: LowerPods
-) -> NDArray[np.int64]:
-    """As `measures_of_victims`: a row per criterion, a column per node; of nodes without victims,
-    any numbers.
-
-    violates: per pod of `lower`, of which every node has some
-    evicted:  per pod, whether it is a victim
-    """
-    priority, start = columns.priority[lower.numbers], columns.start[lower.numbers]
-    starts: Rows = lower.starts
-    highest = np.maximum.reduceat(np.where(evicted, priority, LOWEST), starts)
-    is_highest = evicted & (priority == np.repeat(highest, lower.counts))
-    return np.array(
-        [
-            -np.add.reduceat((violates & evicted).astype(np.int64), starts),
-            -highest,
-            -np.add.reduceat(np.where(evicted, priority + PRIORITY_SHIFT, 0), starts),
-            -np.add.reduceat(evicted.astype(np.int64), starts),
-            np.minimum.reduceat(np.where(is_highest, start, NOT_STARTED), starts),
-        ]
-    )
-
-
-def _priority_sum(victims: Victims) -> int:
-    return sum([pod.priority for pod in victims.pods])
-
-
-def _earliest(victims: Victims) -> PodInfo:
-    """The first to start of the victims of highest priority, in whatever order they are."""
-    highest = max([pod.priority for pod in victims.pods])
-    return min([pod for pod in victims.pods if pod.priority == highest], key=start_number)
-
-
-def _start_text(victims: Victims) -> str:
-    earliest = _earliest(victims)
-    return "not started yet" if start_number(earliest) == NOT_STARTED else start_time(earliest)
-
-
-# Each with the text of a node's value; `measures_of` has the measures, in the same order.
-CRITERIA: tuple[tuple[Criterion, Callable[[Victims], str]], ...] = (
-    (Criterion.FEWEST_VIOLATIONS, lambda victims: str(victims.pdb_violations)),
-    (Criterion.LOWEST_VICTIM, lambda victims: str(victims.pods[0].priority)),
-    (
-        Criterion.SMALLEST_SUM,
-        lambda victims: f"{_priority_sum(victims)} over {len(victims.pods)}",
-    ),
-    (Criterion.FEWEST_VICTIMS, lambda victims: str(len(victims.pods))),
-    (Criterion.LATEST_START, _start_text),
-)
-
-
 # -- results ---------------------------------------------------------------------------------------
 #
 # Results of dry runs as columns: per node, whether it is a candidate, and by what it is compared.
@@ -779,6 +580,30 @@ class DryRunColumns:
         rejection = self.rejections[number]
         assert rejection is not None, "not of a candidate"
         return rejection
+
+
+def measures_of(
+    columns: PodColumns, violates: Mask, evicted: Mask, lower: LowerPods
+) -> NDArray[np.int64]:
+    """As `measures_of_victims`: a row per criterion, a column per node; of nodes without victims,
+    any numbers.
+
+    violates: per pod of `lower`, of which every node has some
+    evicted:  per pod, whether it is a victim
+    """
+    priority, start = columns.priority[lower.numbers], columns.start[lower.numbers]
+    starts: Rows = lower.starts
+    highest = np.maximum.reduceat(np.where(evicted, priority, LOWEST), starts)
+    is_highest = evicted & (priority == np.repeat(highest, lower.counts))
+    return np.array(
+        [
+            -np.add.reduceat((violates & evicted).astype(np.int64), starts),
+            -highest,
+            -np.add.reduceat(np.where(evicted, priority + PRIORITY_SHIFT, 0), starts),
+            -np.add.reduceat(evicted.astype(np.int64), starts),
+            np.minimum.reduceat(np.where(is_highest, start, NOT_STARTED), starts),
+        ]
+    )
 
 
 class LazyMapping(Mapping[str, T]):

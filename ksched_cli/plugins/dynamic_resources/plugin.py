@@ -32,9 +32,9 @@ from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import Action, ClusterEvent, IsConcerned, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.in_tree_interface import PodGroupPostFilterPlugin
 from ksched_cli.framework.interface import (
     NormalizeScore,
+    PodGroupPostFilterPlugin,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,

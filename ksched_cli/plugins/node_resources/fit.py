@@ -26,11 +26,10 @@ from ksched_cli.framework.in_tree_interface import (
     ChecksRows,
     ComparesResources,
     JudgesResizes,
-    PlacementScorePlugin,
     RowCheck,
     RowScorer,
 )
-from ksched_cli.framework.interface import PreFilterPlugin, Proposal, Proposes
+from ksched_cli.framework.interface import PlacementScorePlugin, PreFilterPlugin, Proposal, Proposes
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.pod_groups import GroupKey, Placement
 from ksched_cli.framework.resource_claims import IMPLICIT_PREFIX

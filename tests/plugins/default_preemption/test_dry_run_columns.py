@@ -5,11 +5,7 @@ import pytest
 
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.status import Rejection, Status
-from ksched_cli.plugins.default_preemption.victims import (
-    UNKNOWN,
-    DryRunColumns,
-    LazyMapping,
-)
+from ksched_cli.plugins.default_preemption.victims import UNKNOWN, DryRunColumns, LazyMapping
 from ksched_cli.testing import cluster, node, simulation
 
 FULL, OLD = Status.unschedulable("full"), Status.unresolvable("old")

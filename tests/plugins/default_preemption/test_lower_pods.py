@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.plugins.default_preemption.victims import PodColumns, sort_by_importance
+from ksched_cli.framework.victim_order import sort_by_importance
+from ksched_cli.plugins.default_preemption.victims import PodColumns
 from ksched_cli.testing import cluster, node, simulation
 from tests.plugins.default_preemption.manifests import preemption_pod
 

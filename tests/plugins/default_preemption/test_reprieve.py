@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.plugins.default_preemption.victims import PodColumns, Reprieve, sort_by_importance
+from ksched_cli.framework.victim_order import sort_by_importance
+from ksched_cli.plugins.default_preemption.victims import PodColumns, Reprieve
 from ksched_cli.testing import cluster, node, simulation
 from tests.plugins.default_preemption.manifests import preemption_pod
 

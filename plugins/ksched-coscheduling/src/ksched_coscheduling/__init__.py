@@ -9,7 +9,7 @@ from ksched_coscheduling.coscheduling import Coscheduling
 
 __all__ = ["KSCHED_API", "Coscheduling", "ksched_plugins"]
 
-KSCHED_API = 2
+KSCHED_API = 3
 
 
 @hookimpl

@@ -16,7 +16,7 @@ from ksched_fgd.random_score import RandomScore
 
 __all__ = ["KSCHED_API", "PLUGINS", "ksched_plugins"]
 
-KSCHED_API = 2
+KSCHED_API = 3
 
 PLUGINS: tuple[type[Plugin], ...] = (
     OpenGpuShare,

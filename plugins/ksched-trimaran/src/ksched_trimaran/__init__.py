@@ -9,7 +9,7 @@ from ksched_trimaran.target_load_packing import TargetLoadPacking
 
 __all__ = ["KSCHED_API", "TargetLoadPacking", "ksched_plugins"]
 
-KSCHED_API = 2
+KSCHED_API = 3
 
 
 @hookimpl

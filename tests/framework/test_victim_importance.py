@@ -4,11 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.plugins.default_preemption.victims import (
-    NOT_STARTED_TEXT,
-    sort_by_importance,
-    start_time,
-)
+from ksched_cli.framework.victim_order import NOT_STARTED_TEXT, sort_by_importance, start_time
 from ksched_cli.testing import cluster, find, node, simulation
 from tests.plugins.default_preemption.manifests import preemption_pod
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.framework.preemption import Criterion, Victims
-from ksched_cli.plugins.default_preemption.victims import pick_one_node, ranked
+from ksched_cli.framework.victim_order import pick_one_node, ranked
 from ksched_cli.testing import cluster, find, node, simulation
 from tests.plugins.default_preemption.manifests import preemption_pod
 
