@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Sequence
+from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 from ksched_cli.cluster.pod_info import PodInfo
@@ -214,7 +215,7 @@ class Scheduler(ABC, Generic[Queued]):
         """Return the victim's node: most often the node that room is made on, but not for all pods
         of a group that is evicted as one, nor for all that a plugin names."""
         snapshot = self.engine.snapshot
-        rows = (snapshot.row[node], *range(len(snapshot)))
+        rows = chain((snapshot.row[node],), range(len(snapshot)))
         return next(
             (
                 snapshot.names[row]
