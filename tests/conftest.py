@@ -16,7 +16,7 @@ from tests.extenders.fixtures import extended, serve  # noqa: F401  # fixtures
 
 # A slow machine is no fault of the code; the examples are the same for everybody. CI draws more of
 # them, with `--hypothesis-profile thorough`.
-for profile, examples in (("ksched", 8), ("thorough", 60)):
+for profile, examples in (("ksched", 8), ("thorough", 30)):
     settings.register_profile(
         profile,
         deadline=None,
