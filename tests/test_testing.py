@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.api import Run
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.errors import InputError
 from ksched_cli.framework.cycle_state import CycleState
@@ -34,6 +35,20 @@ def test_what_its_introduction_shows() -> None:
     state = cluster(node("small", cpu="1"), node("large", cpu="8"), pod("web", cpu="2"))
     assert simulate(state).placements == {"default/web": "large"}
     assert not verdicts("NodeResourcesFit", state)["small"].is_success
+
+
+def test_all_helpers_know_the_pods_that_are_nominated_to_a_node() -> None:
+    """The node is full with the pod of higher priority, as the command line says, too."""
+    objects = [
+        node("n"),
+        pod("p", cpu=1, priority=1),
+        pod("q", cpu=4, priority=5, status={"nominatedNodeName": "n"}),
+    ]
+    state = cluster(*objects)
+    assert run_cycle(state, pod="p").node == ""
+    assert explanation(state, pod="p").node == ""
+    assert not verdicts("NodeResourcesFit", state, pod="p")["n"].is_success
+    assert Run(state=objects).explain("p").node == ""
 
 
 def test_objects_have_the_defaults_of_the_api_server() -> None:

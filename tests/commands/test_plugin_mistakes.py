@@ -165,6 +165,20 @@ def test_a_failure_besides_a_status_ends_with_3_and_is_no_defect_of_ksched(
             f"{FILTER}    def explain_filter(self, *given): return ()\n",
             "write `class P(FilterPlugin, Explains)`",
         ),
+        *(
+            (
+                f"{FILTER}    def {method}(self, *given): return None\n",
+                f"write `class P(FilterPlugin, {base})`",
+            )
+            for method, base in (
+                ("pre_score", "PreScorePlugin"),
+                ("sign_pod", "SignPlugin"),
+                ("metrics", "Measures"),
+                ("generate_placements", "PlacementGeneratePlugin"),
+                ("placement_feasible", "PlacementFeasiblePlugin"),
+                ("pod_group_post_filter", "PodGroupPostFilterPlugin"),
+            )
+        ),
         (
             "class P:\n    name = 'P'\n    def filter(self, state, pod, node): return SUCCESS\n",
             "P extends no class of ksched_cli.api: write `class P(FilterPlugin)`",
