@@ -23,6 +23,7 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
     points_of,
 )
+from ksched_cli.kube.extension_points import POD_GROUP_POINTS
 
 # In the order of an attempt. Those of queueSort are called about two pods at a time.
 _METHODS: Mapping[str, tuple[str, ...]] = {
@@ -190,6 +191,9 @@ def profile_lines(
     for plugin in plugins:
         names.add(plugin.name)
         extended = points_of(type(plugin))
+        # Where the gate of pod groups is off, nobody is enabled at their points.
+        idle = [point for point in POD_GROUP_POINTS if not enabled.get(point)]
+        extended = extended.difference(idle)
         disabled = [p for p in sorted(extended) if plugin.name not in enabled.get(p, ())]
         if disabled:
             yield f"{plugin.name}: disabled at {', '.join(disabled)}"
