@@ -7,6 +7,7 @@ some of what was written in between.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
@@ -47,6 +48,8 @@ from ksched_cli.scenario.timeline import (
 
 _SOURCE = "the recording"
 _POD, _NODE = KINDS["Pod"], KINDS["Node"]
+# Upstream: the message of Preempt, from 1.37 on.
+_VICTIMS = re.compile(r"preempting (\d+) victims")
 RELISTED = (
     "the recorder was without a connection, and the API server had forgotten what happened"
     " meanwhile"
@@ -270,7 +273,7 @@ class _Reader:
             return
         if decision.nominated_node:
             if self._has_victims(pod.uid, decision.nominated_node):
-                self._make_room(pod.uid, decision.nominated_node, time)
+                self._make_room(pod.uid, decision.nominated_node, time, decision.message)
         else:
             self._making_room.pop(pod.uid, None)
             refusal = PodEvent(pod, "", time, LogEvent.REFUSAL, decision.message)
@@ -295,23 +298,26 @@ class _Reader:
             key in self.signs.victims for key in on_node
         )
 
-    def _make_room(self, uid: str, node: str, time: float) -> None:
-        """The first sign of an eviction, or of the nomination that it is for. Victims may leave
-        when their preemptor has been bound already, to another node."""
+    def _make_room(self, uid: str, node: str, time: float, message: str = "") -> None:
+        """The first sign of an eviction, or of the nomination that it is for, with its message.
+        Victims may leave when their preemptor has been bound already, to another node."""
         pod = next((pod for pod in self.pods.values() if pod.uid == uid), None)
         if pod is None or pod.node_name or why_ignored(pod, self.names):
             return
         if self._making_room.get(uid) == node:
             return
         self._making_room[uid] = node
-        victims = (
+        victims = [
             key
             for (key, victim), preemptor in self.signs.preemptors.items()
             if preemptor == uid
             and key in self.pods
             and self.pods[key].uid == victim
             and self.pods[key].node_name == node
-        )
+        ]
+        count = _VICTIMS.search(message)
+        if count is not None:  # the pod may have evicted others there later
+            victims = victims[: int(count[1])]
         self._flush()
         keys, since = tuple(sorted(victims)), self._since(uid)
         evicted = self._evicted.get(node, {})

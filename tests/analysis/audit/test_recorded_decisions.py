@@ -272,6 +272,29 @@ def test_which_of_equally_important_pods_goes_is_not_judged_without_their_order(
     assert reasons == [reason]
 
 
+def test_a_pod_may_evict_others_on_its_node_once_more(folder: Path) -> None:
+    """What it evicted first, its message counts."""
+    message = "preemption: found a potential placement for pod on node a, preempting 1 victims"
+    about = {"namespace": "default", "name": "high", "nominatedNode": "a", "message": message}
+    answer = recorded(
+        folder,
+        [
+            node("a", cpu=2),
+            *(pod(name, cpu=1, node="a") for name in ("low-1", "low-2")),
+            pod("high", cpu=1, priority=9),
+        ],
+        {"decision": about},
+        leaves("low-2", preempted=True),
+        for_high("low-2"),
+        leaves("low-1", preempted=True),
+        for_high("low-1"),
+        bind("high", "a"),
+        minor="1.37",
+    )
+    assert (answer.differ, answer.unexplained) == ((), ())
+    assert agreeing(answer) == {"preempts": 1, "nominated": 1}
+
+
 def test_room_that_is_made_for_two_pods_at_once_is_in_no_certain_order(folder: Path) -> None:
     """`b` takes the node that ksched would clear for it later, once `a` has had another."""
     nodes = [node(name, cpu=cpu) for name, cpu in (("m", 2), ("n", 2))]
