@@ -21,9 +21,8 @@ from ksched_cli.framework.interface import (
     FilterPlugin,
     Plugin,
     ScorePlugin,
-    points_of,
 )
-from ksched_cli.kube.extension_points import POD_GROUP_POINTS
+from ksched_cli.framework.registry import PluginEntry
 
 # In the order of an attempt. Those of queueSort are called about two pods at a time.
 _METHODS: Mapping[str, tuple[str, ...]] = {
@@ -183,17 +182,16 @@ def _pod_lines(calls: PodCalls, enabled: Mapping[str, Collection[str]]) -> Itera
 
 
 def profile_lines(
-    plugins: Iterable[Plugin], enabled: Mapping[str, Collection[str]], registered: Iterable[str]
+    plugins: Iterable[Plugin],
+    enabled: Mapping[str, Collection[str]],
+    registry: Mapping[str, PluginEntry],
 ) -> Iterator[str]:
     """Which plugins a profile never calls, or not at every point that they extend. enabled: as in
-    CallTrace.lines; registered: the names of all plugins that there are"""
+    CallTrace.lines; registry: all plugins that there are"""
     names = set()
     for plugin in plugins:
         names.add(plugin.name)
-        extended = points_of(type(plugin))
-        # Where the gate of pod groups is off, nobody is enabled at their points.
-        idle = [point for point in POD_GROUP_POINTS if not enabled.get(point)]
-        extended = extended.difference(idle)
+        extended = registry[plugin.name].points
         disabled = [p for p in sorted(extended) if plugin.name not in enabled.get(p, ())]
         if disabled:
             yield f"{plugin.name}: disabled at {', '.join(disabled)}"
@@ -204,6 +202,6 @@ def profile_lines(
         ]
         if absent:
             yield f"{plugin.name}: enabled at {', '.join(absent)}, which it does not extend"
-    unused = sorted(set(registered) - names)
+    unused = sorted(set(registry) - names)
     if unused:
         yield f"not enabled: {', '.join(unused)}"

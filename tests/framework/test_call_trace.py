@@ -22,6 +22,7 @@ from ksched_cli.engine.engine import Options
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework import call_trace
 from ksched_cli.framework.call_trace import profile_lines
+from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.framework.toys import Toy, filtering, profile, scoring
 from tests.narrowing import present
@@ -85,12 +86,24 @@ def test_the_rejection_of_a_pod_alike_is_repeated_without_calls() -> None:
     assert "  no plugin was called: rejected as a pod that looks the same just was" in lines
 
 
+def test_no_plugin_of_the_default_profile_is_disabled_at_a_point() -> None:
+    """Points of pod groups, whose gates are off, are none of theirs."""
+    run = traced()
+    framework = run.frameworks["default-scheduler"]
+    refs = framework.profile.plugins.items()
+    enabled = {point: [ref.name for ref in at_point] for point, at_point in refs}
+    lines = list(profile_lines(framework.plugins, enabled, run.registry))
+    assert [line.partition(":")[0] for line in lines] == ["not enabled"]
+
+
 def test_a_profile_says_what_it_never_calls() -> None:
     plugins = [filtering("Filters", {}), scoring("Scores", {})]
     run = simulation(cluster(), profile(*plugins), plugins)
     toys = [p for p in run.frameworks["default-scheduler"].plugins if isinstance(p, Toy)]
     enabled = {"filter": ["Filters", "Scores"]}
-    assert list(profile_lines(toys, enabled, ["Filters", "Scores", "Unused"])) == [
+    unused = filtering("Unused", {})
+    registry = {each.name: PluginEntry.of(each, "the test") for each in (*plugins, unused)}
+    assert list(profile_lines(toys, enabled, registry)) == [
         "Scores: disabled at score",
         "Scores: enabled at filter, which it does not extend",
         "not enabled: Unused",
