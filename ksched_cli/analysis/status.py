@@ -3,7 +3,6 @@ that let no pod go."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
@@ -36,7 +35,7 @@ from ksched_cli.run.open import Watch
 from ksched_cli.scenario.disruption import with_statuses
 from ksched_cli.scenario.drain import goes_with_node
 from ksched_cli.scenario.objects import objects_of
-from ksched_cli.scenario.pods import budget_matcher
+from ksched_cli.scenario.pods import PodsByLabel
 
 # Kinds that decisions depend on, and that a dump of nodes and pods lacks.
 _NEEDED = (
@@ -214,26 +213,23 @@ def _gated(held: Iterable[HeldPods]) -> Iterator[GatedGroup]:
 def _budgets(state: ClusterState) -> tuple[tuple[BlockingBudget, ...], tuple[str, ...]]:
     """Return the budgets that let no pod go, those of the most nodes first, and the names of those
     that select none."""
-    running = [pod for pod in state.pods if pod.node_name and not goes_with_node(pod)]
+    pods_by_label = PodsByLabel(state.pods)
     selected: dict[tuple[str, str], list[Pod]] = {}
-    counts = Counter[str]()
+    budgets_of: dict[str, list[str]] = {}
     idle = []
     for key, budget in state.pod_disruption_budgets.items():
-        matches = budget_matcher(budget)
-        selected[key] = [*filter(matches, running)]
-        counts.update(pod.key for pod in selected[key])
-        if not selected[key] and not any(map(matches, state.pods)):
+        pods = pods_by_label.of_budget(budget)
+        if not pods:
             idle.append(budget.key)
+        selected[key] = [pod for pod in pods if pod.node_name and not goes_with_node(pod)]
+        for pod in selected[key]:
+            budgets_of.setdefault(pod.key, []).append(budget.key)
     blocking = []
     for key, pods in selected.items():
         budget = state.pod_disruption_budgets[key]
         status = budget.status
-        shared = {pod.key for pod in pods if counts[pod.key] > 1}
-        others = [
-            state.pod_disruption_budgets[other].key
-            for other, theirs in selected.items()
-            if other != key and any(pod.key in shared for pod in theirs)
-        ]
+        shared = [pod.key for pod in pods if len(budgets_of[pod.key]) > 1]
+        others = sorted({other for pod in shared for other in budgets_of[pod]} - {budget.key})
         if pods and (status.disruptions_allowed <= 0 or len(shared) == len(pods)):
             blocking.append(
                 BlockingBudget(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import compress
 from operator import attrgetter
@@ -31,7 +32,7 @@ from ksched_cli.cluster.objects.base import ObjectMeta, plain_fields
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN, PodResourceClaimStatus
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
+from ksched_cli.kube.selectors import IN, Selector, SelectorError, label_selector
 from ksched_cli.kube.time import readable_time
 
 # -- passes over all pods -------------------------------------------------------------------------
@@ -256,6 +257,32 @@ def budget_matcher(budget: PodDisruptionBudget) -> Callable[[Pod], bool]:
         return metadata.namespace == namespace and selector.matches(metadata.labels)
 
     return matches
+
+
+class PodsByLabel:
+    """Pods by their labels, so that a selector is asked only about those that have one of its."""
+
+    def __init__(self, pods: Iterable[Pod]) -> None:
+        self._by_namespace: dict[str, list[Pod]] = {}
+        self._by_label: dict[tuple[str, str, str], list[Pod]] = {}
+        for pod in pods:
+            self._by_namespace.setdefault(pod.namespace, []).append(pod)
+            for label, value in pod.metadata.labels.items():
+                self._by_label.setdefault((pod.namespace, label, value), []).append(pod)
+
+    def of_budget(self, budget: PodDisruptionBudget) -> list[Pod]:
+        """Return the pods that the budget is about."""
+        namespace, candidates = budget.namespace, self._by_namespace.get(budget.namespace, [])
+        with suppress(SelectorError):
+            for requirement in label_selector(budget.spec.selector).requirements:
+                if requirement.operator == IN:
+                    labelled = [
+                        pod
+                        for value in dict.fromkeys(requirement.values)
+                        for pod in self._by_label.get((namespace, requirement.key, value), ())
+                    ]
+                    candidates = min(candidates, labelled, key=len)
+        return [*filter(budget_matcher(budget), candidates)]
 
 
 def _claims_after(

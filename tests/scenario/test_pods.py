@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.pods import (
+    PodsByLabel,
     budget_matcher,
     is_of_daemon_set,
     is_ready,
@@ -48,6 +49,33 @@ def test_a_pod_is_ready_by_its_condition() -> None:
     unready = {"conditions": [{"type": "Ready", "status": "False"}]}
     pods = cluster(owned("a", status=ready()), owned("b", status=unready), owned("c")).pods
     assert [is_ready(each) for each in pods] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"matchLabels": {"app": "web"}},
+        {"matchLabels": {"app": "web", "tier": "front"}},
+        {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "db", "db"]}]},
+        {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]},
+        {"matchExpressions": [{"key": "tier", "operator": "Exists"}]},
+        {"matchExpressions": [{"key": "app", "operator": "Like", "values": ["web"]}]},
+        {},
+        None,
+    ],
+)
+def test_pods_by_label_finds_those_that_a_budget_is_about(selector: Manifest | None) -> None:
+    labels = [{}, {"app": "web"}, {"app": "db"}, {"app": "web", "tier": "front"}]
+    manifests = [
+        pod(f"p{number}", namespace=namespace, labels=each)
+        for namespace in ("default", "other")
+        for number, each in enumerate(labels)
+    ]
+    about = {**budget("b", {}), "spec": {"selector": selector}}
+    state = cluster(*manifests, about)
+    (each,) = state.pod_disruption_budgets.values()
+    expected = {other.key for other in state.pods if budget_matcher(each)(other)}
+    assert {other.key for other in PodsByLabel(state.pods).of_budget(each)} == expected
 
 
 @given(states(), st.data())
