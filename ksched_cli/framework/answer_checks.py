@@ -118,9 +118,7 @@ def expect_texts(texts: Any, kind: type, source: str) -> None:
 
 def checked_result(answer: Any, kind: type[T], method: str) -> tuple[T | None, Status]:
     """A result with its status. Raises MalformedError."""
-    expect(answer, tuple, method)
-    _expect_pair(answer, method)
-    result, status = answer
+    result, status = _pair(answer, method)
     if result is not None:
         expect(result, kind, f"{method}'s result")
         _check_names(result)
@@ -130,9 +128,7 @@ def checked_result(answer: Any, kind: type[T], method: str) -> tuple[T | None, S
 
 def checked_permit(answer: Any) -> tuple[Status, float]:
     """Permit's status and seconds. Raises MalformedError."""
-    expect(answer, tuple, "permit")
-    _expect_pair(answer, "permit")
-    status, seconds = answer
+    status, seconds = _pair(answer, "permit")
     check_status(status, "permit's status")
     seconds = float(seconds)
     if isnan(seconds):
@@ -140,9 +136,13 @@ def checked_permit(answer: Any) -> tuple[Status, float]:
     return status, seconds
 
 
-def _expect_pair(answer: tuple[Any, ...], method: str) -> None:
+def _pair(answer: Any, method: str) -> tuple[Any, Any]:
+    """Return both values that a method returned. Raises MalformedError."""
+    expect(answer, tuple, method)
     if len(answer) != 2:
         raise MalformedError(f"{method} returned {len(answer)} values, expected 2")
+    first, second = answer
+    return first, second
 
 
 def _check_names(result: object) -> None:
@@ -174,9 +174,7 @@ def check_victims(victims: Sequence[object], node: str | None, snapshot: Snapsho
 def checked_placements(answer: Any, parent: Placement) -> tuple[Sequence[Placement], Status]:
     """Placements with their status. Raises MalformedError, for one with other nodes than
     `parent`'s, too."""
-    expect(answer, tuple, "generate_placements")
-    _expect_pair(answer, "generate_placements")
-    placements, status = answer
+    placements, status = _pair(answer, "generate_placements")
     check_status(status, "generate_placements' status")
     expect(placements, Sequence, "generate_placements' placements")
     for placement in placements:
@@ -203,9 +201,7 @@ def check_placement_scores(scores: Any, count: int) -> None:
 
 def checked_room(answer: Any, snapshot: Snapshot) -> tuple[Status, GroupRoom]:
     """Room for a group with its status. Raises MalformedError for a victim that is not there."""
-    expect(answer, tuple, "pod_group_post_filter")
-    _expect_pair(answer, "pod_group_post_filter")
-    status, room = answer
+    status, room = _pair(answer, "pod_group_post_filter")
     check_status(status, "pod_group_post_filter's status")
     expect(room, GroupRoom, "pod_group_post_filter's room")
     for victim in room.victims:

@@ -75,7 +75,7 @@ from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runners import FilterRunner, PreFilterRunner, ScoreRunner
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.formatting import quote
-from ksched_cli.kube.versions import Release, release_of
+from ksched_cli.kube.versions import Release
 
 
 class PodSigner:
@@ -133,10 +133,9 @@ class PodGroupPlugins:
         profile: Profile,
         plugin: Callable[[str], Plugin | None],
         caller: PluginCaller,
-        release: Release | None = None,
+        release: Release,
     ) -> None:
-        """plugin: the profile's plugin of a name; release: by default the newest"""
-        release = release or release_of()
+        """plugin: the profile's plugin of a name"""
         self._caller = caller
         by_point = {
             point: [plugin(ref.name) for ref in refs] for point, refs in profile.plugins.items()

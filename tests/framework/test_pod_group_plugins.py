@@ -12,6 +12,7 @@ from ksched_cli.framework.interface import PlacementGeneratePlugin, PlacementSco
 from ksched_cli.framework.pod_groups import Placement
 from ksched_cli.framework.runtime import NO_PLACEMENTS, PodGroupPlugins
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
+from ksched_cli.kube.versions import release_of
 
 KEY = ("default", "red")
 PLACEMENTS = [Placement(name, np.arange(1)) for name in "abc"]
@@ -46,7 +47,7 @@ class Nowhere(PlacementGeneratePlugin):
 def plugins_of(weights: dict[str, int], **scorers: Any) -> PodGroupPlugins:
     refs = {"placementScore": tuple(PluginRef(name, 1, "") for name in scorers)}
     profile = Profile("default-scheduler", 0, refs, {}, {}, weights)
-    return PodGroupPlugins(profile, scorers.get, PluginCaller())
+    return PodGroupPlugins(profile, scorers.get, PluginCaller(), release_of())
 
 
 def best(plugins: PodGroupPlugins) -> str:
@@ -77,5 +78,5 @@ def test_without_a_generator_all_nodes_are_one_placement() -> None:
     assert plugins_of({}).generate(KEY, parent) == ((parent,), SUCCESS)
     refs = {"placementGenerate": (PluginRef("Nowhere", 1, ""),)}
     profile = Profile("a", 0, refs, {}, {})
-    nowhere = PodGroupPlugins(profile, {"Nowhere": Nowhere()}.get, PluginCaller())
+    nowhere = PodGroupPlugins(profile, {"Nowhere": Nowhere()}.get, PluginCaller(), release_of())
     assert nowhere.generate(KEY, parent) == ((), NO_PLACEMENTS)

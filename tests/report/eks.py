@@ -124,7 +124,7 @@ def _replicas(
         yield _owned(pod_name, namespace, owner, where, cpu, memory, **spec)
 
 
-def _budget(namespace: str, app: str, healthy: int, needed: int, **spec: Any) -> Object:
+def budget(namespace: str, app: str, healthy: int, needed: int, **spec: Any) -> Object:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -143,19 +143,19 @@ def _workloads() -> Iterator[Object]:
     scratch = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
     yield from _replicas("shop", "search", 9, "1500m", "2Gi", 3)
     yield deployment("search", 9, "1500m", "2Gi")
-    yield _budget("shop", "search", 9, 9, minAvailable=9)
+    yield budget("shop", "search", 9, 9, minAvailable=9)
     yield from _replicas("shop", "web", 60, "500m", "1Gi", 0)
-    yield _budget("shop", "web", 60, 54, maxUnavailable="10%")
+    yield budget("shop", "web", 60, 54, maxUnavailable="10%")
     yield from _replicas("shop", "checkout", 24, "750m", "1Gi", 0, **scratch)
-    yield _budget("shop", "checkout", 24, 22, minAvailable="90%")
+    yield budget("shop", "checkout", 24, 22, minAvailable="90%")
     yield from _replicas("data", "api", 120, "600m", "1500Mi", 7)
     yield from _replicas("monitoring", "prometheus", 2, "2", "12Gi", 12)
-    yield _budget("monitoring", "prometheus", 2, 2, maxUnavailable=0)
-    yield _budget("shop", "legacy", 0, 0, minAvailable=0)
+    yield budget("monitoring", "prometheus", 2, 2, maxUnavailable=0)
+    yield budget("shop", "legacy", 0, 0, minAvailable=0)
     for place in range(48, 56):
         name = f"elastic-{place - 48}"
         yield _owned(name, "search", "StatefulSet/elastic", NAMES[place], "3", "40Gi")
-    yield _budget("search", "elastic", 8, 7, minAvailable=7)
+    yield budget("search", "elastic", 8, 7, minAvailable=7)
     # What waits.
     wrong = {"nodeSelector": {GROUP: "gpus"}}
     yield from _replicas("ml", "notebook", 3, "1", "2Gi", -1, **wrong)

@@ -22,6 +22,7 @@ from typing import Any
 
 from ksched_cli.testing import node, pod
 from tests import volumes
+from tests.report.eks import budget
 
 Object = dict[str, Any]
 
@@ -166,21 +167,6 @@ def _replicas(
                      cpu, memory, **fields)  # fmt: skip
 
 
-def _budget(namespace: str, app: str, pods: int, allowed: int, **spec: Any) -> Object:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": app, "namespace": namespace},
-        "spec": {"selector": {"matchLabels": {"app": app}}, **spec},
-        "status": {
-            "currentHealthy": pods,
-            "desiredHealthy": pods - allowed,
-            "expectedPods": pods,
-            "disruptionsAllowed": allowed,
-        },
-    }
-
-
 def _shop() -> Iterator[Object]:
     default = of_pool("default")
     usable = [name for name in default if NODES[name][1] != 11]
@@ -197,11 +183,11 @@ def _shop() -> Iterator[Object]:
     yield from _replicas(
         "shop", "storefront", "1200m", "1536Mi", usable * 2, spec=spread("storefront")
     )
-    yield _budget("shop", "storefront", 58, 5, maxUnavailable="10%")
+    yield budget("shop", "storefront", 58, 53, maxUnavailable="10%")
     yield from _replicas("shop", "cart", "700m", "1Gi", usable[:18], spec=spread("cart"))
-    yield _budget("shop", "cart", 18, 1, maxUnavailable=1)
+    yield budget("shop", "cart", 18, 17, maxUnavailable=1)
     yield from _replicas("shop", "recommender", "2500m", "6Gi", usable[4:24])
-    yield _budget("shop", "recommender", 20, 0, minAvailable="100%")
+    yield budget("shop", "recommender", 20, 20, minAvailable="100%")
     yield from _replicas("web", "edge", "300m", "256Mi", usable)
 
 
@@ -235,7 +221,7 @@ def _data() -> Iterator[Object]:
             "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}],
         }
         yield _owned(name, "data/StatefulSet/postgres", where, "6", "40Gi", spec=spec)
-    yield _budget("data", "postgres", 9, 1, maxUnavailable=1)
+    yield budget("data", "postgres", 9, 8, maxUnavailable=1)
 
 
 def _batch() -> Iterator[Object]:
