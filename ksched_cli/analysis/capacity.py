@@ -105,18 +105,16 @@ def copies_of(subject: Subject, maximum: int) -> Copies:
     UsageError if there is none."""
     simulation, name = subject.simulation, subject.name
     target = workload_target(name, subject.namespace)
-    if target is None or any(pod.key == name for pod in simulation.state.pods):
-        pod = find_pod(simulation, name, subject.namespace).pod
-        return copies_of_pod(subject, simulation.state, pod, maximum)
-    try:
-        return _replicas(subject, simulation.state, target, maximum)
-    except UsageError:
-        # A dump may have the pods of a workload, and not the workload.
-        names = {workload for _, workload in objects_of(simulation.state, KINDS[target.kind])}
-        if target.kind not in REPLICATED or target.name in names:
-            raise
-        pod = find_pod(simulation, name, subject.namespace).pod
-        return copies_of_pod(subject, simulation.state, pod, maximum)
+    if target is not None and all(pod.key != name for pod in simulation.state.pods):
+        try:
+            return _replicas(subject, simulation.state, target, maximum)
+        except UsageError:
+            # A dump may have the pods of a workload, and not the workload.
+            names = {workload for _, workload in objects_of(simulation.state, KINDS[target.kind])}
+            if target.kind not in REPLICATED or target.name in names:
+                raise
+    pod = find_pod(simulation, name, subject.namespace).pod
+    return copies_of_pod(subject, simulation.state, pod, maximum)
 
 
 def _replicas(subject: Subject, state: ClusterState, target: Target, maximum: int) -> Copies:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
+from itertools import chain
 
 from ksched_cli.cluster.objects import Pod, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.state import ClusterState
@@ -65,7 +66,7 @@ def _spread_constraints(pod: Pod, pods: Iterable[Pod], release: Release) -> Iter
             why = f"its labelSelector is empty, and Kubernetes {release.minor} then counts no pod"
         elif any(
             other.namespace == pod.namespace and selector.matches(other.metadata.labels)
-            for other in (pod, *pods)
+            for other in chain((pod,), pods)
         ):
             continue
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from ksched_cli import program_name
 from ksched_cli.errors import UsageError, first_names
 from ksched_cli.kube.near_names import near_hint
 
@@ -355,7 +356,8 @@ def _no_such_pod(simulation: Simulation, name: str) -> str:
     count = f"{len(keys)} pod{'' if len(keys) == 1 else 's'}"
     own = name.rpartition("/")[2]
     if own in simulation.snapshot.row:
-        hint = f"ksched drain {own} says whether it can go, --node {own} compares it for a POD"
+        drain = f"{program_name()} drain {own}"
+        hint = f"{drain} says whether it can go, --node {own} compares it for a POD"
         return f'"{name}" is a node, not a pod; {hint}'
     if name.endswith((".yaml", ".yml", ".json")):
         return f'no pod "{name}" in the state ({count}); did you mean -f {name}?'

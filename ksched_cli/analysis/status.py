@@ -215,7 +215,7 @@ def _budgets(state: ClusterState) -> tuple[tuple[BlockingBudget, ...], tuple[str
     that select none."""
     pods_by_label = PodsByLabel(state.pods)
     selected: dict[tuple[str, str], list[Pod]] = {}
-    budgets_of: dict[str, list[str]] = {}
+    budgets_of: dict[str, list[tuple[str, str]]] = {}
     idle = []
     for key, budget in state.pod_disruption_budgets.items():
         pods = pods_by_label.of_budget(budget)
@@ -223,13 +223,18 @@ def _budgets(state: ClusterState) -> tuple[tuple[BlockingBudget, ...], tuple[str
             idle.append(budget.key)
         selected[key] = [pod for pod in pods if pod.node_name and not goes_with_node(pod)]
         for pod in selected[key]:
-            budgets_of.setdefault(pod.key, []).append(budget.key)
+            budgets_of.setdefault(pod.key, []).append(key)
     blocking = []
     for key, pods in selected.items():
         budget = state.pod_disruption_budgets[key]
         status = budget.status
         shared = [pod.key for pod in pods if len(budgets_of[pod.key]) > 1]
-        others = sorted({other for pod in shared for other in budgets_of[pod]} - {budget.key})
+        sharing = {other for pod in shared for other in budgets_of[pod]} - {key}
+        others = [
+            state.pod_disruption_budgets[other].key
+            for other in (selected if sharing else ())
+            if other in sharing
+        ]
         if pods and (status.disruptions_allowed <= 0 or len(shared) == len(pods)):
             blocking.append(
                 BlockingBudget(

@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from ksched_cli import program_name
 from ksched_cli.errors import KschedError, UsageError
 from ksched_cli.kube.near_names import nearest
 
@@ -96,7 +97,7 @@ def unexpected_argument(context: Any, text: str) -> UsageError:
 
         what = kind_of(kind)
         if what is not None and what.name == "Node":
-            hint = f"did you mean ksched drain {text}, or {path} POD --node {text}?"
+            hint = f"did you mean {program_name()} drain {text}, or {path} POD --node {text}?"
         elif what is not None:
             hint = f"did you mean {path} {kind}/{text}?"
     return UsageError(f'{path} takes no argument "{text}"; {hint}')
