@@ -130,16 +130,13 @@ class _GoStructMeta(msgspec.StructMeta):
             if isinstance(spec, WireField):
                 key = spec.key or _in_camel_case(attribute)
                 by_key[key] = msgspec.structs.replace(spec, key=key, attribute=attribute)
-                namespace[attribute] = _zero(spec)
+                wire = None if spec.pointer else spec.wire
+                namespace[attribute] = wire.zero if isinstance(wire, Scalar) else None
+                if isinstance(wire, StructOf):
+                    namespace[attribute] = msgspec.field(default_factory=wire.cls)
         cls: Any = super().__new__(mcls, name, bases, namespace, **options)
         cls.FIELDS = by_key
         return cls
-
-
-def _zero(spec: WireField) -> Any:
-    if isinstance(spec.wire, StructOf) and not spec.pointer:
-        return msgspec.field(default_factory=spec.wire.cls)
-    return spec.wire.zero if isinstance(spec.wire, Scalar) and not spec.pointer else None
 
 
 class GoStruct(Struct, metaclass=_GoStructMeta, frozen=True):
