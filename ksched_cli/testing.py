@@ -243,7 +243,8 @@ def simulation(
     release = _release(state, kubernetes_version, feature_gates, min_compatibility_version)
     registry = registry_of(release, entries)
     configuration = load_configuration(_text(config), "the test's configuration", registry)
-    return Simulation(state, configuration, registry, Options(detailed=True))
+    options = Options(detailed=True, checks_trials=True)
+    return Simulation(state, configuration, registry, options)
 
 
 def _loaded(state: State) -> ClusterState:

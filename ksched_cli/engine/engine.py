@@ -51,7 +51,8 @@ class Options:
     on_progress: called after each attempt with how many pods have a node, and of how many.
     extenders: whether and how they are asked.
     plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 for no limit
-    trace_calls: note which plugins are called about each pod"""
+    trace_calls: note which plugins are called about each pod
+    checks_trials: see PluginCaller"""
 
     tie_break: TieBreak = first_by_name
     detailed: bool = False
@@ -62,6 +63,7 @@ class Options:
     extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
     plugin_timeout: float = 0
     trace_calls: bool = False
+    checks_trials: bool = False
 
 
 class Focus(Struct, frozen=True):
@@ -138,6 +140,7 @@ class Engine:
             self.caller.limit_calls(self.options.plugin_timeout)
         if self.options.trace_calls:
             self.caller.trace = CallTrace()
+        self.caller.checks_trials = self.options.checks_trials
         release = self.configuration.release
         self.catalog = pods or PodCatalog(
             resources_rule(release), knows_resizes=release.enabled(RESIZE_GATE)

@@ -174,12 +174,14 @@ class PluginCaller:
     foreign: the names of the plugins that are not in-tree
     limit:   of the time of their calls, where there is one
     trace:   of all calls, where there is one
+    checks_trials: notes as a defect what a plugin changes in one trial for the others
     """
 
     log: DefectLog = field(default_factory=DefectLog)
     foreign: set[str] = field(default_factory=set)
     limit: CallLimit | None = None
     trace: CallTrace | None = None
+    checks_trials: bool = False
     _read_only: ReadOnlyCalls = field(default_factory=ReadOnlyCalls)
 
     def limit_calls(self, seconds: float) -> None:
@@ -595,7 +597,7 @@ class PluginCaller:
         try:
             if plugin.name not in self.foreign:
                 return method(*arguments)
-            status = self._read_only.call(plugin.name, snapshot, method, *arguments)
+            status = self._call(plugin, snapshot, method, *arguments)
             check_status(status, method.__name__)
             return status
         except FAILURES as error:
@@ -779,9 +781,23 @@ class PluginCaller:
         self, plugin: Plugin, snapshot: Snapshot, method: Callable[..., T], *arguments: Any
     ) -> T:
         """Call the plugin. Raises what it raises, and MutationError for one that is not in-tree."""
-        if plugin.name in self.foreign:
+        if plugin.name not in self.foreign:
+            return method(*arguments)
+        state = arguments[0] if self.checks_trials else None
+        if not isinstance(state, CycleState) or state.source is None:
             return self._read_only.call(plugin.name, snapshot, method, *arguments)
-        return method(*arguments)
+        before = state.images_of_sources()
+        answer = self._read_only.call(plugin.name, snapshot, method, *arguments)
+        for place, image in state.images_of_sources().items():
+            if image != before.get(place):
+                kind = type(state.data.get(place[1])).__name__
+                problem = MalformedError(
+                    f'it changed "{place[1]}" in the CycleState of one trial for the others, too: '
+                    f"`clone` of {kind} shares what can change"
+                )
+                pod = _pod_of(arguments)
+                self.log.note(plugin.name, method.__name__, problem, pod, assumes=True)
+        return answer
 
 
 class _GuardedWatcher:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -100,7 +101,8 @@ def _new_copier(kind: type[Any]) -> _Copier:
         return _copied_struct
     if is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         return _copied_dataclass
-    if issubclass(kind, Struct) or is_dataclass(kind) or kind.__dictoffset__:
+    has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
+    if issubclass(kind, Struct) or is_dataclass(kind) or kind.__dictoffset__ or has_slots:
         raise MalformedError(
             f"it wrote a {kind.__name__} into the CycleState, which can change and which trials "
             f"would share; give {kind.__name__} a method `clone`, or freeze it"
@@ -114,6 +116,30 @@ def _is_settled(value: Any) -> bool:
     return copier is _same or (isinstance(value, tuple) and all(map(_is_settled, value)))
 
 
+def _image(value: Any, seen: frozenset[int] = frozenset()) -> Any:
+    """Return what is equal for equal content only, and which a change of the value does not
+    change. ksched's own objects, and what has no attributes, are taken as they are."""
+    if id(value) in seen:
+        return None
+    seen |= {id(value)}
+    kind = type(value)
+    if isinstance(value, Mapping):
+        content: Any = [(_image(key, seen), _image(item, seen)) for key, item in value.items()]
+    elif isinstance(value, list | tuple | deque):
+        content = [_image(item, seen) for item in value]
+    elif isinstance(value, set | bytearray):
+        content = value.copy()
+    elif isinstance(value, np.ndarray):
+        content = value.tobytes()
+    elif kind.__flags__ & _IS_DEFINED and is_foreign(kind):
+        slots = chain.from_iterable(vars(base).get("__slots__", ()) for base in kind.__mro__)
+        names = dict.fromkeys((*getattr(value, "__dict__", ()), *slots))
+        content = [(name, _image(getattr(value, name, None), seen)) for name in names]
+    else:
+        return value
+    return kind, content
+
+
 # -- the state -------------------------------------------------------------------------------------
 
 
@@ -124,10 +150,12 @@ class CycleState:
     activated: the keys of pods that plugins asked to be tried again
     trial_group: namespace and name of the group that a pod is assumed with in a trial; else None
     on_node: returns the pod as it is on the node of a row; None where it is there as it was tried
+    source:  the state that this one was cloned from; None where it is the attempt's own
 
     Trials work on copies of the data, as AddPod and RemovePod change it. Values have a method
     `clone`, or are what Python can copy: mappings, lists, sets, tuples and arrays of such values;
-    frozen ones are shared.
+    frozen ones are shared. `--debug` and the testing helpers report a value that one trial changed
+    for another, because its `clone` shares what can change.
     """
 
     __slots__ = (
@@ -138,6 +166,7 @@ class CycleState:
         "on_node",
         "skip_filter",
         "skip_score",
+        "source",
         "trial_group",
     )
 
@@ -151,6 +180,7 @@ class CycleState:
         self.activated: tuple[str, ...] = ()
         self.trial_group: tuple[str, str] | None = None
         self.on_node: Callable[[PodInfo, int], PodInfo] | None = None
+        self.source: CycleState | None = None
 
     def read(self, key: str, doing: str = "reading") -> Any:
         """Raises PluginError where nothing was written, as when PreFilter is switched off.
@@ -212,6 +242,7 @@ class CycleState:
     def clone(self) -> CycleState:
         """Return a copy whose data may be changed without changing the original."""
         twin = CycleState()
+        twin.source = self
         twin.skip_filter, twin.skip_score = self.skip_filter, self.skip_score
         twin.notes, twin.activated = self.notes, self.activated
         twin.trial_group, twin.on_node = self.trial_group, self.on_node
@@ -220,3 +251,13 @@ class CycleState:
         for key in self._own:
             twin.data[key] = _copied(self.data[key])
         return twin
+
+    def images_of_sources(self) -> dict[tuple[int, str], Any]:
+        """Return, by number of clones between and key, what the states that this one was cloned
+        from contain now: what differs later was changed through a clone."""
+        images, depth, source = {}, 0, self.source
+        while source is not None:
+            for key, value in source.data.items():
+                images[depth, key] = _image(value)
+            depth, source = depth + 1, source.source
+        return images

@@ -351,6 +351,7 @@ class Opener:
             extenders=extenders,
             plugin_timeout=run.plugin_timeout,
             trace_calls=self._trace_calls,
+            checks_trials=self._trace_calls,
         )
 
     def simulation(

@@ -248,6 +248,31 @@ def test_a_value_that_trials_would_share_is_refused_where_it_is_written(
     assert "give KIND a method `clone`, or freeze it" in " ".join(err.split())
 
 
+def test_debug_tells_of_a_value_whose_clone_shares_what_one_trial_changes(
+    ksched: Ksched, state: Path, tmp_path: Path
+) -> None:
+    kind = (
+        "class KIND:\n"
+        "    def __init__(self, count): self.counts = {'now': count + 2}\n"
+        "    def __getitem__(self, key): return self.counts[key]\n"
+        "    def __setitem__(self, key, count): self.counts[key] = count\n"
+        "    def clone(self):\n"
+        "        twin = KIND(0)\n"
+        "        twin.counts = self.counts\n"
+        "        return twin\n"
+    )
+    (tmp_path / "p.py").write_text(HEAD + kind + COUNTS)
+    command = ("schedule", "--state", state, "--plugin", tmp_path / "p.py")
+    shared = (
+        'plugin P failed in remove_pod: it changed "count" in the CycleState of one trial for the '
+        "others, too: `clone` of KIND shares what can change (of default/p)"
+    )
+    assert shared not in " ".join(ksched(*command)[2].split())
+    code, _, err = ksched(*command, "--debug")
+    assert code == 3
+    assert shared in " ".join(err.split())
+
+
 def test_a_pods_labels_cannot_be_written_to(
     ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:

@@ -119,9 +119,13 @@ class Open:
     count: int = 1
 
 
-@pytest.mark.parametrize("make", [Loose, Open, lambda: (Loose(), 1)])
+class Slotted:
+    __slots__ = ("count",)
+
+
+@pytest.mark.parametrize("make", [Loose, Open, Slotted, lambda: (Loose(), 1)])
 def test_what_can_change_and_has_no_clone_is_refused(make: Callable[[], Any]) -> None:
-    with pytest.raises(MalformedError, match=r"give (Loose|Open) a method `clone`"):
+    with pytest.raises(MalformedError, match=r"give (Loose|Open|Slotted) a method `clone`"):
         CycleState().write("key", make())
 
 
