@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ksched_cli.cluster.affinity_terms import AffinityTerm, AffinityTerms, affinity_terms
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import PodWatcher, Snapshot
@@ -108,6 +109,8 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "Action",
+    "AffinityTerm",
+    "AffinityTerms",
     "Assignment",
     "AttemptTrace",
     "BindPlugin",
@@ -198,6 +201,7 @@ __all__ = [
     "Verdicts",
     "WaitingPod",
     "WaitingPods",
+    "affinity_terms",
     "compare",
     "hookimpl",
     "label_selector",

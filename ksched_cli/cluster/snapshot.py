@@ -486,7 +486,7 @@ class Snapshot:
         wide = (self.usage, self.nonzero)
         columns = (*wide, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
         for column in (*columns, *self._requested.values()):
-            column.flags.writeable = not shut
+            column.setflags(write=not shut)
 
     @contextmanager
     def unsealed(self) -> Iterator[None]:
@@ -547,8 +547,7 @@ class Snapshot:
     def _write_journal(self, pod: PodInfo, row: int, index: int | None) -> None:
         """Note what a change of the row takes to be undone, before it is made."""
         assert self.journal is not None
-        requested = self._requested.items()
-        others = {name: column.item(row) for name, column in requested if name not in PRINCIPAL}
+        others = {name: column.item(row) for name, column in self.other_requested().items()}
         ports = frozenset(self.ports.get(row, ()))
         usage = self.usage[:, row].copy()
         self.journal.append(PodMove(pod, row, index, usage, others, ports, self.huge))
@@ -571,6 +570,7 @@ class Snapshot:
         """Undo what the journal has beyond its first entries, the last change first. Everything
         that follows the pods hears of it as of any change."""
         assert self.journal is not None
+        others = self.other_requested()
         while len(self.journal) > length:
             move = self.journal.pop()
             pod, row = move.pod, move.row
@@ -583,7 +583,7 @@ class Snapshot:
                 pods.append(pods[move.place])
                 pods[move.place] = pod
             self.usage[:, row] = move.usage
-            for name, column in self.other_requested().items():
+            for name, column in others.items():
                 column[row] = move.others.get(name, 0)
             if move.ports:
                 self.ports[row] = set(move.ports)

@@ -7,16 +7,17 @@ The checks of answers raise MalformedError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import isnan
 from operator import index
 from typing import Any, TypeVar
 
-import msgspec
 import numpy as np
+from msgspec import Struct
 
-from ksched_cli.cluster.objects import encode_hook
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.failures import CallLimit
@@ -35,21 +36,20 @@ class ReadOnlyCalls:
     limit: CallLimit | None = None
     # (plugin, pod key)
     _mutated: set[tuple[str, str]] = field(default_factory=set)
+    # By the object's id, with the object: its mappings, each with what belongs into it.
+    _mappings: dict[int, tuple[Pod, list[tuple[dict[Any, Any], dict[Any, Any]]]]] = field(
+        default_factory=dict
+    )
 
     def call(self, plugin: str, snapshot: Snapshot, method: Callable[..., T], *arguments: Any) -> T:
         """Calls a plugin's method. Raises what it raises, and MutationError."""
         pods = [argument for argument in arguments if isinstance(argument, PodInfo)]
         for pod in pods:
             # A second call would find the pod changed already, and pass.
-            if (plugin, pod.key) in self._mutated:
+            if self._mutated and (plugin, pod.key) in self._mutated:
                 raise _mutation(pod)
         before = [_fingerprint(pod) for pod in pods]
-        # Pods that look alike may share these.
-        maps = [
-            (own, dict(own))
-            for pod in pods
-            for own in (pod.pod.metadata.labels, pod.pod.metadata.annotations)
-        ]
+        mappings = [self._mappings_of(pod.pod) for pod in pods]
         outermost = not snapshot.sealed
         if outermost:
             snapshot.seal(True)
@@ -59,14 +59,39 @@ class ReadOnlyCalls:
         finally:
             if outermost:
                 snapshot.seal(False)
-        for pod, fingerprint in zip(pods, before, strict=True):
-            if _fingerprint(pod) != fingerprint:
-                for own, content in maps:
-                    own.clear()
-                    own.update(content)
+        for pod, fingerprint, own in zip(pods, before, mappings, strict=True):
+            changed = [(mapping, content) for mapping, content in own if mapping != content]
+            # Pods that look alike may share them.
+            for mapping, content in changed:
+                mapping.clear()
+                mapping.update(content)
+            if changed or _fingerprint(pod) != fingerprint:
                 self._mutated.add((plugin, pod.pod.key))
                 raise _mutation(pod)
         return answer
+
+    def _mappings_of(self, pod: Pod) -> list[tuple[dict[Any, Any], dict[Any, Any]]]:
+        """Return the mappings of metadata and spec, the only parts of an object that can change,
+        each with a copy."""
+        entry = self._mappings.get(id(pod))
+        if entry is None:
+            parts = chain(_mappings_in(pod.metadata), _mappings_in(pod.spec))
+            entry = self._mappings[id(pod)] = pod, [(part, part.copy()) for part in parts]
+        return entry[1]
+
+
+def _mappings_in(value: object) -> Iterator[dict[Any, Any]]:
+    """Yield the mappings at any depth."""
+    parts: Iterable[object] = ()
+    if isinstance(value, Struct):
+        parts = (getattr(value, name) for name in value.__struct_fields__)
+    elif isinstance(value, dict):
+        yield value
+        parts = value.values()
+    elif isinstance(value, tuple | list):
+        parts = value
+    for part in parts:
+        yield from _mappings_in(part)
 
 
 def _mutation(pod: PodInfo) -> MutationError:
@@ -84,7 +109,7 @@ def _frozen(argument: Any) -> Any:
 
 
 def _fingerprint(pod: PodInfo) -> tuple[object, ...]:
-    """Return a fingerprint of what no plugin may change about a pod."""
+    """Return what no plugin may change about a pod, but for the mappings of its object."""
     return (
         pod.key,
         pod.priority,
@@ -92,7 +117,6 @@ def _fingerprint(pod: PodInfo) -> tuple[object, ...]:
         id(pod.pod),
         id(pod.template),
         tuple(pod.resources.requests.items()),
-        msgspec.json.encode((pod.pod.metadata, pod.pod.spec), enc_hook=encode_hook),
     )
 
 

@@ -262,7 +262,7 @@ class PluginCaller:
             return None
 
     def has_scalar_filter(self, plugins: Iterable[FilterPlugin]) -> bool:
-        """Whether `passes_all` may be used for all of them: others are called in one form only."""
+        """Whether `status_of_all` may be used for all of them: others have one form only."""
         return all(
             plugin.name not in self.foreign
             and type(plugin).filter is not FilterPlugin.filter
@@ -300,25 +300,28 @@ class PluginCaller:
             return Verdicts(ids, [SUCCESS, named_rejection(status, plugin.name)])
         return _named(verdicts, plugin)
 
-    def passes_all(
+    def status_of_all(
         self,
         plugins: Sequence[FilterPlugin],
         state: CycleState,
         pod: PodInfo,
         snapshot: Snapshot,
-        rows: Iterable[int],
-    ) -> bool:
-        """Whether the rows, one by one, pass all the plugins (see `has_scalar_filter`). False
+        rows: Sequence[int],
+    ) -> Status | None:
+        """Return success where the rows, one by one, pass all the plugins (see
+        `has_scalar_filter`), and the rejection of a single row, with the plugin's name on it. None
         means undetermined: a failure shows when `filter_nodes` is called."""
         try:
             for row in rows:
                 node = NodeInfo(snapshot, row)
                 for plugin in plugins:
-                    if plugin.filter(state, pod, node) is not SUCCESS:
-                        return False
+                    status = plugin.filter(state, pod, node)
+                    if status is not SUCCESS:
+                        is_single = len(rows) == 1 and status.is_rejected
+                        return named_rejection(status, plugin.name) if is_single else None
         except Exception:
-            return False
-        return True
+            return None
+        return SUCCESS
 
     def compared_requests(
         self, plugin: ComparesResources, state: CycleState, pod: PodInfo

@@ -425,10 +425,12 @@ class FilterRunner(ExtensionsRunner):
         own_states: in a dry run, the states to use in place of `state`, by row
         """
         plugins = self.plugins
-        if len(nodes) < SCALAR_PATH_MAX and self._pass_scalar_plugins(
-            state, pod, nodes.snapshot, nodes.indices().tolist()
-        ):
-            plugins = self._array_plugins
+        if len(nodes) < SCALAR_PATH_MAX:
+            status = self._scalar_status(state, pod, nodes.snapshot, nodes.indices().tolist())
+            if status is SUCCESS:
+                plugins = self._array_plugins
+            elif status is not None and self._all_are_scalar(state):
+                return Verdicts.of([status])
         verdicts = Verdicts.passing(len(nodes))
         return self.run_in_order(plugins, state, pod, nodes, verdicts, own_states)
 
@@ -475,19 +477,22 @@ class FilterRunner(ExtensionsRunner):
     def passes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
         """Whether a row passes the plugins, all called in their plain form; False means
         undetermined."""
-        for plugin in self._array_plugins:
-            if plugin.name not in state.skip_filter:
-                return False
-        return self._pass_scalar_plugins(state, pod, self._snapshot, (row,))
+        return (
+            self._all_are_scalar(state)
+            and self._scalar_status(state, pod, self._snapshot, (row,)) is SUCCESS
+        )
 
-    def _pass_scalar_plugins(
+    def _all_are_scalar(self, state: CycleState) -> bool:
+        """Whether all plugins that run may be called node by node."""
+        return all(plugin.name in state.skip_filter for plugin in self._array_plugins)
+
+    def _scalar_status(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Sequence[int]
-    ) -> bool:
-        """Whether all the rows pass the plugins that may be called node by node; False means
-        undetermined."""
+    ) -> Status | None:
+        """The status by the plugins that may be called node by node, see there."""
         skipped = state.skip_filter
         plugins = [plugin for plugin in self._scalar_plugins if plugin.name not in skipped]
-        return self._caller.passes_all(plugins, state, pod, snapshot, rows)
+        return self._caller.status_of_all(plugins, state, pod, snapshot, rows)
 
     def _run_with_own_states(
         self,

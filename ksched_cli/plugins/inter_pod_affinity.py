@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from ksched_cli.cluster.objects import Namespace, Node, PodAffinity, PodAffinityTerm, plain_fields
+from ksched_cli.cluster.affinity_terms import (
+    NO_AFFINITY,
+    NO_TERMS,
+    AffinityTerm,
+    AffinityTerms,
+    affinity_terms,
+)
+from ksched_cli.cluster.objects import Namespace, Node, plain_fields
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import MISSING, Rows, Snapshot
 from ksched_cli.cluster.topology.pod_index import (
@@ -46,8 +53,6 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.kube.formatting import aggregate
-from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.args import InterPodAffinityArgs
 from ksched_cli.plugins.helper import (
@@ -65,54 +70,41 @@ from ksched_cli.plugins.helper import (
 
 # -- terms -----------------------------------------------------------------------------------------
 #
-# Parsed pod affinity terms; and the terms of running pods, counted per domain.
+# The terms of running pods, counted per domain.
 #
-# Upstream: pkg/scheduler/framework/types.go (PodInfo.Update, newAffinityTerm, GetAffinityTerms),
-# plugins/interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty).
+# Upstream: plugins/interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty).
 
 
-NO_AFFINITY = PodAffinity()
 EVERY_NAMESPACE = Namespaces(frozenset(), others=True)
 
 
-class AffinityTerm(Struct, frozen=True):
-    """weight: of a preferred term; negative for anti-affinity.
+def as_incoming(term: AffinityTerm, namespaces: Mapping[str, Namespace]) -> Clause:
+    """The pods that a term of the pod being scheduled selects.
 
-    matchLabelKeys and mismatchLabelKeys are not read: the API server merges them into the label
-    selector when a pod is created, and the scheduler relies on that.
+    Upstream adds the namespaces that the selector matches to the names and drops the selector
+    in a copy only. So it still matches the selector, against no labels: one of only NotIn and
+    DoesNotExist requirements selects every namespace.
     """
+    if term.namespace_selector.matches({}):
+        return Clause(EVERY_NAMESPACE, term.selector)
+    return Clause(Namespaces(term.namespaces | _selected(term, namespaces)), term.selector)
 
-    namespaces: frozenset[str]
-    namespace_selector: Selector
-    selector: Selector
-    topology_key: str
-    weight: int = 0
 
-    def as_incoming(self, namespaces: Mapping[str, Namespace]) -> Clause:
-        """The pods that a term of the pod being scheduled selects.
+def as_existing(term: AffinityTerm, namespaces: Mapping[str, Namespace]) -> Clause:
+    """The pods that a term of a running pod selects. Unknown namespaces have no labels."""
+    names = term.namespaces | _selected(term, namespaces)
+    if term.namespace_selector.matches({}):
+        excluded = frozenset(namespaces) - names
+        return Clause(Namespaces(excluded, others=True), term.selector)
+    return Clause(Namespaces(names), term.selector)
 
-        Upstream adds the namespaces that the selector matches to the names and drops the selector
-        in a copy only. So it still matches the selector, against no labels: one of only NotIn and
-        DoesNotExist requirements selects every namespace.
-        """
-        if self.namespace_selector.matches({}):
-            return Clause(EVERY_NAMESPACE, self.selector)
-        return Clause(Namespaces(self.namespaces | self._selected(namespaces)), self.selector)
 
-    def as_existing(self, namespaces: Mapping[str, Namespace]) -> Clause:
-        """The pods that a term of a running pod selects. Unknown namespaces have no labels."""
-        names = self.namespaces | self._selected(namespaces)
-        if self.namespace_selector.matches({}):
-            excluded = frozenset(namespaces) - names
-            return Clause(Namespaces(excluded, others=True), self.selector)
-        return Clause(Namespaces(names), self.selector)
-
-    def _selected(self, namespaces: Mapping[str, Namespace]) -> frozenset[str]:
-        return frozenset(
-            name
-            for name, namespace in namespaces.items()
-            if self.namespace_selector.matches(namespace.metadata.labels)
-        )
+def _selected(term: AffinityTerm, namespaces: Mapping[str, Namespace]) -> frozenset[str]:
+    return frozenset(
+        name
+        for name, namespace in namespaces.items()
+        if term.namespace_selector.matches(namespace.metadata.labels)
+    )
 
 
 class CountedTerm(Struct, frozen=True):
@@ -145,64 +137,6 @@ class IncomingTerms(Struct, frozen=True):
 
 
 NO_INCOMING_TERMS = IncomingTerms()
-
-
-class AffinityTerms(Struct, frozen=True):
-    """All terms of a pod. preferred: of affinity, then of anti-affinity.
-
-    error: why terms do not parse; as upstream leaves it, a list with such a term is empty
-    """
-
-    required: tuple[AffinityTerm, ...] = ()
-    required_anti: tuple[AffinityTerm, ...] = ()
-    preferred: tuple[AffinityTerm, ...] = ()
-    error: str = ""
-
-
-NO_TERMS = AffinityTerms()
-
-
-def affinity_terms(pod: PodInfo) -> AffinityTerms:
-    """Parses the terms of a pod."""
-    affinity = pod.spec.affinity
-    if affinity is None or not (affinity.pod_affinity or affinity.pod_anti_affinity):
-        return NO_TERMS
-    pod_affinity = affinity.pod_affinity or NO_AFFINITY
-    pod_anti_affinity = affinity.pod_anti_affinity or NO_AFFINITY
-    errors: list[str] = []
-
-    def parse(kind: str, terms: Iterable[tuple[PodAffinityTerm, int]]) -> tuple[AffinityTerm, ...]:
-        try:
-            return tuple(_term(pod.namespace, term, weight) for term, weight in terms)
-        except SelectorError as error:
-            errors.append(f"{kind}: {error}")
-            return ()
-
-    required = parse("requiredAffinityTerms", _required(pod_affinity))
-    required_anti = parse("requiredAntiAffinityTerms", _required(pod_anti_affinity))
-    preferred = parse("preferredAffinityTerms", _preferred(pod_affinity, 1))
-    preferred += parse("preferredAntiAffinityTerms", _preferred(pod_anti_affinity, -1))
-    error = aggregate(errors) if errors else ""
-    return AffinityTerms(required, required_anti, preferred, error)
-
-
-def _required(affinity: PodAffinity) -> Iterable[tuple[PodAffinityTerm, int]]:
-    return ((term, 0) for term in affinity.required_during_scheduling_ignored_during_execution)
-
-
-def _preferred(affinity: PodAffinity, sign: int) -> Iterable[tuple[PodAffinityTerm, int]]:
-    return (
-        (term.pod_affinity_term, sign * term.weight)
-        for term in affinity.preferred_during_scheduling_ignored_during_execution
-    )
-
-
-def _term(own_namespace: str, term: PodAffinityTerm, weight: int) -> AffinityTerm:
-    names = frozenset(term.namespaces)
-    if not names and term.namespace_selector is None:
-        names = frozenset((own_namespace,))
-    namespaces, pods = map(label_selector, (term.namespace_selector, term.label_selector))
-    return AffinityTerm(names, namespaces, pods, term.topology_key, weight)
 
 
 class ExistingTerms:
@@ -260,7 +194,7 @@ class ExistingTerms:
         counters = []
         for kind, terms_of_kind in kinds:
             for term in terms_of_kind:
-                selection = PodSelection((term.as_existing(self._namespaces),))
+                selection = PodSelection((as_existing(term, self._namespaces),))
                 domains = self._index.domains(term.topology_key)
                 counters.append(self._index.term(selection, domains, kind, term.weight))
         return tuple(counters)
@@ -357,7 +291,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
             return NO_INCOMING_TERMS
         if terms.error:
             return IncomingTerms(error=terms.error)
-        selection = PodSelection(tuple(t.as_incoming(self._namespaces) for t in terms.required))
+        selection = PodSelection(tuple(as_incoming(t, self._namespaces) for t in terms.required))
         keys = dict.fromkeys(term.topology_key for term in terms.required)
         return IncomingTerms(
             required=tuple(self._counted_term(selection, key) for key in keys),
@@ -369,7 +303,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
     def _counted_terms(self, terms: Iterable[AffinityTerm]) -> tuple[CountedTerm, ...]:
         counted = []
         for term in terms:
-            selection = PodSelection((term.as_incoming(self._namespaces),))
+            selection = PodSelection((as_incoming(term, self._namespaces),))
             counted.append(self._counted_term(selection, term.topology_key, term.weight))
         return tuple(counted)
 

@@ -68,7 +68,7 @@ def test_every_attempt_is_the_same_without_cache_and_node_by_node(
     assert cached == run_of(state, cache_answers=False)
     with pytest.MonkeyPatch.context() as patch:
         # As for many nodes: every plugin is called in its array form.
-        patch.setattr(FilterRunner, "_pass_scalar_plugins", lambda *arguments: False)
+        patch.setattr(FilterRunner, "_scalar_status", lambda *arguments: None)
         assert cached == run_of(state, cache_answers=False)
 
 

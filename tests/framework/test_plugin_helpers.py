@@ -26,6 +26,7 @@ from ksched_cli.api import (
     Run,
     SelectorError,
     Status,
+    affinity_terms,
     label_selector,
 )
 from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulate, simulation
@@ -248,3 +249,32 @@ def test_a_plugin_skips_its_pre_bind_in_pre_flight(
     record = simulate(cluster(node("n"), pod("p")), plugins=[Flies], kubernetes_version=minor)
     assert Flies.bound == bound
     assert record.attempts[0].error == error
+
+
+def test_a_plugin_reads_the_terms_of_a_pods_affinity() -> None:
+    def term(labels: dict[str, str], **more: Any) -> dict[str, Any]:
+        return {"topologyKey": "zone", "labelSelector": {"matchLabels": labels}, **more}
+
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    elsewhere = term({"app": "db"}, namespaceSelector={"matchLabels": {"team": "x"}})
+    weighted = {"weight": 5, "podAffinityTerm": term({"app": "noisy"})}
+    affinity = {
+        "podAffinity": {required: [elsewhere]},
+        "podAntiAffinity": {required: [term({"app": "web"})], preferred: [weighted]},
+    }
+    run = simulation(
+        cluster(
+            node("n"),
+            pod("p", affinity=affinity),
+            pod("db", "there", labels={"app": "db"}, node="n"),
+            pod("web", labels={"app": "web"}, node="n"),
+        )
+    )
+    terms = affinity_terms(find(run, "p"))
+    (near,), (far,), (unwanted,) = terms.required, terms.required_anti, terms.preferred
+    assert (far.topology_key, unwanted.weight, terms.error) == ("zone", -5, "")
+    assert near.matches(find(run, "db"), {"team": "x"})
+    assert not near.matches(find(run, "db"), {"team": "y"})
+    assert far.matches(find(run, "web"), {})
+    assert not far.matches(find(run, "db"), {"team": "x"})

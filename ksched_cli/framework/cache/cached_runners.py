@@ -40,7 +40,7 @@ from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import PreFilterOutcome, Scores, Verdicts
 from ksched_cli.framework.runners import PASSES, FilterRunner, PreFilterRunner, ScoreRunner
-from ksched_cli.framework.status import PluginError
+from ksched_cli.framework.status import SUCCESS, PluginError
 
 # For so many pods that look the same, ROW plugins score all nodes at once, not those in view.
 ALL_NODES_MIN = 16
@@ -196,9 +196,10 @@ class CachedFilters:
         if not rows.uncached <= state.skip_filter:
             return False
         if row not in rows.passing:
-            if not self._caller.passes_all(
+            status = self._caller.status_of_all(
                 rows.node_plugins, entry.static_state, pod, self._snapshot, (row,)
-            ):
+            )
+            if status is not SUCCESS:
                 return False
             rows.passing.add(row)
         return self._caller.passes_checks(rows.row_checks, self._snapshot, (row,))

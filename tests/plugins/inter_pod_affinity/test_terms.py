@@ -4,13 +4,9 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.cluster.affinity_terms import NO_TERMS, AffinityTerms, affinity_terms
 from ksched_cli.cluster.topology.pod_index import Clause, PodSelection, TermKind
-from ksched_cli.plugins.inter_pod_affinity import (
-    NO_TERMS,
-    AffinityTerms,
-    ExistingTerms,
-    affinity_terms,
-)
+from ksched_cli.plugins.inter_pod_affinity import ExistingTerms, as_existing, as_incoming
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.plugins.inter_pod_affinity.manifests import FAR_FROM_WEB, NODES, PREFERRED, REQUIRED
 
@@ -81,7 +77,8 @@ def test_a_namespace_selector_selects_by_the_labels_of_namespaces() -> None:
     state = cluster(namespace("blue", team="x"), namespace("red", team="y"))
     selector = {"matchLabels": {"team": "x"}}
     (required,) = terms_of({"podAffinity": {REQUIRED: [term(namespaceSelector=selector)]}}).required
-    for clause in (required.as_incoming(state.namespaces), required.as_existing(state.namespaces)):
+    for clause_of in (as_incoming, as_existing):
+        clause = clause_of(required, state.namespaces)
         assert matching_namespaces(clause, "blue", "red", "unknown") == ["blue"]
 
 
@@ -91,9 +88,9 @@ def test_a_selector_that_no_labels_satisfy_selects_every_namespace_for_the_incom
     state = cluster(namespace("blue", team="x"), namespace("red", team="y"))
     selector = {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["x"]}]}
     (required,) = terms_of({"podAffinity": {REQUIRED: [term(namespaceSelector=selector)]}}).required
-    incoming = required.as_incoming(state.namespaces)
+    incoming = as_incoming(required, state.namespaces)
     assert matching_namespaces(incoming, "blue", "red", "unknown") == ["blue", "red", "unknown"]
-    existing = required.as_existing(state.namespaces)
+    existing = as_existing(required, state.namespaces)
     assert matching_namespaces(existing, "blue", "red", "unknown") == ["red", "unknown"]
 
 
