@@ -77,6 +77,7 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
 
 def _configure_output(options: object) -> None:
     SETTINGS.debug = getattr(options, "debug", False)
+    SETTINGS.timings = getattr(options, "timings", "")
     SETTINGS.quiet = getattr(options, "quiet", False)
     SETTINGS.verbose = getattr(options, "verbose", False)
     LIMIT.size = getattr(options, "max_state_size", MAX_SIZE)

@@ -12,6 +12,7 @@ from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT
 from ksched_cli.commands.output import (
     SETTINGS,
+    limit,
     note,
     note_in_handler,
     print_after,
@@ -25,8 +26,10 @@ from ksched_cli.commands.signals import (
     heeded_interrupt,
     unmasked_signals,
 )
-from ksched_cli.framework.call_trace import profile_lines
+from ksched_cli.commands.timings import Timings
+from ksched_cli.framework.call_trace import CallTrace, profile_lines
 from ksched_cli.masking import masked_url
+from ksched_cli.report.terminal import as_text
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.search import Search
@@ -46,7 +49,8 @@ class Terminal(Observer):
     """Prints to standard error."""
 
     def __init__(self) -> None:
-        self.traces_calls = SETTINGS.debug
+        self.traces_calls = SETTINGS.debug or bool(SETTINGS.timings)
+        self._timings = Timings(SETTINGS.timings)
         self._replays = progress.ReplayProgress(None, 0)
 
     def warn(self, line: str) -> None:
@@ -68,9 +72,15 @@ class Terminal(Observer):
             note(f"calling extenders at {named} (--no-extenders disables this)")
 
     def ran(self, engine: Engine) -> None:
-        """Print which plugins were called about each pod, where that was noted, and where the
-        tracebacks of plugins that failed are, or these themselves."""
-        for line in _call_lines(engine):
+        """Print which plugins were called about each pod and how long that took, where that is
+        asked for, and where the tracebacks of plugins that failed are, or these themselves."""
+        trace = engine.caller.trace
+        if trace is not None and SETTINGS.timings:
+            print_after(as_text(self._timings.add("ksched", trace), limit()))
+        if trace is not None and SETTINGS.debug:
+            for line in _call_lines(engine, trace):
+                print(line, file=sys.stderr)
+        for line in () if trace is None else trace.slow_lines():
             print(line, file=sys.stderr)
         defects = engine.caller.defects.values()
         if SETTINGS.debug:
@@ -186,11 +196,7 @@ class ResumedTerminal(Terminal):
                 raise
 
 
-def _call_lines(engine: Engine) -> Iterator[str]:
-    """Nothing where the calls were not noted."""
-    trace = engine.caller.trace
-    if trace is None:
-        return
+def _call_lines(engine: Engine, trace: CallTrace) -> Iterator[str]:
     for name, framework in engine.frameworks.items():
         plugins = framework.profile.plugins
         enabled = {point: [ref.name for ref in refs] for point, refs in plugins.items()}
@@ -198,4 +204,3 @@ def _call_lines(engine: Engine) -> Iterator[str]:
         for line in profile_lines(framework.plugins, enabled, engine.registry):
             yield f"  {line}"
         yield from (f"  {line}" for line in trace.lines(name, enabled))
-    yield from trace.slow_lines()

@@ -28,6 +28,7 @@ from ksched_cli.commands.completion import (
     complete_workload,
 )
 from ksched_cli.commands.forms import parse_form
+from ksched_cli.commands.timings import timings_target
 from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.report.forms import Form
 
@@ -141,12 +142,16 @@ class ClusterReadingOptions(CommonOptions):
 
 @dataclass(frozen=True, slots=True)
 class StateOptions(CommonOptions):
-    """What every command takes that asks about a cluster state: all that a Run has."""
+    """What every command takes that asks about a cluster state: all that a Run has.
+
+    timings table|FILE: How often and how long plugins were called; a .json gets OTLP spans.
+    """
 
     TAKES: ClassVar = EVERY_FIELD
 
     everything: All = False
     debug: Debug = False
+    timings: Annotated[str, option(parser=timings_target, panel=OUTPUT)] = ""
 
 
 @dataclass(frozen=True, slots=True)

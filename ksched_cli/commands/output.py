@@ -35,7 +35,7 @@ class Settings:
 
     quiet: no warnings; verbose: those that do not touch the question, too; pager: whether long
     tables go through one; browser: whether pages are shown in one; debug: whether the calls of
-    plugins are noted; everything: whether lists are whole
+    plugins are noted; everything: whether lists are whole; timings: "table", a file, or neither
     """
 
     quiet: bool = False
@@ -44,6 +44,7 @@ class Settings:
     browser: bool = False
     debug: bool = False
     everything: bool = False
+    timings: str = ""
 
 
 SETTINGS = Settings()

@@ -138,7 +138,7 @@ class Engine:
     ) -> None:
         if self.options.plugin_timeout:
             self.caller.limit_calls(self.options.plugin_timeout)
-        if self.options.trace_calls:
+        if self.options.trace_calls and self.caller.trace is None:
             self.caller.trace = CallTrace()
         self.caller.checks_trials = self.options.checks_trials
         release = self.configuration.release

@@ -226,6 +226,13 @@ class SchedulingCycle:
 
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
         """Tries one pod. Where it gets a node, it is on that node afterwards."""
+        trace = framework.caller.trace
+        if trace is None:
+            return self._attempt(framework, pod)
+        with trace.attempt(pod):
+            return self._attempt(framework, pod)
+
+    def _attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
         pipeline = self.pipeline
         if pipeline.batching is not None:
             pipeline.batching.begin()

@@ -1,4 +1,5 @@
-"""The plugins that were called about each pod, and why the others were not: what `--debug` prints.
+"""The calls of plugins about each pod, how long they took, and why other plugins were not called:
+what `--timings` and `--debug` show.
 
 Each plugin that PluginCaller makes is followed: its methods note that they are called. Where a run
 is not traced, this costs nothing.
@@ -8,8 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
-from time import perf_counter
+from itertools import chain
+from time import perf_counter_ns
 from typing import Any
 
 from msgspec import Struct, field
@@ -51,34 +54,77 @@ _CACHED = "cached from a pod that looks the same"
 _REPEATED = "no plugin was called: rejected as a pod that looks the same just was"
 
 
-class PodCalls(Struct):
-    """The calls about a pod, in all its attempts.
+class Calls(Struct):
+    """Calls of a plugin at an extension point: how many, and in nanoseconds of the process's clock
+    how long they took, when the first began and when the last ended."""
 
-    profile:         the scheduler name of its profile
-    called, skipped: per extension point, the plugins; of these dicts, only the keys count
-    cached:          the points where the other plugins' answers came from a cache
-    repeated:        an attempt was the repetition of another pod's rejection
+    number: int = 0
+    duration: int = 0
+    begin: int = 0
+    end: int = 0
+
+
+# By extension point and plugin.
+CallsByPlugin = dict[tuple[str, str], Calls]
+
+
+class AttemptCalls(Struct):
+    """The calls in one attempt, and when it began and ended, as in Calls."""
+
+    begin: int
+    end: int = 0
+    calls: CallsByPlugin = field(default_factory=dict)
+
+
+class PodCalls(Struct):
+    """The calls about a pod.
+
+    profile:  the scheduler name of its profile
+    attempts: in turn
+    between:  the calls outside attempts
+    skipped:  per extension point, the plugins; of this dict, only the keys count
+    cached:   the points where the other plugins' answers came from a cache
+    repeated: an attempt was the repetition of another pod's rejection
     """
 
     profile: str
-    called: dict[str, dict[str, None]] = field(default_factory=dict)
+    attempts: list[AttemptCalls] = field(default_factory=list)
+    between: CallsByPlugin = field(default_factory=dict)
     skipped: dict[str, dict[str, None]] = field(default_factory=dict)
     cached: set[str] = field(default_factory=set)
     repeated: bool = False
 
+    def every(self) -> Iterator[tuple[tuple[str, str], Calls]]:
+        """Yield all calls, of an extension point and plugin once per attempt."""
+        for calls in (self.between, *(attempt.calls for attempt in self.attempts)):
+            yield from calls.items()
+
 
 class CallTrace:
-    """pods: by key, in the order in which plugins were first called about them
-    seconds: by plugin and array form, the time of the calls of plugins from outside that answer
-             node by node
-    """
+    """pods: by key, in the order in which plugins were first called about them"""
 
     def __init__(self) -> None:
         self.pods: dict[str, PodCalls] = {}
-        self.seconds: dict[tuple[str, str], float] = defaultdict(float)
+        # Where plugins from outside answer node by node: by point and plugin, the array form.
+        self._plain: dict[tuple[str, str], str] = {}
+        self._attempt: tuple[str, AttemptCalls] | None = None
+        # Those that run: a form may call another one.
+        self._running: set[tuple[str, str]] = set()
 
     def _of(self, pod: PodInfo) -> PodCalls:
         return self.pods.setdefault(pod.key, PodCalls(pod.spec.scheduler_name))
+
+    @contextmanager
+    def attempt(self, pod: PodInfo) -> Iterator[None]:
+        """Note that the calls about the pod meanwhile are of one attempt."""
+        attempt = AttemptCalls(perf_counter_ns())
+        self._of(pod).attempts.append(attempt)
+        before, self._attempt = self._attempt, (pod.key, attempt)
+        try:
+            yield
+        finally:
+            attempt.end = perf_counter_ns()
+            self._attempt = before
 
     def follow(self, plugin: Plugin, *, is_foreign: bool = False) -> None:
         """Note the plugin's calls from now on. is_foreign: it is always called in the array form"""
@@ -89,29 +135,33 @@ class CallTrace:
                 if method is None or name in plain.values():
                     continue
                 if name in plain:
-                    method = self._timing((plugin.name, name), method)
-                setattr(plugin, name, self._noting(plugin.name, point, method))
+                    self._plain[point, plugin.name] = name
+                setattr(plugin, name, self._noting((point, plugin.name), method))
 
-    def _timing(self, key: tuple[str, str], method: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(method)
-        def timing(*arguments: Any) -> Any:
-            start = perf_counter()
-            try:
-                return method(*arguments)
-            finally:
-                self.seconds[key] += perf_counter() - start
-
-        return timing
-
-    def _noting(self, plugin: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _noting(self, place: tuple[str, str], method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
         def noting(*arguments: Any) -> Any:
             pod = next((each for each in arguments if isinstance(each, PodInfo)), None)
-            if pod is not None:
-                self._of(pod).called.setdefault(point, {})[plugin] = None
-            return method(*arguments)
+            if pod is None or place in self._running:
+                return method(*arguments)
+            self._running.add(place)
+            begin = perf_counter_ns()
+            try:
+                return method(*arguments)
+            finally:
+                end = perf_counter_ns()
+                self._running.discard(place)
+                calls = self._calls(pod).setdefault(place, Calls(begin=begin))
+                calls.number += 1
+                calls.duration += end - begin
+                calls.end = end
 
         return noting
+
+    def _calls(self, pod: PodInfo) -> CallsByPlugin:
+        if self._attempt is not None and self._attempt[0] == pod.key:
+            return self._attempt[1].calls
+        return self._of(pod).between
 
     def evaluated(
         self, pod: PodInfo, state: CycleState, reached: Iterable[str], is_cached: bool
@@ -128,11 +178,21 @@ class CallTrace:
         """Note that the pod was rejected without any call."""
         self._of(pod).repeated = True
 
+    def totals(self) -> CallsByPlugin:
+        """Return the calls about all pods, in the order of an attempt."""
+        totals: CallsByPlugin = defaultdict(Calls)
+        for place, calls in chain.from_iterable(pod.every() for pod in self.pods.values()):
+            totals[place].number += calls.number
+            totals[place].duration += calls.duration
+        points = list(_METHODS)
+        return {place: totals[place] for place in sorted(totals, key=lambda p: points.index(p[0]))}
+
     def slow_lines(self) -> Iterator[str]:
         """The plugins that would better answer for all nodes at once."""
-        for (plugin, name), seconds in self.seconds.items():
-            if seconds >= SLOW_SECONDS:
-                plain = name.removesuffix("_nodes")
+        for place, calls in self.totals().items():
+            name, seconds = self._plain.get(place, ""), calls.duration / 1e9
+            if name and seconds >= SLOW_SECONDS:
+                plugin, plain = place[1], name.removesuffix("_nodes")
                 yield (
                     f"{plugin}: {plain} took {seconds:.1f} s, node by node; {name} can answer for"
                     " all nodes at once"
@@ -164,13 +224,14 @@ def _plain_forms(plugin: Plugin) -> dict[str, str]:
 def _pod_lines(calls: PodCalls, enabled: Mapping[str, Collection[str]]) -> Iterator[str]:
     if calls.repeated:
         yield _REPEATED
-    is_placed = "bind" in calls.called
+    called = {place for place, _ in calls.every()}
+    is_placed = any(point == "bind" for point, _ in called)
     for point in _METHODS:
         reason = _CACHED if point in calls.cached else "not reached"
         skip = _SKIPS.get(point, (point, ""))
         by_reason: dict[str, list[str]] = {"called": []}
         for name in dict.fromkeys(enabled.get(point, ())):
-            if name in calls.called.get(point, ()):
+            if (point, name) in called:
                 by_reason["called"].append(name)
             elif name in calls.skipped.get(skip[0], ()) and (skip[0] == point or is_placed):
                 by_reason.setdefault(skip[1], []).append(name)
