@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import count
 from operator import attrgetter
-from pathlib import Path
 from time import perf_counter_ns, time_ns
 from typing import Any
 from uuid import uuid4
@@ -52,10 +51,10 @@ class Timings:
         pods = counted(len(trace.pods), "pod")
         title = f"{counted(len(attempts), 'attempt')} of {pods} took {took:.3f} s"
         if self.target != TABLE:
-            try:
-                Path(self.target).write_text(json.dumps(self._document()))
-            except OSError as error:
-                raise UsageError(f"{self.target} cannot be written: {error.strerror}") from None
+            from ksched_cli.live.snapshot_file import written_aside
+
+            with written_aside(self.target) as file:
+                file.write(json.dumps(self._document()).encode())
             return View(title=f"{title}; their spans are in {self.target}")
         return View(title=title, sections=[_by_plugin(totals), _slowest(trace)])
 

@@ -231,6 +231,7 @@ WRITERS = {
     "commands/replay.py": KILLED,
     "commands/snapshot_files.py": KILLED,
     "commands/timeline.py": KILLED,
+    "commands/timings.py": ASIDE,
     "commands/tune.py": ASIDE,
     "commands/validate.py": ASIDE,
     "extenders/client.py": SCRATCH,

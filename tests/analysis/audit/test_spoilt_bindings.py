@@ -12,7 +12,6 @@ from ksched_cli.analysis.audit.replayed_cluster import NOTICED_WITHIN
 from ksched_cli.engine.live_cluster import LiveCluster
 from ksched_cli.testing import Manifest, cluster, node, pod, simulation
 from tests.analysis.audit.test_recorded_decisions import Event, bind, leaves, recorded
-from tests.thorough import is_thorough
 
 SIZES = (8, 8, 8, 16)
 STEPS = 300
@@ -113,9 +112,9 @@ def cases() -> Iterator[Any]:
     yield from random.Random(1).sample(bindings, 200)
 
 
-def test_each_spoilt_binding_is_found(tmp_path: Path) -> None:
-    """200 of them; in the plain suite 20."""
-    for seed, place, fuller in list(cases())[: 200 if is_thorough() else 20]:
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_each_spoilt_binding_is_found(tmp_path: Path, count: int) -> None:
+    for seed, place, fuller in list(cases())[:count]:
         objects, events, _ = life(seed)
         event = events[place]
         spoilt = {**event, "decision": {**event["decision"], "node": fuller}}
