@@ -181,7 +181,8 @@ class TraceOptions:
     recipe NAME|FILE.yaml: Use the options of a known trace (docs/traces.md); other options override
         them.
     created COLUMN: Column with the pod's creation time.
-    request RESOURCE=COLUMN[:UNIT]: What the pod requests, such as memory=memory_mib:Mi; repeatable.
+    request RESOURCE=COLUMN[:UNIT]: What the pod requests, such as memory=memory_mib:Mi, or
+        cpu=core:x64 for shares of 64; repeatable.
     name COLUMN: Its name; default pod-0, pod-1, …
     namespace COLUMN: Its namespace; the default is default.
     priority COLUMN: Its priority; default 0.
@@ -203,7 +204,9 @@ class TraceOptions:
     no_header: Read the first row as data; columns are named 1, 2, …
     node_selector LABEL=COLUMN: Label that its node must have; | separates alternatives; repeatable.
     label LABEL=COLUMN: Label of the pod; repeatable.
-    time_unit s|ms|us|ns: Unit of times that are numbers.
+    delimiter CHARACTER: What separates cells: one character, tab, or whitespace.
+    comment TEXT: Skip lines that begin with this text.
+    time_unit d|h|m|s|ms|us|ns: Unit of times that are numbers.
     start TIME: Date of time 0, such as 2026-01-31T12:00:00Z; default 1970.
     nodes NODES.csv: Read nodes from this file, a row each.
     node_name COLUMN: Name of a node; default node-0, node-1, …
@@ -219,7 +222,8 @@ class TraceOptions:
             "divide", "gang", "evicted", "node_selector", "label",
         ),
         "Rows and times": (
-            "where", "sample", "seed", "scale_time", "skip_bad", "no_header", "time_unit", "start",
+            "where", "sample", "seed", "scale_time", "skip_bad", "no_header", "delimiter",
+            "comment", "time_unit", "start",
         ),
         "Nodes": ("node_name", "node_capacity", "node_label"),
     }  # fmt: skip
@@ -245,6 +249,8 @@ class TraceOptions:
     scale_time: Annotated[float, option(parser=positive_number("--scale-time"))] = 1.0
     skip_bad: bool = False
     no_header: bool = False
+    delimiter: str = ","
+    comment: str = ""
     node_selector: list[str] | None = None
     label: list[str] | None = None
     time_unit: str = "s"
@@ -300,8 +306,20 @@ def from_csv(
     )
     nodes = [] if recipe is None else recipe.node_manifests()
     if options.nodes:
-        nodes = read_nodes(CsvFile(options.nodes, not options.no_header), _node_columns(options))
-    file = CsvFile(trace, not options.no_header, options.skip_bad)
+        of_nodes = CsvFile(
+            options.nodes,
+            not options.no_header,
+            delimiter=_delimiter(options.delimiter),
+            comment=options.comment,
+        )
+        nodes = read_nodes(of_nodes, _node_columns(options))
+    file = CsvFile(
+        trace,
+        not options.no_header,
+        options.skip_bad,
+        _delimiter(options.delimiter),
+        options.comment,
+    )
     read = TraceReader(columns, _rules(options, columns)).read(file)
     if options.state_to:
         _write_state([*nodes, *read.groups], options.state_to)
@@ -410,6 +428,16 @@ def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
     )
 
 
+def _delimiter(text: str) -> str:
+    """Raises UsageError."""
+    from ksched_cli.scenario.timelines.trace_csv import WHITESPACE
+
+    delimiter = "\t" if text == "tab" else text
+    if delimiter != WHITESPACE and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise UsageError(f'--delimiter takes one character, tab or {WHITESPACE}; not "{text}"')
+    return delimiter
+
+
 def _node_columns(options: TraceOptions) -> NodeColumns:
     from ksched_cli.scenario.timelines.trace_csv import NodeColumns
 
@@ -465,7 +493,15 @@ def _amounts(texts: Iterable[str], option: str) -> dict[str, tuple[str, str]]:
 
 def _with_unit(text: str) -> tuple[str, str]:
     """A column and the unit of its numbers."""
+    from ksched_cli.kube.quantity import Quantity, QuantityError
+    from ksched_cli.scenario.timelines.trace_csv import SHARE_OF
+
     column, _, unit = text.rpartition(":") if ":" in text else (text, "", "")
+    if unit.startswith(SHARE_OF):
+        try:
+            Quantity.parse(unit.removeprefix(SHARE_OF))
+        except QuantityError:
+            raise UsageError(f'"{text}": "{unit}" is no share of a quantity, such as x64') from None
     return column, unit
 
 

@@ -62,7 +62,24 @@ SHAPES: dict[str, dict[str, Any]] = {
         ),
         "pod": (5, 2951.5, {"nvidia.com/gpu": "1"}),
     },
+    "swf": {
+        "rows": (
+            "; Version: 2.2\n; MaxProcs: 128\n"
+            "    1     0  10 1451  4 -1 -1  4  3600 -1 1 3 1 1 1 -1 -1 -1\n"
+            "    2  1460   0 3726  2 -1 -1  8 14400 -1 0 3 1 1 1 -1 -1 -1\n"
+        ),
+        "pod": (1460, 3726, {"cpu": "1000m"}),
+    },
+    "azure-packing-2020": {
+        "rows": (
+            "vmId,tenantId,vmTypeId,priority,starttime,endtime,core,memory\n"
+            "0,0,3,0,-3.50000,,0.03125,0.0234375\n1,1,3,1,-3.49000,0.51000,0.1,0.0234375\n"
+        ),
+        "pod": (864, 345_600, {"cpu": "6400m", "memory": str(12 * 2**30)}),
+    },
 }
+# Their traces have no nodes and no gangs.
+WITHOUT_STATE = ("alibaba-dlrm-2025", "azure-packing-2020")
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -73,7 +90,7 @@ def test_a_recipe_reads_its_trace(name: str, ksched: Ksched, tmp_path: Path) -> 
     if "nodes" in shape:
         file, rows = shape["nodes"]
         (tmp_path / file).write_text(rows)
-    to_state = () if name == "alibaba-dlrm-2025" else ("--state-to", state)
+    to_state = () if name in WITHOUT_STATE else ("--state-to", state)
     code, _, err = ksched("timeline", "from-csv", trace, "--recipe", name, "--to", pods, *to_state)
     assert (code, err.startswith("2 rows read: ")) == (0, True), err
     header, *events = [json.loads(line) for line in pods.read_text().splitlines()]

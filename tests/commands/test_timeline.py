@@ -66,7 +66,12 @@ def test_a_dump_and_a_trace_go_to_standard_output(ksched: Ksched, tmp_path: Path
         (["generate", "{}", "--to", "pods.json"], "the name must end in .jsonl"),
         (["generate", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
         (["from-csv", "{}", "--created", "a", "--request", "cpu"], "--request takes KEY=COLUMN"),
-        (["from-csv", "{}", "--created", "a", "--request", "cpu=c", "--time-unit", "h"], "takes s"),
+        (["from-csv", "{}", "--created", "a", "--request", "cpu=c", "--time-unit", "y"], "takes d"),
+        (["from-csv", "{}", "--created", "a", "--request", "cpu=c:xlarge"], "is no share"),
+        (
+            ["from-csv", "{}", "--created", "a", "--request", "cpu=c", "--delimiter", "::"],
+            "--delimiter takes one character, tab or whitespace",
+        ),
         (["from-csv", "{}", "--created", "a", "--request", "cpu=c", "--start", "x"], "--start"),
         (["from-csv", "{}", "--created", "a", "--request", "cpu=c", "--scheduled", "b"], "--ended"),
         (

@@ -1,5 +1,5 @@
-"""A trace in CSV, a row per pod or per job of several, as a timeline: Alibaba's, Google's, Azure's,
-one's own; and its nodes.
+"""A trace, a row per pod or per job of several, as a timeline: Alibaba's, Azure's, one in Standard
+Workload Format, one's own; and its nodes.
 
 The options say which column has what; nothing is guessed.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fractions import Fraction
 from io import StringIO
 from typing import TypeAlias, TypeVar
 
@@ -31,6 +33,8 @@ T = TypeVar("T")
 Row: TypeAlias = Mapping[str, str]
 NumberedRow: TypeAlias = tuple[int, int, Row]
 """Number, line, cells."""
+WHITESPACE = "whitespace"
+SHARE_OF = "x"
 # After so many rows that are wrong the others are not read.
 _MAX_ERRORS = 100
 # Resources that are divided as finely as Kubernetes counts them; others are whole.
@@ -48,12 +52,16 @@ class CsvFile:
 
     has_header: the first row names the columns; else they are 1, 2, …
     skips_bad: rows that are wrong are left out
+    delimiter: between the cells of a row, a character, or WHITESPACE: as many blanks as there are
+    comment: what lines begin with that are no rows; "" for none
     source: its name; columns: their names; errors: of the rows that are wrong
     """
 
     path: str
     has_header: bool = True
     skips_bad: bool = False
+    delimiter: str = ","
+    comment: str = ""
     source: str = ""
     columns: tuple[str, ...] = ()
     errors: list[InputError] = field(default_factory=list)
@@ -66,9 +74,11 @@ class CsvFile:
         first = next(iter(self._lines()), (0, []))[1]
         numbers = map(str, range(1, len(first) + 1))
         self.columns = tuple(first if self.has_header else numbers)
+        if not self.columns:
+            raise InputError(self.source, "the file has no rows")
         for column in names:
             if column not in self.columns:
-                listed = ", ".join(self.columns) or "none"
+                listed = ", ".join(self.columns)
                 hint = f'unknown column "{column}"; expected one of {listed}'
                 raise InputError(self.source, hint)
 
@@ -77,7 +87,7 @@ class CsvFile:
         are errors."""
         count, number = len(self.columns), itertools.count()
         for index, (line, cells) in enumerate(self._lines()):
-            if (index == 0 and self.has_header) or not cells:
+            if index == 0 and self.has_header:
                 continue
             if len(cells) != count:
                 self.add_error(line, RowError(f"expected {count} values, got {len(cells)}"))
@@ -97,10 +107,19 @@ class CsvFile:
         return results
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader(StringIO(self._text, newline=""))
+        """Yield the lines that have cells, with their numbers."""
+        lines: Iterable[str] = StringIO(self._text, newline="")
+        if self.comment:
+            lines = ("\n" if line.startswith(self.comment) else line for line in lines)
+        if self.delimiter == WHITESPACE:
+            split = ((number, line.split()) for number, line in enumerate(lines, start=1))
+            yield from (each for each in split if each[1])
+            return
+        reader = csv.reader(lines, delimiter=self.delimiter)
         try:
             for cells in reader:
-                yield reader.line_num, cells
+                if cells:
+                    yield reader.line_num, cells
         except csv.Error as error:
             position = Position(reader.line_num, 1)
             raise InputError(self.source, str(error), position=position) from None
@@ -151,8 +170,19 @@ def count_in(text: str, column: str, most: int) -> int:
     return int(value)
 
 
-def quantity_in(text: str, unit: str, column: str) -> str:
-    """An amount as Kubernetes writes it; "" for none. Raises RowError."""
+def quantity_in(text: str, unit: str, column: str, resource: str) -> str:
+    """An amount as Kubernetes writes it; "" for none. Raises RowError.
+
+    unit: what follows the number, as m or Mi; or what the number is a share of, as x64 or x256Gi,
+          rounded up to what Kubernetes counts of the resource
+    """
+    if unit.startswith(SHARE_OF):
+        share = number_in(text or "0", column)
+        if share < 0:
+            raise RowError(f'column "{column}": "{text}" is negative')
+        amount_of = Fraction(text or 0) * Quantity.parse(unit[1:]).nano_value()
+        least, suffix = (_MILLI, "m") if resource == "cpu" else (_NANO, "")
+        return f"{math.ceil(amount_of / least)}{suffix}" if share else ""
     try:
         amount = Quantity.parse(f"{text or 0}{unit}")
     except QuantityError:
@@ -178,8 +208,16 @@ def divided(amount: str, resource: str, count: int, column: str) -> str:
 
 # -- traces ---------------------------------------------------------------------------------------
 
-# How many of it make a second.
-TIME_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+# How many seconds one is.
+TIME_UNITS = {
+    "d": Fraction(86_400),
+    "h": Fraction(3_600),
+    "m": Fraction(60),
+    "s": Fraction(1),
+    "ms": Fraction(1, 10**3),
+    "us": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+}
 FOREVER = "forever"
 _MAX_TEMPLATES = 1_000
 _MAX_REPLICAS = 100_000
@@ -393,7 +431,7 @@ class TraceReader:
             text = cell(row, columns.duration)
             if not text:
                 return self._default_duration(columns.duration), None
-            duration = number_in(text, columns.duration) / TIME_UNITS[self.rules.unit]
+            duration = self._seconds(number_in(text, columns.duration))
             if duration < 0:
                 raise RowError(f'column "{columns.duration}": "{text}" is negative')
             return duration, None
@@ -419,7 +457,12 @@ class TraceReader:
         if not default:
             hint = "--duration-default forever, or a duration, for empty cells"
             raise RowError(f'column "{column}": the cell is empty ({hint})')
-        return float(default) / TIME_UNITS[self.rules.unit]
+        return self._seconds(float(default))
+
+    def _seconds(self, value: float) -> float:
+        """Return a number of the trace's unit in seconds."""
+        unit = TIME_UNITS[self.rules.unit]
+        return value * unit.numerator / unit.denominator
 
     def _time(self, row: Row, column: str, default: str = "") -> float | None:
         """Seconds since 1970; None if there is none."""
@@ -427,8 +470,7 @@ class TraceReader:
         if not text:
             return None
         try:
-            seconds = number_in(text, column) / TIME_UNITS[self.rules.unit]
-            return self.rules.start.timestamp() + seconds
+            return self.rules.start.timestamp() + self._seconds(number_in(text, column))
         except RowError:
             pass
         try:
@@ -469,7 +511,7 @@ class TraceReader:
         columns = self.columns
         amounts = {}
         for resource, (column, unit) in columns.requests.items():
-            amount = quantity_in(cell(row, column), unit, column)
+            amount = quantity_in(cell(row, column), unit, column, resource)
             if amount and resource in self.rules.divided:
                 amount = divided(amount, resource, count, column)
             if amount:
@@ -531,7 +573,7 @@ def read_nodes(file: CsvFile, columns: NodeColumns) -> list[Plain]:
     def node(index: int, row: Row) -> Plain:
         name = name_in(row, columns.name, f"node-{index}")
         amounts = {
-            resource: quantity_in(cell(row, column), unit, column)
+            resource: quantity_in(cell(row, column), unit, column, resource)
             for resource, (column, unit) in columns.capacity.items()
         }
         if name in names:

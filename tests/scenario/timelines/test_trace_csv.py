@@ -104,6 +104,65 @@ def test_times_are_in_their_unit_or_written_out(tmp_path: Path) -> None:
     assert first["pod"] == "default/pod-0"
 
 
+@pytest.mark.parametrize(
+    ("unit", "seconds"), [("d", 129_600), ("h", 5_400), ("m", 90), ("s", 1.5), ("ms", 0.0015)]
+)
+def test_a_number_is_of_the_unit(unit: str, seconds: float, tmp_path: Path) -> None:
+    columns = TraceColumns("t", {"cpu": ("c", "")}, duration="d")
+    (event,) = read(tmp_path, "t,d,c\n0,1.5,1\n", columns, unit=unit)[1]
+    assert event["runsFor"] == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "comment"),
+    [
+        ("t;c\n0;1\n5;2\n", ";", ""),
+        ("t\tc\n0\t1\n\n5\t2\n", "\t", ""),
+        ("  t   c\n 0   1\n\t5\t2 \n", "whitespace", ""),
+        ("# made\n# by hand\nt,c\n0,1\n# the last\n5,2\n", ",", "#"),
+        ("; SWF\n\nt c\n0  1\n; the last\n5  2\n", "whitespace", ";"),
+    ],
+)
+def test_cells_are_apart_and_lines_left_out_as_the_options_say(
+    text: str, delimiter: str, comment: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.txt"
+    path.write_text(text)
+    file = CsvFile(str(path), delimiter=delimiter, comment=comment)
+    trace = TraceReader(TraceColumns("t", {"cpu": ("c", "")})).read(file)
+    cpu = [
+        trace.header["templates"][event["template"]]["spec"]["containers"][0]["resources"]
+        for event in trace.events
+    ]
+    assert [event["at"] for event in trace.events] == [0, 5]
+    assert [each["requests"] for each in cpu] == [{"cpu": "1"}, {"cpu": "2"}]
+
+
+def test_a_wrong_row_after_comments_has_the_line_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "trace.txt"
+    path.write_text("; a\n; b\nt c\n0 1\n; c\n5 2 3\n")
+    file = CsvFile(str(path), delimiter="whitespace", comment=";")
+    with pytest.raises(InputError, match=r"trace\.txt:6:1: expected 2 values, got 3"):
+        TraceReader(TraceColumns("t", {"cpu": ("c", "")})).read(file)
+
+
+def test_a_share_is_of_a_quantity_and_rounded_up(tmp_path: Path) -> None:
+    requests = {"cpu": ("c", "x64"), "memory": ("m", "x256Gi"), "nvidia.com/gpu": ("g", "x8")}
+    columns = TraceColumns("t", requests)
+    header, (first, _) = read(tmp_path, "t,c,m,g\n0,0.10001,0.5,0.25\n1,0,0,0\n", columns)
+    resources = [
+        each["spec"]["containers"][0]["resources"] for each in header["templates"].values()
+    ]
+    assert resources[int(first["template"][1:])]["requests"] == {
+        "cpu": "6401m",
+        "memory": str(128 * 2**30),
+        "nvidia.com/gpu": "2",
+    }
+    assert resources[1]["requests"] == {}
+    with pytest.raises(InputError, match='column "c": "-1" is negative'):
+        read(tmp_path, "t,c,m,g\n0,-1,0,0\n", columns)
+
+
 def test_names_are_made_to_differ(tmp_path: Path) -> None:
     columns = TraceColumns("t", name="n", namespace="ns", ended="e")
     text = "t,n,ns,e\n0,a,x,5\n1,a,x,3\n2,a,,3\n"
