@@ -24,6 +24,7 @@ from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_
 from ksched_cli.analysis.diagnosis import owner_path
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import (
+    JobFigures,
     ReplayCost,
     UsageOverTime,
     WaitingTimes,
@@ -539,6 +540,7 @@ class ReplaySideResult(Part, frozen=True):
     end: seconds after the start; so are all times
     waiting: for a node; pods that still wait at the end count with the time so far
     pending_hours: the hours that pods were without a node, added up; gated pods do not count
+    jobs: of pod groups, controllers and pods alone; null where none was completed
     nodes: how many there were over time
     cost: of the nodes, where prices are given
     autoscaler: with --autoscaler
@@ -554,6 +556,7 @@ class ReplaySideResult(Part, frozen=True):
     summary: ReplaySummary
     waiting: WaitingTimes
     pending_hours: Hours
+    jobs: JobFigures | None
     nodes: NodeRange
     cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
@@ -562,6 +565,7 @@ class ReplaySideResult(Part, frozen=True):
     @classmethod
     def of(cls, side: ReplaySide, usage: UsageOverTime, differing: int) -> ReplaySideResult:
         replay = side.replay
+        figures = replay_figures(replay, usage)
         return cls(
             side.named.name,
             shown_run(side.named.run),
@@ -571,7 +575,8 @@ class ReplaySideResult(Part, frozen=True):
             seconds(replay.clock.now),
             ReplaySummary.of(replay),
             replay_waits(replay).all,
-            replay_figures(replay, usage).pending_hours,
+            figures.pending_hours,
+            figures.jobs,
             NodeRange.of(replay.nodes, replay.clock.now),
             ReplayCost.of(replay) or UNSET,
             scaling_of(replay) or UNSET,

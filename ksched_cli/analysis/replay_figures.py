@@ -7,7 +7,7 @@ tune and test take their figures from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -513,6 +513,38 @@ class ReplayWaits(Part, frozen=True):
     owner: tuple[GroupWaits, ...]
 
 
+class Ratios(Struct, frozen=True):
+    """As Durations, of numbers without a unit."""
+
+    mean: Amount
+    p50: Amount
+    p90: Amount
+    p95: Amount
+    p99: Amount
+    max: Amount
+
+
+class JobFigures(Struct, frozen=True, rename="camel"):
+    """Jobs: the pods of a pod group or a controller, else a pod alone.
+
+    completed:  how many were placed and ended, with all of their pods. The figures are of these
+    unfinished: how many have pods at the end
+    completion_time: from the first pod's creation to the last one's end, in seconds
+    waiting:    until the last of its pods got its first node, in seconds
+    slowdown:   the completion time over the time that its longest pod runs for
+    bounded_slowdown: the same, where a run below 10 s counts as 10 s; at least 1
+    makespan:   from the creation of the first pod to the end of the last job, in seconds
+    """
+
+    completed: Count
+    unfinished: Count
+    completion_time: Durations
+    waiting: Durations
+    slowdown: Ratios
+    bounded_slowdown: Ratios
+    makespan: Seconds
+
+
 class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
     """What became of the pods of a replay, and what that took.
 
@@ -525,6 +557,7 @@ class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
     used_node_hours:     those in which pods were on them
     nodes_used:          the most nodes with pods at one moment
     ended:               how many pods ended
+    jobs:                None where none was completed
     cost:                of the nodes. None without prices
     """
 
@@ -535,6 +568,7 @@ class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
     ended: int
     wait: Durations | None = None
     job_completion_time: Durations | None = None
+    jobs: JobFigures | None = None
     cost: float | None = None
 
 
@@ -558,12 +592,42 @@ def replay_figures(replay: Replay, usage: UsageOverTime | None = None) -> Replay
         ended=replay.log.counts.ended,
         wait=durations(waits) if (waits := _all(*_waits(replay))) else None,
         job_completion_time=durations(completions) if completions else None,
+        jobs=job_figures(replay),
         cost=None if (cost := ReplayCost.of(replay)) is None else cost.total,
     )
 
 
 def _hours(time: int) -> float:
     return round(time / _HOUR, DIGITS)
+
+
+_BOUND = 10 * SECOND  # of the bounded slowdown; Feitelson's
+
+
+def job_figures(replay: Replay) -> JobFigures | None:
+    """Return the figures of the jobs that were completed; None without any."""
+    jobs = replay.log.jobs.values()
+    spans, waits, slowdowns, bounded = list[int](), list[int](), list[float](), list[float]()
+    first, last = replay.clock.now, 0
+    for job in jobs:
+        if job.is_complete and job.started is not None and job.ended is not None:
+            span = job.ended - job.arrived
+            spans.append(span)
+            waits.append(job.started - job.arrived)
+            slowdowns.append(span / job.runs_for if job.runs_for else 1.0)
+            bounded.append(max(1.0, span / max(job.runs_for, _BOUND)))
+            first, last = min(first, job.arrived), max(last, job.ended)
+    if not spans:
+        return None
+    return JobFigures(
+        len(spans),
+        sum(job.present > 0 for job in jobs),
+        durations(spans),
+        durations(waits),
+        Ratios(*_distribution(slowdowns)),
+        Ratios(*_distribution(bounded)),
+        round((last - first) / SECOND, DIGITS),
+    )
 
 
 def replay_waits(replay: Replay) -> ReplayWaits:
@@ -615,8 +679,12 @@ def wait_of(record: PodRecord, now: int) -> int | None:
 
 def durations(times: Sequence[int]) -> Durations:
     """times: at least one, in microseconds"""
-    ordered = sorted(times)
+    return Durations(*_distribution(times, SECOND))
+
+
+def _distribution(values: Sequence[float], unit: int = 1) -> Iterator[float]:
+    """Yield the mean, the percentiles and the maximum of at least one value, in units."""
+    ordered = sorted(values)
     shares = (ordered[max(ceil(share * len(ordered) / 100), 1) - 1] for share in (50, 90, 95, 99))
     mean = sum(ordered) / len(ordered)
-    seconds = (round(time / SECOND, DIGITS) for time in (mean, *shares, ordered[-1]))
-    return Durations(*seconds)
+    return (round(value / unit, DIGITS) for value in (mean, *shares, ordered[-1]))

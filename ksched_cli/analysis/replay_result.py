@@ -24,6 +24,7 @@ from ksched_cli.analysis.replay_figures import (
     DIGITS,
     Durations,
     Extent,
+    JobFigures,
     OverTime,
     ReplayCost,
     ReplayWaits,
@@ -502,6 +503,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     pending_hours: the hours that pods were without a node, added up; gated pods do not count
     job_completion_time: of pods that were placed and ended, from their creation to their end, in
                          seconds; null without any
+    jobs: of pod groups, controllers and pods alone; null where none was completed
     nodes: how many there were over time
     used_node_hours: the hours that nodes with pods were there, added up
     cost: of the nodes, where prices are given
@@ -534,6 +536,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     waiting: ReplayWaits
     pending_hours: Hours
     job_completion_time: Durations | None
+    jobs: JobFigures | None
     nodes: NodeRange
     used_node_hours: Hours
     over_time: OverTime
@@ -580,6 +583,7 @@ def replay_result(
         waiting=replay_waits(replay),
         pending_hours=figures.pending_hours,
         job_completion_time=figures.job_completion_time,
+        jobs=figures.jobs,
         nodes=NodeRange.of(replay.nodes, replay.clock.now),
         used_node_hours=figures.used_node_hours,
         over_time=usage.over_time(),

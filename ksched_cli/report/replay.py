@@ -8,6 +8,8 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import astuple
+
 from ksched_cli.analysis.replay_figures import (
     GroupWaits,
     ReplayCost,
@@ -130,6 +132,7 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
     yield Later(make=lambda: _charts(answer))
     yield _pending(answer.still_pending)
     yield _waiting(answer)
+    yield _jobs(answer)
     yield _usage(answer, moments)
     if answer.autoscaler:
         yield _node_groups(answer.autoscaler.groups)
@@ -192,6 +195,22 @@ def _waiting(answer: ReplayResult) -> Table:
         note=note if count else "",
         grid="waits" if len(rows) > _SHOWN_GROUPS else "",
     )
+
+
+def _jobs(answer: ReplayResult) -> Table:
+    """The figures of jobs, unless each that was completed is a pod alone."""
+    jobs, rows = answer.jobs, list[tuple[str, ...]]()
+    note = ""
+    if jobs and answer.summary.ended > jobs.completed:
+        times = (("completion time", jobs.completion_time), ("waited", jobs.waiting))
+        ratios = (("slowdown", jobs.slowdown), ("bounded slowdown", jobs.bounded_slowdown))
+        rows = [(name, *map(time_text, astuple(own))) for name, own in times]
+        rows += [(name, *(f"{each:,.2f}" for each in astuple(own))) for name, own in ratios]
+        unfinished = f", {jobs.unfinished:,} unfinished" if jobs.unfinished else ""
+        note = f"{jobs.completed:,} completed in {time_text(jobs.makespan)}{unfinished}."
+    titles = ("Mean", "P50", "P90", "P95", "P99", "Max")
+    columns = [Column(title, Kind.NUMBER, drop=at % 3) for at, title in enumerate(titles, start=3)]
+    return Table(heading="Jobs", columns=[Column(""), *columns], rows=rows, note=note)
 
 
 def _usage(answer: ReplayResult, moments: MomentTexts) -> Table:

@@ -15,6 +15,7 @@ from ksched_cli.analysis.compare import (
     ReplayDraws,
     ReplaySideResult,
 )
+from ksched_cli.analysis.replay_figures import Durations, JobFigures
 from ksched_cli.analysis.replay_result import GroupResult, NodeRange, ReplayCurves
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.kube.time import SECOND
@@ -42,6 +43,13 @@ if TYPE_CHECKING:
 # -- compare --timeline ----------------------------------------------------------------------------
 
 _COUNTS = ("placed", "ended", "evicted", "pending", "gated", "attempts")
+_JOB_TIMES: tuple[tuple[str, Callable[[JobFigures], Durations]], ...] = (
+    ("job completion time", lambda jobs: jobs.completion_time),
+    ("jobs waited", lambda jobs: jobs.waiting),
+)
+_TIME_FIGURES = (
+    "wait.", "jobCompletionTime.", "jobs.completionTime.", "jobs.waiting.", "jobs.makespan",
+)  # fmt: skip
 _TIMES = (("mean", "mean"), ("half at most", "p50"), ("99 of 100", "p99"), ("longest", "max"))
 _SHOWN_PODS = 20
 
@@ -144,6 +152,10 @@ def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
         yield key, *(getattr(side.summary, key) for side in sides)
     for name, key in _TIMES:
         yield f"waited, {name}", *(time_text(getattr(side.waiting, key)) for side in sides)
+    if any(side.jobs for side in sides):
+        for name, figures in _JOB_TIMES:
+            own = (time_text(figures(side.jobs).mean) if side.jobs else "" for side in sides)
+            yield f"{name}, mean", *own
     yield "most pending at once", *(side.most_pending for side in sides)
     yield "pending-hours", *(hours_text(side.pending_hours) for side in sides)
     yield "it took", *(time_text(side.end) for side in sides)
@@ -388,7 +400,7 @@ def _intervals(sides: Sequence[str], figures: Sequence[Mapping[str, Interval]]) 
 
 def label(name: str) -> str:
     """With the unit of times."""
-    is_time = name.startswith(("wait.", "jobCompletionTime."))
+    is_time = name.startswith(_TIME_FIGURES)
     return name.removeprefix("utilization.") + " (s)" * is_time
 
 

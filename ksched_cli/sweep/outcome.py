@@ -20,6 +20,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ksched_cli.analysis.replay_figures import (
     Durations,
+    JobFigures,
     ReplayRecord,
     replay_figures,
 )
@@ -247,6 +248,7 @@ class Ended(_Attempted, frozen=True, kw_only=True):
     ended: This and what follows, up to cost: of replays.
     wait: Seconds from creation to placement, of pods that were placed or still wait at the end.
     job_completion_time: Seconds from creation to end, of pods that were placed and ended.
+    jobs: Of pod groups, controllers and pods alone that were completed.
     pending_hours: The hours that pods waited, added up.
     node_hours: The hours that nodes were there, added up.
     used_node_hours: The hours that nodes had pods, added up.
@@ -265,6 +267,7 @@ class Ended(_Attempted, frozen=True, kw_only=True):
     ended: Count | UnsetType = UNSET
     wait: Durations | UnsetType = UNSET
     job_completion_time: Durations | UnsetType = UNSET
+    jobs: JobFigures | UnsetType = UNSET
     pending_hours: Sum | UnsetType = UNSET
     node_hours: Sum | UnsetType = UNSET
     used_node_hours: Sum | UnsetType = UNSET

@@ -150,7 +150,7 @@ class SweepDocument(StudyDocument, frozen=True, kw_only=True):
     combine: product: every combination. zip: the first of every axis together, then the second;
             axes of a single value go with all, and every row with every seed.
     metrics: What the result compares, and which way is better: pending, evicted, nodesUsed,
-            utilization.cpu.stddev, …, of replays wait.mean, wait.p99, jobCompletionTime.mean,
+            utilization.cpu.stddev, …, of replays wait.mean, wait.p99, jobs.completionTime.mean,
             nodeHours, pendingHours, …, or a metric of a plugin or of --metric.
     """
 

@@ -300,6 +300,49 @@ def test_six_events_with_a_node_that_joins(tmp_path: Path) -> None:
     assert cpu.mean == pytest.approx((60 + 50 / 3) / 110, abs=1e-6)
 
 
+def of_job(name: str, job: str) -> dict[str, Any]:
+    """A pod of one core that a Job owns."""
+    own = pod(name)
+    own["metadata"]["ownerReferences"] = [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": job, "controller": True}
+    ]
+    return own
+
+
+def test_a_job_is_complete_when_its_last_pod_has_ended(tmp_path: Path) -> None:
+    """Two cores. The job wide has three pods, which come at 0 and run for 40 s: two begin at once,
+    the third at 40. alone comes at 10, runs for 4 s from 40. open has a pod that ends at 90, and
+    one that stays.
+    """
+    events = [
+        *({"at": 0, "pod": of_job(f"wide-{n}", "wide"), "runsFor": 40} for n in range(3)),
+        {"at": 10, "pod": pod("alone"), "runsFor": 4},
+        {"at": 80, "pod": of_job("open-0", "open"), "runsFor": 10},
+        {"at": 80, "pod": of_job("open-1", "open")},
+    ]
+    jobs = replay_figures(replay(tmp_path, [node("n", "2")], events)).jobs
+    assert jobs is not None
+    assert (jobs.completed, jobs.unfinished) == (2, 1)
+    # wide takes 80 s, of which its last pod waits 40; alone 34 s, of which it waits 30.
+    assert (jobs.completion_time.mean, jobs.completion_time.max) == (57, 80)
+    assert (jobs.waiting.mean, jobs.waiting.max) == (35, 40)
+    # 80 / 40 and 34 / 4; where runs below 10 s count as 10: 2 and 3.4.
+    assert (jobs.slowdown.p50, jobs.slowdown.max) == (2, 8.5)
+    assert (jobs.bounded_slowdown.mean, jobs.bounded_slowdown.max) == (2.7, 3.4)
+    assert jobs.makespan == 80
+
+
+def test_a_job_whose_pod_is_evicted_and_restarts_takes_until_it_ends(tmp_path: Path) -> None:
+    """low runs from 0, is evicted at 5 for high, which ends at 25, and runs for its 20 s again."""
+    events = [
+        {"at": 0, "pod": pod("low", terminationGracePeriodSeconds=0), "runsFor": 20},
+        {"at": 5, "pod": pod("high", priority=10), "runsFor": 20},
+    ]
+    jobs = replay_figures(replay(tmp_path, [node("n")], events, evicted="restarts")).jobs
+    assert jobs is not None
+    assert (jobs.completed, jobs.completion_time.max, jobs.waiting.max) == (2, 45, 0)
+
+
 def test_six_events_with_an_eviction_and_a_gate(tmp_path: Path) -> None:
     """One core, for which all pods ask but the last, which asks for two; the end is at 60 s.
 

@@ -82,6 +82,7 @@ class PodRecord(Struct):
     message:  of the last attempt without a node
     runs_for: from its placement to its end; None: it stays
     first_queued: of a pod that was evicted and came again: when it came first
+    job:      its pod group or controller, else the pod itself, as namespace/Kind/name
     """
 
     pod: str
@@ -89,6 +90,7 @@ class PodRecord(Struct):
     priority: int
     owner: str
     queued: int
+    job: str = ""
     first_tried: int | None = None
     placed: int | None = None
     node: str = ""
@@ -105,6 +107,28 @@ class PodRecord(Struct):
     def arrived(self) -> int:
         """The time of its first arrival."""
         return self.queued if self.first_queued is None else self.first_queued
+
+
+class JobRecord(Struct):
+    """The pods of a job. Times are microseconds; None where a step was not reached.
+
+    arrived:  when the first of them came
+    present:  how many are there
+    started:  when the last of them got its first node
+    ended:    when the last of them ended that has ended
+    runs_for: the longest of them, without what was repeated
+    """
+
+    arrived: int
+    present: int = 0
+    started: int | None = None
+    ended: int | None = None
+    runs_for: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether its pods were placed and ended, and none is left."""
+        return not self.present and self.started is not None and self.ended is not None
 
 
 class ReplayAttempt(Struct, frozen=True):
@@ -364,6 +388,7 @@ class PodLog(Struct):
     live: by key, of existing pods that had to do with the replay.
     waits: of the pods that were placed
     completions: of pods that were placed and ended, microseconds from their creation to their end
+    jobs: by name, of the pods of all records
     evictions: their times, ascending
     changes: of the timeline, in order
     attempts: all of them where they are traced, else none
@@ -376,6 +401,7 @@ class PodLog(Struct):
     counts: Counts = field(default_factory=Counts)
     waits: Waits = field(default_factory=Waits)
     completions: array[int] = field(default_factory=_integers)
+    jobs: dict[str, JobRecord] = field(default_factory=dict)
     evictions: array[int] = field(default_factory=_integers)
     changes: list[LoggedChange] = field(default_factory=list)
     attempts: list[ReplayAttempt] = field(default_factory=list)
@@ -389,8 +415,14 @@ class PodLog(Struct):
 
     def arrive(self, pod: PodInfo, at: int, runs_for: int | None = None) -> PodRecord:
         """A pod is there from now on."""
-        record = PodRecord(pod.key, pod.namespace, pod.priority, owner_of(pod), at)
+        owner = owner_of(pod)
+        record = PodRecord(pod.key, pod.namespace, pod.priority, owner, at, job_of(pod, owner))
         record.runs_for = runs_for
+        job = self.jobs.get(record.job)
+        if job is None:
+            job = self.jobs[record.job] = JobRecord(at)
+        job.present += 1
+        job.runs_for = max(job.runs_for, runs_for or 0)
         if pod.pod.node_name:
             record.was_bound, record.node = True, pod.pod.node_name
             record.outcome = RUNNING
@@ -421,6 +453,8 @@ class PodLog(Struct):
         record.outcome = RUNNING
         self.counts.placed += 1
         self.waits.add(record, at - record.queued)
+        if record.first_queued is None:
+            self.jobs[record.job].started = at
 
     def evict(self, record: PodRecord, at: int) -> None:
         """The pod has to leave its node."""
@@ -431,8 +465,11 @@ class PodLog(Struct):
     def leave(self, record: PodRecord, outcome: PodOutcome, at: int) -> None:
         """Drop the record of a pod that is gone."""
         record.ended, record.outcome = at, outcome
+        job = self.jobs[record.job]
+        job.present -= 1
         if outcome is ENDED:
             self.counts.ended += 1
+            job.ended = at
             if record.placed is not None:
                 self.completions.append(at - record.arrived)
         elif outcome is PodOutcome.DELETED:
@@ -446,3 +483,10 @@ def owner_of(pod: PodInfo) -> str:
     """The controller as namespace/Kind/name, else the pod itself."""
     owner = pod.pod.metadata.controller
     return f"{pod.namespace}/{owner.kind}/{owner.name}" if owner is not None else pod.key
+
+
+def job_of(pod: PodInfo, owner: str) -> str:
+    """The pod group as namespace/PodGroup/name, else the owner."""
+    group = pod.spec.scheduling_group
+    name = None if group is None else group.pod_group_name
+    return owner if not name else f"{pod.namespace}/PodGroup/{name}"
