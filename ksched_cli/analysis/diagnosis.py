@@ -186,19 +186,19 @@ def diagnose(
         if unknown:
             return Diagnosis(unknown)
         diagnosis = _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
-        proposals = () if only_cause else _proposals(evaluation, _NO_ROWS)
+        proposals = () if only_cause else _proposals(evaluation, state, _NO_ROWS)
         return replace(diagnosis, proposals=proposals)
     if not len(evaluation.statuses.snapshot):
         return Diagnosis("the cluster has no nodes", advice="might help: add nodes to the state")
     return _Nodes(evaluation, state).diagnosis(leaving, only_cause)
 
 
-def _proposals(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
+def _proposals(evaluation: Evaluation, state: ClusterState, rows: Rows) -> tuple[Proposal, ...]:
     """Return what might help. rows: the nodes that it is to open to the pod"""
     # Brings all changes to a state along.
     from ksched_cli.analysis.proposals import single_changes
 
-    return single_changes(evaluation, rows)
+    return single_changes(evaluation, state, rows)
 
 
 def with_hints(
@@ -382,7 +382,7 @@ class _Nodes:
         _, least, nearest = best
         # 3. What other nodes lack is a sentence of its own.
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
-        proposals = () if only_cause else _proposals(self._evaluation, nearest)
+        proposals = () if only_cause else _proposals(self._evaluation, self._state, nearest)
         advice = "; ".join(dict.fromkeys(self._leaving(nearest)))
         if is_nowhere:
             cause = _nowhere(places)
