@@ -65,6 +65,7 @@ from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.preemption_trial import EvictionBudgets, budgets_of
 from ksched_cli.framework.status import Defect
+from ksched_cli.kube.quantity import whole_unit
 from ksched_cli.kube.versions import NEWEST, Release, release_of
 from ksched_cli.plugins.lower_requests import container_patch, lower_request, request_text
 from ksched_cli.plugins.pod_topology_spread import spread_text
@@ -675,7 +676,8 @@ class Fixer:
         (resource,), pod = resources, look.pod
         changed = next(each for each in after.state.pods if each.key == after.current(pod.key))
         low = PodCatalog().info(changed).resources.requests[resource]
-        high, middle = pod.resources.requests[resource], low + 1
+        high, step = pod.resources.requests[resource], whole_unit(resource, low)
+        middle = low + step
         evicted = {each.pod for each in after.record.evicted}
         while low < middle < high and not self._limit:
             lower = lower_request(pod, {resource: middle})
@@ -691,7 +693,7 @@ class Fixer:
                 candidate, after, low = larger, outcome, middle
             else:
                 high = middle
-            middle = (low + high) // 2
+            middle = (low + high) // 2 // step * step
         return candidate, after
 
     def _fewest_nodes(

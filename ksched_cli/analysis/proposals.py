@@ -37,7 +37,7 @@ from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.results import Mask
 from ksched_cli.kube.near_names import nearest
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.kube.quantity import Quantity, exact_text
+from ksched_cli.kube.quantity import Quantity, exact_text, whole_unit
 from ksched_cli.plugins.controllers import owner_of_taint
 from ksched_cli.plugins.lower_requests import container_patch
 from ksched_cli.plugins.volumes import claim_uses
@@ -869,7 +869,8 @@ def _added(
     """Return the candidate that adds nodes. size: by resource, where it is not the model's"""
     flags, texts = [], []
     for name, required in size.items():
-        text = exact_text(name, required)
+        unit = whole_unit(name, required)
+        text = exact_text(name, -(-required // unit) * unit)
         plain = name in (CPU, MEMORY)
         flags.append(f" --{name} {text}" if plain else f" --resource {name}={text}")
         texts.append(f"{name} {text}")
