@@ -675,7 +675,7 @@ class Fixer:
             return candidate, after
         (resource,), pod = resources, look.pod
         changed = next(each for each in after.state.pods if each.key == after.current(pod.key))
-        low = PodCatalog().info(changed).resources.requests[resource]
+        low = PodCatalog.of(self.release).info(changed).resources.requests[resource]
         high, step = pod.resources.requests[resource], whole_unit(resource, low)
         middle = low + step
         evicted = {each.pod for each in after.record.evicted}
@@ -726,7 +726,7 @@ class Fixer:
         budgets = budgets_of(self.state.pod_disruption_budgets.values(), empty_protects=protects)
         if not evicted or not budgets:
             return False
-        catalog = PodCatalog()
+        catalog = PodCatalog.of(self.release)
         infos = [catalog.info(pod) for pod in self.state.pods if pod.key in evicted]
         return bool(EvictionBudgets(budgets, covers_bare=protects).pdb_violated_by(infos))
 
@@ -791,7 +791,7 @@ class Fixer:
             old, new = (each.spec.topology_spread_constraints for each in (pod, changed))
             # The pods of one workload may differ from each other, and from its template.
             return spread_text(old, new) if len(old) == len(new) else proposal.text
-        catalog = PodCatalog()
+        catalog = PodCatalog.of(self.release)
         own, lower = catalog.info(pod), catalog.info(changed).resources.requests
         limits = {
             name: lower[name] for name, n in own.resources.requests.items() if lower[name] < n

@@ -8,8 +8,11 @@ from collections.abc import Mapping
 # Both sides are implemented.
 FOLLOWED: frozenset[str] = frozenset(
     {
+        "DRASchedulerFilterTimeout",
         "InPlacePodLevelResourcesVerticalScaling",
+        "MatchLabelKeysInPodTopologySpread",
         "OpportunisticBatching",
+        "PodLevelResources",
         "SchedulerPreQueueingHints",
         "TaintTolerationComparisonOperators",
     }
@@ -94,6 +97,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
 
 # Pods are scheduled in groups, and groups in groups, of which these objects tell.
 POD_GROUP_GATE = "GenericWorkload"
+POD_LEVEL_GATE = "PodLevelResources"
 RESIZE_GATE = "InPlacePodVerticalScalingSchedulerPreemption"
 PRE_QUEUEING_HINTS = "SchedulerPreQueueingHints"
 COMPOSITE_GATE = "CompositePodGroup"
