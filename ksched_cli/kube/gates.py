@@ -56,6 +56,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
         {
             "DRAListTypeAttributes",
             "DRANodeAllocatableResources",
+            "DRAWorkloadResourceClaims",
             "GangScheduling",
             "GenericWorkload",
             "TopologyAwareWorkloadScheduling",
@@ -71,6 +72,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRAListTypeAttributes",
             "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
+            "DRAWorkloadResourceClaims",
             "GenericWorkload",
             "InPlacePodVerticalScalingSchedulerPreemption",
             "InterPodAffinityHostnameFastPath",
@@ -87,6 +89,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRAListTypeAttributes",
             "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
+            "DRAWorkloadResourceClaims",
             "GenericWorkload",
             "InPlacePodVerticalScalingSchedulerPreemption",
             "InterPodAffinityHostnameFastPath",
@@ -97,6 +100,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
 
 # Pods are scheduled in groups, and groups in groups, of which these objects tell.
 POD_GROUP_GATE = "GenericWorkload"
+WORKLOAD_CLAIMS_GATE = "DRAWorkloadResourceClaims"
 POD_LEVEL_GATE = "PodLevelResources"
 RESIZE_GATE = "InPlacePodVerticalScalingSchedulerPreemption"
 PRE_QUEUEING_HINTS = "SchedulerPreQueueingHints"
