@@ -61,8 +61,8 @@ class PodGroup(msgspec.Struct, frozen=True):
     workload: the name of the Workload that it was made for, or ""
     is_composite: it is a CompositePodGroup; parent: the name of the one that it is in, or ""
     created: seconds since 1970
-    claims: those of its pods that are the group's; claim_statuses: which of them its controller has
-            made from templates
+    claims: those of its pods that are the group's
+    claim_statuses: those that its controller has made from templates
     """
 
     namespace: str

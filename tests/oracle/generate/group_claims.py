@@ -31,8 +31,8 @@ def sharing(world: World, pod: Object) -> None:
     if references:
         pod["spec"]["resourceClaims"] = [*pod["spec"].get("resourceClaims", []), *references]
     if statuses:
-        group_claim = [*pod["status"].get("resourceClaimStatuses", []), *statuses]
-        pod["status"]["resourceClaimStatuses"] = group_claim
+        own = pod["status"].get("resourceClaimStatuses", [])
+        pod["status"]["resourceClaimStatuses"] = [*own, *statuses]
 
 
 def _claims_of(world: World, group: Object) -> tuple[list[Object], list[Object]]:
