@@ -66,6 +66,7 @@ from ksched_cli.plugins.helper import listed, named
 from ksched_cli.plugins.inter_pod_affinity import InterPodAffinity
 from ksched_cli.plugins.lower_requests import written_request
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
+from ksched_cli.plugins.volume_binding.binder import BIND_COMPLETED
 from ksched_cli.plugins.volumes import claim_class, claim_uses
 from ksched_cli.scenario.owned_pods import owner_of
 
@@ -266,6 +267,13 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
                 return problem
         elif volume not in state.persistent_volumes:
             return Diagnosis(f"claim {name} is bound to volume {volume}, which does not exist")
+        elif BIND_COMPLETED not in claim.metadata.annotations:
+            return Diagnosis(
+                f"claim {name} names volume {volume}, but lacks the annotation {BIND_COMPLETED} of"
+                " bound claims",
+                advice="the volume controller sets it: see kubectl"
+                f" -n {claim.namespace} describe pvc {claim.name}",
+            )
     return None
 
 

@@ -93,7 +93,7 @@ def request_text(pod: PodInfo, limits: Amounts, lowered: Mapping[str, Mapping[st
         ]
         if _of_pod(pod, resource) is not None:
             text += " (resources of the pod)"
-        elif len(containers) > 1 and where:
+        elif where and (len(containers) > 1 or pod.spec.overhead):
             text += f" ({', '.join(where)})"
         texts.append(text)
     return f"request {' and '.join(texts)}"

@@ -75,6 +75,13 @@ def deployment(name: str, replicas: int, **fields: Any) -> Manifest:
     }
 
 
+def node_affinity(key: str, *values: str) -> Manifest:
+    """The required affinity to nodes with one of the values of a label."""
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": [*values]}]}
+    required = {"nodeSelectorTerms": [term]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
 # -- kinds of changes -----------------------------------------------------------------------------
 
 
@@ -889,6 +896,28 @@ def test_the_scheduler_of_a_profile_looks_at_the_pod() -> None:
     assert of_kind(answer, "scheduler").text == (
         "set schedulerName: default-scheduler instead of defualt-scheduler"
     )
+
+
+@pytest.mark.parametrize(
+    ("asks", "text"),
+    [
+        ({"node_selector": {"zone": "west"}}, f"select {ZONE}=west instead of zone=west"),
+        (
+            {"affinity": node_affinity("zone", "west", "north")},
+            f"require {ZONE} instead of zone",
+        ),
+    ],
+)
+def test_a_key_of_near_spelling_comes_first(asks: dict[str, Any], text: str) -> None:
+    nodes = [node(name, labels={ZONE: value}) for name, value in (("a", "east"), ("b", "west"))]
+    remedy = of_kind(remedies(*nodes, pod("p", **asks)), "selector")
+    assert (remedy.text, remedy.node) == (text, "b")
+
+
+def test_what_a_container_requests_is_told_beside_the_overhead() -> None:
+    waiting = pod("p", cpu=3, spec={"overhead": {"cpu": "2"}})
+    text = "request cpu 4 instead of 5 (container c: 2 instead of 3), which a has free"
+    assert of_kind(remedies(node("a"), waiting), "request").text == text
 
 
 def test_a_value_of_near_spelling_comes_first() -> None:
