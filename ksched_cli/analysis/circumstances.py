@@ -4,7 +4,7 @@ that a kubelet has put off, nominations, and the message that the cluster's own 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -27,9 +27,14 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def circumstances(
-    pod: PodInfo, snapshot: Snapshot, state: ClusterState, rows: Rows
+    pod: PodInfo,
+    snapshot: Snapshot,
+    state: ClusterState,
+    rows: Rows,
+    in_cause: Container[str] = (),
 ) -> Iterator[str]:
-    """Yield sentences about what happens on the nodes that a pod might get. rows: these nodes"""
+    """Yield sentences about what happens on the nodes that a pod might get. rows: these nodes;
+    in_cause: uids of nominated pods that the cause names"""
     unsettled = snapshot.index(_UnsettledPods).count
     looked_at = [row for row in rows[:_MAX_ROWS].tolist() if unsettled[row]]
     there = [(other, row) for row in looked_at for other in snapshot.pods[row]]
@@ -56,6 +61,7 @@ def circumstances(
         for other in state.pods
         if not other.node_name
         and other.uid != pod.uid
+        and other.uid not in in_cause
         and other.status.nominated_node_name in names
         and (other.spec.priority or 0) >= pod.priority
     ]

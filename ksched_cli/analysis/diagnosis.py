@@ -45,7 +45,7 @@ from ksched_cli.cluster.loading.state_warnings import absent_kind
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
 from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, PodAffinityTerm, Taint
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.cluster.topology.pod_index import selector_text
@@ -62,8 +62,11 @@ from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement, label_selector, requirement_text
 from ksched_cli.plugins.controllers import owner_of_taint, taint_sentence
 from ksched_cli.plugins.dynamic_resources.plugin import DynamicResources
+from ksched_cli.plugins.helper import listed, named
 from ksched_cli.plugins.inter_pod_affinity import InterPodAffinity
+from ksched_cli.plugins.lower_requests import written_request
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
+from ksched_cli.plugins.volume_binding.binder import BIND_COMPLETED
 from ksched_cli.plugins.volumes import claim_class, claim_uses
 from ksched_cli.scenario.owned_pods import owner_of
 
@@ -186,19 +189,19 @@ def diagnose(
         if unknown:
             return Diagnosis(unknown)
         diagnosis = _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
-        proposals = () if only_cause else _proposals(evaluation, _NO_ROWS)
+        proposals = () if only_cause else _proposals(evaluation, state, _NO_ROWS)
         return replace(diagnosis, proposals=proposals)
     if not len(evaluation.statuses.snapshot):
         return Diagnosis("the cluster has no nodes", advice="might help: add nodes to the state")
     return _Nodes(evaluation, state).diagnosis(leaving, only_cause)
 
 
-def _proposals(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
+def _proposals(evaluation: Evaluation, state: ClusterState, rows: Rows) -> tuple[Proposal, ...]:
     """Return what might help. rows: the nodes that it is to open to the pod"""
     # Brings all changes to a state along.
     from ksched_cli.analysis.proposals import single_changes
 
-    return single_changes(evaluation, rows)
+    return single_changes(evaluation, state, rows)
 
 
 def with_hints(
@@ -264,6 +267,13 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
                 return problem
         elif volume not in state.persistent_volumes:
             return Diagnosis(f"claim {name} is bound to volume {volume}, which does not exist")
+        elif BIND_COMPLETED not in claim.metadata.annotations:
+            return Diagnosis(
+                f"claim {name} names volume {volume}, but lacks the annotation {BIND_COMPLETED} of"
+                " bound claims",
+                advice="the volume controller sets it: see kubectl"
+                f" -n {claim.namespace} describe pvc {claim.name}",
+            )
     return None
 
 
@@ -352,6 +362,13 @@ class _Nodes:
         self._shortage_texts: dict[str, dict[int, str]] = {}
         self._snapshot: Snapshot = evaluation.statuses.snapshot
         self._answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
+        # By row, the nominated pods beside which the pod does not fit there.
+        self._nominated = {
+            row: answer.nominated
+            for answer in self._answers
+            if answer.nominated
+            for row in np.flatnonzero(answer.verdicts.ids).tolist()
+        }
 
     def diagnosis(  # noqa: PLR0915  # one search, from top to bottom
         self, leaving: Collection[str], only_cause: bool
@@ -382,7 +399,7 @@ class _Nodes:
         _, least, nearest = best
         # 3. What other nodes lack is a sentence of its own.
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
-        proposals = () if only_cause else _proposals(self._evaluation, nearest)
+        proposals = () if only_cause else _proposals(self._evaluation, self._state, nearest)
         advice = "; ".join(dict.fromkeys(self._leaving(nearest)))
         if is_nowhere:
             cause = _nowhere(places)
@@ -398,7 +415,10 @@ class _Nodes:
             return Diagnosis(cause, nodes=nodes, shortage=shortage)
         elsewhere = [obstacle.what for obstacle in self._elsewhere(int(nearest[0]))]
         rows = np.array(sorted({*nearest.tolist(), *self._open_rows().tolist()}), dtype=np.intp)
-        happening = circumstances(self._pod, self._snapshot, self._state, rows)
+        in_cause = {
+            pod.uid for pods in self._nominated.values() for pod in pods if pod.key in cause
+        }
+        happening = circumstances(self._pod, self._snapshot, self._state, rows, in_cause)
         return Diagnosis(
             cause,
             nodes=nodes,
@@ -527,8 +547,25 @@ class _Nodes:
                     yield from self._of_resources(status, rows)
                 case "NodeAffinity":
                     yield self._of_labels(row)
+                case plugin if answer.nominated:
+                    for obstacle in _of_reasons(plugin, status, self._pod):
+                        what = f"{obstacle.what}{self._as_nominated(rows[:1])}"
+                        yield Obstacle(Difficulty.OTHER, what)
                 case plugin:
                     yield from self._of_others(plugin, status, row)
+
+    def _as_nominated(self, rows: Rows) -> str:
+        """Return which pods are nominated to the rows, in words that follow what is in the way; or
+        "" """
+        there = [row for row in rows.tolist() if row in self._nominated]
+        pods = [pod for row in there for pod in self._nominated[row]]
+        if not pods:
+            return ""
+        verb, nodes = (
+            "is" if len(pods) == 1 else "are",
+            [self._snapshot.names[row] for row in there],
+        )
+        return f", as {named(pods)} {verb} nominated to {listed(nodes)}"
 
     def _of_others(self, plugin: str, status: Status, row: int) -> Iterator[Obstacle]:
         shortage = self._shortage_texts.get(plugin, {}).get(row, "")
@@ -571,15 +608,18 @@ class _Nodes:
             else:
                 yield Obstacle(
                     Difficulty.RESOURCE,
-                    f"{_nodes(len(usable))} it may use: no room for one more pod (pods)",
-                    beside="no room for one more pod",
+                    f"{_nodes(len(usable))} it may use: no room for one more pod (pods)"
+                    f"{self._as_nominated(usable)}",
+                    beside=f"no room for one more pod{self._as_nominated(rows)}",
                 )
 
     def _of_resource(self, resource: str, usable: Rows, rows: Rows) -> Obstacle:
         """usable: the nodes that it may use; rows: those with the same obstacles"""
         amount = self._pod.resources.requests[resource]
+        written = written_request(self._pod, resource)
         allocatable = self._snapshot.allocatable(resource)
-        free = allocatable - self._snapshot.requested(resource)
+        has_room = allocatable - self._snapshot.requested(resource) >= amount
+        free = self._free(resource)
 
         def most_on(rows: Rows) -> tuple[bool, str, int]:
             """Whether it is too big for all of them, and which has the most room."""
@@ -588,7 +628,7 @@ class _Nodes:
             return is_too_big, self._snapshot.names[rows[int(amounts.argmax())]], int(amounts.max())
 
         is_too_big, best, most = most_on(usable)
-        requested, text = amount_texts(resource, (amount, most))
+        requested, text = amount_texts(resource, (amount, most), written)
         is_free, among = "" if is_too_big else " free", f"{len(usable):,} nodes it may use"
         if len(usable) == 1:
             there = f"the only node it may use, {best}, has {text if most else 'none'}{is_free}"
@@ -598,13 +638,23 @@ class _Nodes:
             there = f"the largest of the {among} has {text}"
         else:
             there = f"the {among} have at most {text} free ({best})"
+        there += self._as_nominated(usable[has_room[usable]])
         what = f"requests {resource} {requested}{self._overhead(resource, most)}; {there}"
         never, best, most = most_on(rows)
-        requested, text = amount_texts(resource, (amount, most))
+        requested, text = amount_texts(resource, (amount, most), written)
         has = f"{best} has {text}{'' if never else ' free'}"
+        has += self._as_nominated(rows[has_room[rows]])
         beside = f"too little {resource} (requests {requested}, {has})"
         difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
         return Obstacle(difficulty, what, resource, beside)
+
+    def _free(self, resource: str) -> Column:
+        """Return, per row, how much nobody has, and no pod that is nominated to the row gets."""
+        free = self._snapshot.allocatable(resource) - self._snapshot.requested(resource)
+        for row, pods in self._nominated.items():
+            taken = sum(pod.resources.requests.get(resource, 0) for pod in pods)
+            free[row] = max(0, free[row] - taken)
+        return free
 
     def _overhead(self, resource: str, most: int) -> str:
         """Return how much of a request is the pod's overhead, where it would fit without it. most:

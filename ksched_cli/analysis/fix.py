@@ -65,6 +65,7 @@ from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.preemption_trial import EvictionBudgets, budgets_of
 from ksched_cli.framework.status import Defect
+from ksched_cli.kube.quantity import whole_unit
 from ksched_cli.kube.versions import NEWEST, Release, release_of
 from ksched_cli.plugins.lower_requests import container_patch, lower_request, request_text
 from ksched_cli.plugins.pod_topology_spread import spread_text
@@ -674,8 +675,9 @@ class Fixer:
             return candidate, after
         (resource,), pod = resources, look.pod
         changed = next(each for each in after.state.pods if each.key == after.current(pod.key))
-        low = PodCatalog().info(changed).resources.requests[resource]
-        high, middle = pod.resources.requests[resource], low + 1
+        low = PodCatalog.of(self.release).info(changed).resources.requests[resource]
+        high, step = pod.resources.requests[resource], whole_unit(resource, low)
+        middle = low + step
         evicted = {each.pod for each in after.record.evicted}
         while low < middle < high and not self._limit:
             lower = lower_request(pod, {resource: middle})
@@ -691,7 +693,7 @@ class Fixer:
                 candidate, after, low = larger, outcome, middle
             else:
                 high = middle
-            middle = (low + high) // 2
+            middle = (low + high) // 2 // step * step
         return candidate, after
 
     def _fewest_nodes(
@@ -724,7 +726,7 @@ class Fixer:
         budgets = budgets_of(self.state.pod_disruption_budgets.values(), empty_protects=protects)
         if not evicted or not budgets:
             return False
-        catalog = PodCatalog()
+        catalog = PodCatalog.of(self.release)
         infos = [catalog.info(pod) for pod in self.state.pods if pod.key in evicted]
         return bool(EvictionBudgets(budgets, covers_bare=protects).pdb_violated_by(infos))
 
@@ -789,7 +791,7 @@ class Fixer:
             old, new = (each.spec.topology_spread_constraints for each in (pod, changed))
             # The pods of one workload may differ from each other, and from its template.
             return spread_text(old, new) if len(old) == len(new) else proposal.text
-        catalog = PodCatalog()
+        catalog = PodCatalog.of(self.release)
         own, lower = catalog.info(pod), catalog.info(changed).resources.requests
         limits = {
             name: lower[name] for name, n in own.resources.requests.items() if lower[name] < n

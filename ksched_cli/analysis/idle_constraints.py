@@ -19,7 +19,7 @@ from ksched_cli.kube.selectors import (
     label_selector,
 )
 from ksched_cli.kube.versions import Release
-from ksched_cli.plugins.pod_topology_spread import filter_constraints
+from ksched_cli.plugins.pod_topology_spread import MATCH_LABEL_KEYS, filter_constraints
 from ksched_cli.scenario.owned_pods import owner_of
 
 
@@ -57,7 +57,10 @@ def idle_constraint_lines(
 def _spread_constraints(pod: Pod, pods: Iterable[Pod], release: Release) -> Iterator[str]:
     for index, constraint in enumerate(pod.spec.topology_spread_constraints):
         (parsed,) = filter_constraints(
-            [constraint], pod.metadata.labels, constraint.when_unsatisfiable
+            [constraint],
+            pod.metadata.labels,
+            constraint.when_unsatisfiable,
+            matches_keys=release.enabled(MATCH_LABEL_KEYS),
         )
         selector = parsed.selector
         if not selector.selectable:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ksched_cli.cluster.objects import Taint, Toleration
 from ksched_cli.cluster.tolerations import COMPARISON_GATE, COMPARISONS, tolerates
-from ksched_cli.kube.near_names import nearest
+from ksched_cli.kube.near_names import near_key, nearest
 from ksched_cli.kube.selectors import IN, Requirement
 from ksched_cli.plugins.helper import listed
 
@@ -27,11 +27,7 @@ def near_label(requirement: Requirement, nodes: Collection[Mapping[str, str]]) -
         texts = [f"{value} ({values[value]:,})" for value in shown]
         return f"nodes have {listed(texts)}"
     keys = Counter(name for labels in nodes for name in labels)
-    # The same name with another prefix, or none: zone, topology.kubernetes.io/zone.
-    name = key.rpartition("/")[2]
-    of_same_name = [each for each in keys if each.rpartition("/")[2] == name]
-    of_same_name.sort(key=lambda each: (-keys[each], each))
-    near = of_same_name[0] if of_same_name else nearest(key, keys)
+    near = near_key(key, sorted(keys, key=lambda each: (-keys[each], each)))
     with_key = [(value, count) for (each, value), count in counts.items() if each == near]
     preferred = [(value, count) for value, count in with_key if value in requirement.values]
     if not with_key:

@@ -37,7 +37,7 @@ from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.results import Mask
 from ksched_cli.kube.near_names import nearest
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.kube.quantity import Quantity, exact_text
+from ksched_cli.kube.quantity import Quantity, exact_text, whole_unit
 from ksched_cli.plugins.controllers import owner_of_taint
 from ksched_cli.plugins.lower_requests import container_patch
 from ksched_cli.plugins.volumes import claim_uses
@@ -691,10 +691,11 @@ def for_rejected_pod(
                 yield Candidate((proposal,), because)
 
 
-def single_changes(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
+def single_changes(evaluation: Evaluation, state: ClusterState, rows: Rows) -> tuple[Proposal, ...]:
     """Return changes each of which lets the pod onto one of the nodes, as far as the plugins know
     without a run: the cheapest of each kind, the cheapest first. They exclude changes that take
-    pods their nodes. They are of an evaluation without a feasible node; rows: the nodes"""
+    pods their nodes, except old pods of the pod's own Deployment. They are of an evaluation without
+    a feasible node; rows: the nodes"""
     if evaluation.pre_filter is not None:
         snapshot, status = evaluation.statuses.snapshot, evaluation.pre_filter
         proposed = for_rejected_pod(evaluation.framework, snapshot, evaluation.pod, status)
@@ -702,10 +703,13 @@ def single_changes(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
         order = distances(evaluation).order()
         nearest = order[np.isin(order, rows)][:MAX_NODES_OF_SINGLE]
         proposed = _by_node(evaluation, nearest, MAX_NODES_OF_SINGLE, together=1)
+    if deployment_of(evaluation.pod.pod):
+        subjects = (subject_of(evaluation.pod.pod, state),)
+        proposed = with_scaling((each.about(subjects) for each in proposed), state)
     cheapest: dict[tuple[str, str], Proposal] = {}
     for candidate in proposed:
         proposal = candidate.proposals[0]
-        if not proposal.evicts:
+        if not proposal.evicts and proposal.kind != "scale":
             # A kind may have several ways: to raise a maxSkew, or to let it be.
             way = proposal.kind, proposal.text.partition(" ")[0]
             cheapest[way] = min(cheapest.get(way, proposal), proposal, key=cost_of)
@@ -865,7 +869,8 @@ def _added(
     """Return the candidate that adds nodes. size: by resource, where it is not the model's"""
     flags, texts = [], []
     for name, required in size.items():
-        text = exact_text(name, required)
+        unit = whole_unit(name, required)
+        text = exact_text(name, -(-required // unit) * unit)
         plain = name in (CPU, MEMORY)
         flags.append(f" --{name} {text}" if plain else f" --resource {name}={text}")
         texts.append(f"{name} {text}")
@@ -968,18 +973,19 @@ def _leaving_first(
     (kind, name), *others = owners
     if subject.kind != "Deployment" or kind != "ReplicaSet" or others:
         return None
-    if not any(
+    waiting = sum(
         not pod.node_name and deployment_of(pod) == subject.name and pod.owner != (kind, name)
         for pod in state.pods
         if pod.namespace == subject.namespace
-    ):
-        return None  # no new pod waits
+    )
     replica_set = state.replica_sets.get((subject.namespace, name))
-    if replica_set is None or (replica_set.spec.replicas or 0) < len(old):
+    replicas = (replica_set.spec.replicas or 0) if replica_set is not None else 0
+    if not waiting or replicas < len(old):
         return None
-    fewer = (replica_set.spec.replicas or 0) - len(old)
-    scaled = f"scale replicaset/{name} -n {subject.namespace} --replicas={fewer}"
-    return _without_surge(subject, 1, len(old), scaled)
+    # As many old pods leave for each new one that waits, step by step.
+    leaving = min(replicas, waiting * len(old))
+    scaled = f"scale replicaset/{name} -n {subject.namespace} --replicas={replicas - leaving}"
+    return _without_surge(subject, 1, leaving, scaled)
 
 
 def leaving_first(subjects: tuple[ChangedObject, ...]) -> Iterator[Candidate]:

@@ -150,7 +150,7 @@ def distances(evaluation: Evaluation) -> Distances:
     snapshot = evaluation.statuses.snapshot
     obstacles = np.zeros(len(snapshot), dtype=np.int64)
     unresolvable = np.zeros(len(snapshot), dtype=np.int64)
-    for _, verdicts, _ in independent_verdicts(evaluation):
+    for _, verdicts, *_ in independent_verdicts(evaluation):
         if len(verdicts.statuses) == 1:
             continue
         counts = np.array([0, *(max(len(s.reasons), 1) for s in verdicts.statuses[1:])])
@@ -186,7 +186,7 @@ def reasons(evaluation: Evaluation) -> tuple[Reason, ...]:
 def reason_masks(evaluation: Evaluation) -> dict[tuple[str, str], Mask]:
     """Return the rows of each (plugin, reason). evaluation: in EXHAUSTIVE or REASONS mode."""
     masks: dict[tuple[str, str], Mask] = {}
-    for plugin, verdicts, _ in independent_verdicts(evaluation):
+    for plugin, verdicts, *_ in independent_verdicts(evaluation):
         for index, status in enumerate(verdicts.statuses):
             for reason in (status.reasons or ("",)) if index else ():
                 rejected = verdicts.ids == index
@@ -233,7 +233,7 @@ def funnel(evaluation: Evaluation) -> tuple[FilterStep, ...]:
     passing = np.ones(count, dtype=np.bool_)
     rejected: dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
     left: dict[str, int] = {}
-    for plugin, verdicts, _ in evaluation.verdicts:
+    for plugin, verdicts, *_ in evaluation.verdicts:
         rejects = verdicts.ids != 0
         passing &= ~rejects
         rejected[plugin] = rejected[plugin] | rejects if plugin in rejected else rejects

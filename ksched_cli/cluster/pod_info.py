@@ -28,7 +28,11 @@ from ksched_cli.cluster.resources import (
     PodResources,
     pod_resources,
     resize_is_deferred,
+    resources_rule,
+    without_pod_level,
 )
+from ksched_cli.kube.gates import POD_LEVEL_GATE, RESIZE_GATE
+from ksched_cli.kube.versions import Release
 
 ANY_HOST = "0.0.0.0"  # nosec B104  # of a port that a pod asks for; nothing listens
 
@@ -185,6 +189,7 @@ class PodCatalog:
 
     resources: what a pod takes of its node
     knows_resizes: pods whose resize is deferred are queued
+    spec_of: what of a spec matters
     """
 
     def __init__(
@@ -192,7 +197,9 @@ class PodCatalog:
         resources: Callable[[Pod], PodResources] = pod_resources,
         *,
         knows_resizes: bool = False,
+        spec_of: Callable[[PodSpec], PodSpec] | None = None,
     ) -> None:
+        self._spec_of = spec_of
         self._resources = resources
         self._knows_resizes = knows_resizes
         self._templates: dict[int, Template] = {}
@@ -201,6 +208,15 @@ class PodCatalog:
         # By identity of the pod; None where they are made anew, as most are asked for once.
         self._infos: dict[int, PodInfo] | None = None
         self._earlier: Mapping[int, PodInfo] = {}
+
+    @classmethod
+    def of(cls, release: Release) -> PodCatalog:
+        """Return the catalog that counts pods as a release does."""
+        return cls(
+            resources_rule(release),
+            knows_resizes=release.enabled(RESIZE_GATE),
+            spec_of=None if release.enabled(POD_LEVEL_GATE) else without_pod_level,
+        )
 
     def successor(self, infos: Iterable[PodInfo] = ()) -> PodCatalog:
         """Return the catalog of a state that has most pods of this one's: PodInfos are made for
@@ -222,7 +238,8 @@ class PodCatalog:
     def _info(self, pod: Pod) -> PodInfo:
         template = self._templates.get(id(pod.spec))
         if template is None:
-            template = Template(pod.spec, host_ports(pod.spec), _shape(pod.spec))
+            spec = pod.spec if self._spec_of is None else self._spec_of(pod.spec)
+            template = Template(spec, host_ports(spec), _shape(spec))
             self._templates[id(pod.spec)] = template
         meta = pod.metadata
         is_resized = self._knows_resizes and resize_is_deferred(pod)

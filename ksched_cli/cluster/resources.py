@@ -2,7 +2,7 @@
 
 Upstream: component-helpers/resource/helpers.go (PodRequests, AggregateContainerRequests) with the
 options that pkg/scheduler/framework/types.go uses (PodInfo.CalculateResource, Resource.Add):
-InPlacePodVerticalScaling and PodLevelResources are on.
+InPlacePodVerticalScaling is on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import (
@@ -26,7 +26,7 @@ from ksched_cli.cluster.objects import (
     ResourceRequirements,
 )
 from ksched_cli.kube.field_errors import is_extended_resource_name
-from ksched_cli.kube.gates import RESIZE_GATE
+from ksched_cli.kube.gates import POD_LEVEL_GATE, RESIZE_GATE
 from ksched_cli.kube.quantity import MILLI, Quantity, milli_quantity
 from ksched_cli.kube.versions import Release, Rules
 
@@ -149,7 +149,23 @@ def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
         count = _with_claims(count, release.rules)
     if release.enabled(RESIZE_GATE):
         count = _with_resizes(count, release.rules)
+    if not release.enabled(POD_LEVEL_GATE):
+        return lambda pod: count(structs.replace(pod, spec=without_pod_level(pod.spec)))
     return count
+
+
+_without_pod_level: WeakKeyDictionary[PodSpec, PodSpec] = WeakKeyDictionary()
+
+
+def without_pod_level(spec: PodSpec) -> PodSpec:
+    """Return the spec without requests of the pod as a whole (PodLevelResources is off); the same
+    object for the same spec."""
+    if spec.resources is None:
+        return spec
+    own = _without_pod_level.get(spec)
+    if own is None:
+        own = _without_pod_level[spec] = structs.replace(spec, resources=None)
+    return own
 
 
 def _with_claims(count: Callable[..., PodResources], rules: Rules) -> Callable[[Pod], PodResources]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
-from ksched_cli.cluster.resources import resize_is_deferred, resources_rule
+from ksched_cli.cluster.resources import resize_is_deferred
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration, Profile
@@ -142,9 +142,7 @@ class Engine:
             self.caller.trace = CallTrace()
         self.caller.checks_trials = self.options.checks_trials
         release = self.configuration.release
-        self.catalog = pods or PodCatalog(
-            resources_rule(release), knows_resizes=release.enabled(RESIZE_GATE)
-        )
+        self.catalog = pods or PodCatalog.of(release)
         self.snapshot = self._running_pods() if columns is None else columns
         self.snapshot.guard = self.caller.watcher
         self.extenders = ExtenderRunner.of(

@@ -53,11 +53,13 @@ class PluginVerdicts(NamedTuple):
     """The verdicts of a plugin, or an extender, on all rows of the snapshot.
 
     details: of all its rejections; None where the plugin is asked for those of each
+    nominated: the pods without which it would not reject, which are nominated to the node
     """
 
     plugin: str
     verdicts: Verdicts
     details: tuple[str, ...] | None = None
+    nominated: tuple[PodInfo, ...] = ()
 
 
 class Evaluation(Struct, eq=False):

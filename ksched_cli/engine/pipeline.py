@@ -102,10 +102,16 @@ class ExhaustiveFilter:
             evaluation.statuses.set(row, status)
             more = [reason for reason in status.reasons if reason not in self._reasons(status, row)]
             if more or self.passing[row]:
-                nominated = ", ".join(pod.key for pod in nominator.on_node(name))
-                details = (f"with the nominated pods counted: {nominated}",)
+                own = evaluation.pod
+                nominated = tuple(
+                    pod
+                    for pod in nominator.on_node(name)
+                    if pod.priority >= own.priority and pod.uid != own.uid
+                )
+                names = ", ".join(pod.key for pod in nominated)
+                details = (f"with the nominated pods counted: {names}",)
                 added = Status(status.code, tuple(more), status.plugin)
-                self._reject(np.array([row]), added, details)
+                self._reject(np.array([row]), added, details, nominated)
 
     def _reasons(self, status: Status, row: int) -> frozenset[str]:
         """The reasons that the status's plugin has given for the row."""
@@ -157,12 +163,19 @@ class ExhaustiveFilter:
             rejection = Rejection(status, self.evaluation.rejection_details(answer, row))
             self.rejections[row].append(rejection)
 
-    def _reject(self, rows: Rows, status: Status, details: tuple[str, ...] = ()) -> None:
-        """Rejections of some nodes by the status's plugin or extender."""
+    def _reject(
+        self,
+        rows: Rows,
+        status: Status,
+        details: tuple[str, ...] = (),
+        nominated: tuple[PodInfo, ...] = (),
+    ) -> None:
+        """Add rejections of some nodes by the status's plugin or extender. nominated: see
+        PluginVerdicts"""
         rejected = np.zeros(len(self.snapshot), dtype=np.bool_)
         rejected[rows] = True
         verdicts = Verdicts.rejecting(rejected, status)
-        self.verdicts.append(PluginVerdicts(status.plugin, verdicts, details))
+        self.verdicts.append(PluginVerdicts(status.plugin, verdicts, details, nominated))
         self.passing &= ~rejected
         if self.is_detailed:
             for row in rows.tolist():

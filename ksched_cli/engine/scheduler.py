@@ -114,29 +114,32 @@ class Scheduler(ABC, Generic[Queued]):
             self._conclude(queued, outcome, noted, carries_out=carries_out)
         for outcome in outcomes:
             self._activate(outcome.activated)
-        self.settle()
+        rejected = self.settle()
         self._end_group(result)
         if not self.makes_room_at_once:
             return (), False
         if result.status is not None and result.status.is_success and not is_retry:
             # Without a pod that was placed, they would fail again, and without end.
             pairs = zip(members, outcomes, strict=True)
-            left = [queued for queued, outcome in pairs if outcome.row is None]
+            left = [each for each, o in pairs if o.row is None or each.pod.uid in rejected]
             return (self._take_group_again(left) if 0 < len(left) < len(members) else ()), False
         if result.waits and carries_out:
             return self._take_group_again(members), True
         return (), False
 
-    def settle(self) -> None:
-        """Binds or takes back the waiting pods that are decided, one after the other, and those
-        that this decides."""
-        engine = self.engine
+    def settle(self) -> set[str]:
+        """Bind or take back the waiting pods that are decided, one after the other, and those that
+        this decides. Return the UIDs of those that have no node."""
+        engine, rejected = self.engine, set[str]()
         while (decided := engine.waiting.decided()) is not None:
             noted = engine.caller.noted
             outcome = engine.cycle.binding.settle(decided, engine.waiting.clock.now)
             queued = self.waiting.pop(decided.pod.uid)
             self._conclude(queued, outcome, noted, carries_out=False)
             self._activate(outcome.activated)
+            if outcome.row is None:
+                rejected.add(queued.pod.uid)
+        return rejected
 
     def _conclude(self, queued: Queued, outcome: Outcome, noted: int, *, carries_out: bool) -> None:
         """Act on the outcome of a pod that was tried. noted: how many defects were known before"""

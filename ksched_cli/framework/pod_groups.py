@@ -17,8 +17,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ksched_cli.cluster.loading.kinds import PriorityAdmission, UnknownPriorityClassError
-from ksched_cli.cluster.objects import Pod, PodSpec
-from ksched_cli.cluster.objects.workloads import DisruptionMode, PodGroupSpec
+from ksched_cli.cluster.objects import Pod, PodResourceClaim, PodSpec
+from ksched_cli.cluster.objects.pod import PodResourceClaimStatus
+from ksched_cli.cluster.objects.workloads import DisruptionMode, PodGroupSpec, PodGroupStatus
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -60,6 +61,8 @@ class PodGroup(msgspec.Struct, frozen=True):
     workload: the name of the Workload that it was made for, or ""
     is_composite: it is a CompositePodGroup; parent: the name of the one that it is in, or ""
     created: seconds since 1970
+    claims: those of its pods that are the group's
+    claim_statuses: those that its controller has made from templates
     """
 
     namespace: str
@@ -75,6 +78,9 @@ class PodGroup(msgspec.Struct, frozen=True):
     parent: str = ""
     created: float = 0.0
     is_basic: bool = False
+    uid: str = ""
+    claims: tuple[PodResourceClaim, ...] = ()
+    claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
     @property
     def key(self) -> GroupKey:
@@ -550,6 +556,10 @@ def _read(
         spec = msgspec.convert(plain.get("spec") or {}, PodGroupSpec)
     except msgspec.ValidationError as error:
         raise UsageError(f"{what}: spec: {error}") from None
+    try:
+        status = msgspec.convert(plain.get("status") or {}, PodGroupStatus)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{what}: status: {error}") from None
     gang, constraints = spec.scheduling_policy.gang, spec.scheduling_constraints
     own = PodSpec(
         priority=spec.priority,
@@ -579,6 +589,9 @@ def _read(
         (spec.parent_composite_pod_group_name or "") if composes else "",
         _created(plain, what),
         spec.scheduling_policy.basic is not None,
+        (plain.get("metadata") or {}).get("uid") or "",
+        spec.resource_claims,
+        status.resource_claim_statuses,
     )
 
 

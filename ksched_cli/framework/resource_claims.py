@@ -38,6 +38,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.handle import Handle, HasClaims
+from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.formatting import quote
 from ksched_cli.kube.quantity import Quantity
@@ -551,6 +552,25 @@ def claim_name(pod: PodInfo, reference: PodResourceClaim) -> tuple[str | None, b
         if status.name == reference.name:
             return status.resource_claim_name, True
     raise ClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
+
+
+# The API group and the resource of PodGroups.
+SCHEDULING, PODGROUPS = "scheduling.k8s.io", "podgroups"
+
+
+def is_reserved_for(claim: ResourceClaim, pod: PodInfo, *, of_groups: bool = False) -> bool:
+    """Whether the claim is reserved for the pod; with of_groups, or for its group. Upstream:
+    IsReservedForPod."""
+    group = group_key(pod.pod) if of_groups else None
+    return any(
+        consumer.uid == pod.uid
+        or (
+            group is not None
+            and (consumer.api_group, consumer.resource) == (SCHEDULING, PODGROUPS)
+            and consumer.name == group[1]
+        )
+        for consumer in claim.status.reserved_for
+    )
 
 
 def held_devices(pod: PodInfo, store: ClaimStore) -> dict[str, tuple[str, ...]]:

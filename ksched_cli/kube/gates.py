@@ -8,8 +8,11 @@ from collections.abc import Mapping
 # Both sides are implemented.
 FOLLOWED: frozenset[str] = frozenset(
     {
+        "DRASchedulerFilterTimeout",
         "InPlacePodLevelResourcesVerticalScaling",
+        "MatchLabelKeysInPodTopologySpread",
         "OpportunisticBatching",
+        "PodLevelResources",
         "SchedulerPreQueueingHints",
         "TaintTolerationComparisonOperators",
     }
@@ -53,6 +56,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
         {
             "DRAListTypeAttributes",
             "DRANodeAllocatableResources",
+            "DRAWorkloadResourceClaims",
             "GangScheduling",
             "GenericWorkload",
             "TopologyAwareWorkloadScheduling",
@@ -68,6 +72,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRAListTypeAttributes",
             "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
+            "DRAWorkloadResourceClaims",
             "GenericWorkload",
             "InPlacePodVerticalScalingSchedulerPreemption",
             "InterPodAffinityHostnameFastPath",
@@ -84,6 +89,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "DRAListTypeAttributes",
             "DRANodeAllocatableResources",
             "DRAOptionalNodeOperations",
+            "DRAWorkloadResourceClaims",
             "GenericWorkload",
             "InPlacePodVerticalScalingSchedulerPreemption",
             "InterPodAffinityHostnameFastPath",
@@ -94,6 +100,8 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
 
 # Pods are scheduled in groups, and groups in groups, of which these objects tell.
 POD_GROUP_GATE = "GenericWorkload"
+WORKLOAD_CLAIMS_GATE = "DRAWorkloadResourceClaims"
+POD_LEVEL_GATE = "PodLevelResources"
 RESIZE_GATE = "InPlacePodVerticalScalingSchedulerPreemption"
 PRE_QUEUEING_HINTS = "SchedulerPreQueueingHints"
 COMPOSITE_GATE = "CompositePodGroup"

@@ -14,6 +14,14 @@ def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.72) -> str:
     return by_fold[matches[0]] if matches else ""
 
 
+def near_key(key: str, keys: Iterable[str]) -> str:
+    """The label key that is nearly this one, such as topology.kubernetes.io/zone for zone; empty
+    where none is. keys: the likeliest first"""
+    candidates, name = [*keys], key.rpartition("/")[2]
+    of_same_name = (each for each in candidates if each.rpartition("/")[2] == name)
+    return next(of_same_name, "") or nearest(key, candidates)
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint, or nothing."""
     candidate = nearest(name, candidates)

@@ -362,11 +362,31 @@ def amount_text(resource: str, amount: int) -> str:
     return str(amount)
 
 
-def amount_texts(resource: str, amounts: Sequence[int]) -> list[str]:
-    """Texts of amounts that are read beside each other; cpu in cores, such as 6.5."""
+def amount_texts(resource: str, amounts: Sequence[int], written: str = "") -> list[str]:
+    """Return texts of amounts that are read beside each other: cpu in cores, such as 6.5; different
+    amounts never read alike. written: how the manifest has the first one, which replaces a text
+    that would be rounded"""
     if resource == "cpu":
         return [f"{amount / 1000:.12g}" for amount in amounts]
-    return [amount_text(resource, amount) for amount in amounts]
+    texts = [amount_text(resource, amount) for amount in amounts]
+    if is_of_bytes(resource):
+        if written and Quantity.parse(texts[0]) != Quantity(amounts[0]):
+            texts[0] = written if written[-1].isalpha() else _close_text(amounts[0], texts[0])
+        by_text: dict[str, set[int]] = {}
+        for text, amount in zip(texts, amounts, strict=True):
+            by_text.setdefault(text, set()).add(amount)
+        texts = [
+            text if len(by_text[text]) == 1 else _close_text(amount)
+            for text, amount in zip(texts, amounts, strict=True)
+        ]
+    return texts
+
+
+def whole_unit(resource: str, amount: int) -> int:
+    """Return the unit in whose multiples a person writes such an amount of the resource."""
+    if not is_of_bytes(resource):
+        return 1
+    return next((unit for _, unit in _BINARY_UNITS[2:] if amount >= 64 * unit), 1)
 
 
 def exact_text(resource: str, amount: int) -> str:
@@ -390,3 +410,22 @@ def _bytes_text(amount: int) -> str:
         if abs(amount) >= unit:
             return f"{amount / unit:.1f}".removesuffix(".0") + suffix
     return str(amount)
+
+
+def rounded_down(resource: str, amount: int) -> int:
+    """Return the largest amount up to this one that a person would write."""
+    return amount - amount % whole_unit(resource, amount)
+
+
+def _close_text(amount: int, otherwise: str = "") -> str:
+    """Return exactly how far the amount is from a whole number of a unit, as "8Gi less 1 byte", of
+    the largest unit of which that is less than a thousandth; or the other text, if there is one."""
+    for suffix, unit in _BINARY_UNITS:
+        whole = round(amount / unit)
+        rest = amount - whole * unit
+        is_last = unit == 1024 and not otherwise
+        if whole and (not rest or abs(rest) * 1000 < unit or is_last):
+            noun = " byte" if abs(rest) == 1 else " bytes" if abs(rest) < 1024 else ""
+            what = f" {'less' if rest < 0 else 'and'} {_bytes_text(abs(rest))}{noun}"
+            return f"{whole}{suffix}{what if rest else ''}"
+    return otherwise or str(amount)

@@ -123,13 +123,14 @@ DEFAULT_PREEMPTION_ARGS = InTreeArgs(DefaultPreemptionArgs, validate=_validate_d
 # -- DynamicResources ------------------------------------------------------------------------------
 
 
+_TIMEOUT_GATE = "DRASchedulerFilterTimeout"
 _FILTER_TIMEOUT = 10 * 10**9  # nanoseconds
 _BINDING_TIMEOUT = 600 * 10**9
 _SECOND = 10**9
 
 
 class DynamicResourcesArgs(TypeMeta):
-    filter_timeout: int | None = field(DURATION, pointer=True, default=_FILTER_TIMEOUT)
+    filter_timeout: int | None = field(DURATION, pointer=True)
     binding_timeout: int | None = field(DURATION, pointer=True)
 
 
@@ -142,10 +143,14 @@ def _has_binding_conditions(release: Release) -> bool:
 def _validate_dynamic_resources(
     release: Release, args: DynamicResourcesArgs, path: str
 ) -> Iterator[FieldError]:
-    """ValidateDynamicResourcesArgs, with DRASchedulerFilterTimeout on as it is by default."""
-    if args.filter_timeout is not None and args.filter_timeout < 0:
+    """ValidateDynamicResourcesArgs."""
+    where = child(path, "filterTimeout")
+    if args.filter_timeout is not None and not release.enabled(_TIMEOUT_GATE):
+        # Upstream's text misspells the gate.
+        yield forbidden(where, "DRASchedulingFilterTimeout feature gate is disabled", "gate-off")
+    elif args.filter_timeout is not None and args.filter_timeout < 0:
         timeout = duration_text(args.filter_timeout)
-        yield invalid(child(path, "filterTimeout"), timeout, "must be zero or positive", "negative")
+        yield invalid(where, timeout, "must be zero or positive", "negative")
     if args.binding_timeout is None:
         return
     where = child(path, "bindingTimeout")
@@ -161,6 +166,8 @@ def _dynamic_resources_defaults(
     release: Release, args: DynamicResourcesArgs
 ) -> DynamicResourcesArgs:
     """SetDefaults_DynamicResourcesArgs."""
+    if args.filter_timeout is None and release.enabled(_TIMEOUT_GATE):
+        args = replace(args, filter_timeout=_FILTER_TIMEOUT)
     is_absent = "v1.DynamicResourcesArgs.bindingTimeout" in release.rules.absent_fields
     if args.binding_timeout is not None or is_absent or not _has_binding_conditions(release):
         return args

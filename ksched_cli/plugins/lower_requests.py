@@ -13,7 +13,7 @@ from ksched_cli.cluster.objects import Container
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, is_scalar_resource
 from ksched_cli.framework.interface import Proposal
-from ksched_cli.kube.quantity import Quantity, amount_text, amount_texts, exact_text
+from ksched_cli.kube.quantity import Quantity, amount_texts, exact_text, rounded_down
 
 Amounts = Mapping[str, int]
 
@@ -33,7 +33,8 @@ def lower_request(pod: PodInfo, limits: Amounts, why: str = "") -> Proposal | No
         own = _of_pod(pod, resource)
         before = _of_containers(pod, resource) if own is None else own
         # The rest, such as the overhead of its RuntimeClass, stays.
-        limit_of_containers = limit - max(0, pod.resources.requests[resource] - before)
+        overhead = max(0, pod.resources.requests[resource] - before)
+        limit_of_containers = rounded_down(resource, limit - overhead)
         if own is not None:
             pod_level[resource] = exact_text(resource, limit_of_containers)
         # The API server refuses a pod whose containers together request more than the pod.
@@ -81,9 +82,10 @@ def request_text(pod: PodInfo, limits: Amounts, lowered: Mapping[str, Mapping[st
     containers |= {each.name: ("container", each) for each in pod.spec.containers}
     texts = []
     for resource, limit in limits.items():
-        text = _instead(resource, limit, pod.resources.requests[resource], f"{resource} ")
+        before, written = pod.resources.requests[resource], written_request(pod, resource)
+        text = _instead(resource, limit, before, written, f"{resource} ")
         where = [
-            f"{kind} {name}: {_instead(resource, lower, _amount(container, resource))}"
+            f"{kind} {name}: {_instead(resource, lower, _amount(container, resource), '')}"
             for name, (kind, container) in containers.items()
             if (quantity := lowered.get(name, {}).get(resource)) is not None
             and (lower := _in_units(resource, Quantity.parse(quantity)))
@@ -91,17 +93,27 @@ def request_text(pod: PodInfo, limits: Amounts, lowered: Mapping[str, Mapping[st
         ]
         if _of_pod(pod, resource) is not None:
             text += " (resources of the pod)"
-        elif len(containers) > 1 and where:
+        elif where and (len(containers) > 1 or pod.spec.overhead):
             text += f" ({', '.join(where)})"
         texts.append(text)
     return f"request {' and '.join(texts)}"
 
 
-def _instead(resource: str, limit: int, before: int, name: str = "") -> str:
-    exact, text = exact_text(resource, limit), amount_text(resource, before)
-    if resource == CPU:
-        exact, text = amount_texts(resource, (limit, before))
+def _instead(resource: str, limit: int, before: int, written: str, name: str = "") -> str:
+    text, lower = amount_texts(resource, (before, limit), written)
+    exact = lower if resource == CPU else exact_text(resource, limit)
     return f"{name}{exact} instead of {text}"
+
+
+def written_request(pod: PodInfo, resource: str) -> str:
+    """Return the quantity in the pod that alone is its request; "" where it is a sum of several."""
+    amount = pod.resources.requests[resource]
+    whole_pod = pod.spec.resources
+    asking = [each.resources.requests for each in (*pod.spec.init_containers, *pod.spec.containers)]
+    for requests in (whole_pod.requests if whole_pod is not None else {}, *asking):
+        if resource in requests and _in_units(resource, requests[resource]) == amount:
+            return str(requests[resource])
+    return ""
 
 
 def _running(pod: PodInfo) -> list[Container]:
@@ -123,9 +135,10 @@ def _lowered(pod: PodInfo, resource: str, limit: int) -> dict[str, str] | None:
     for container in sorted(_running(pod), key=lambda c: -_amount(c, resource)):
         if excess <= 0:
             break
-        taken = min(excess, _amount(container, resource))
-        lowered[container.name] = exact_text(resource, _amount(container, resource) - taken)
-        excess -= taken
+        own = _amount(container, resource)
+        lower = rounded_down(resource, own - min(excess, own))
+        lowered[container.name] = exact_text(resource, lower)
+        excess -= own - lower
     for container in pod.spec.init_containers:
         if not container.is_sidecar and _amount(container, resource) > limit:
             lowered[container.name] = exact_text(resource, limit)

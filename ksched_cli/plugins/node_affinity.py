@@ -41,6 +41,7 @@ from ksched_cli.framework.interface import PreFilterResult, Proposal, Proposes, 
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.kube.near_names import near_key
 from ksched_cli.kube.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, Requirement, SelectorError
 from ksched_cli.plugins import args as args_types
 from ksched_cli.plugins.helper import (
@@ -279,15 +280,23 @@ def proposals(
         texts += more
     labels_of: list[tuple[str, Sequence[str]]] = [(key, (value,)) for key, value in unmet.items()]
     labels_of += [(each.key, each.values) for each in expressions if each.operator == IN]
-    unlikeness = sum(
-        min(_unlikeness(value, node.labels[key]) for value in values)
-        for key, values in labels_of
-        if key in node.labels and values
-    )
+    unlikeness = sum(_unlikeness_of_label(key, values, node) for key, values in labels_of if values)
     # Where values are equally alike, the one that more nodes have comes first.
     rarity = sum(_rarity(key, node) for key, _ in labels_of if key in node.labels)
     text, amount = " and ".join(texts), len(texts) + unlikeness + rarity
     yield Proposal("selector", text, patch={"spec": patch}, amount=amount)
+
+
+def _unlikeness_of_label(key: str, values: Sequence[str], node: NodeInfo) -> float:
+    """Return 0 for labels that are spelled as one of the node's, up to 1."""
+    if key in node.labels:
+        return min(_unlikeness(value, node.labels[key]) for value in values)
+    return 0.5 if _near_key(key, values, node) else 1
+
+
+def _near_key(key: str, values: Sequence[str], node: NodeInfo) -> str:
+    """Return the node's label that has one of the values and nearly the key, or ""."""
+    return near_key(key, (each for each, value in node.labels.items() if value in values))
 
 
 def _unlikeness(value: str, other: str) -> float:
@@ -329,16 +338,22 @@ def _labelled(node: NodeInfo, labels: Mapping[str, str | None]) -> Proposal:
 
 
 def _selecting(node: NodeInfo, unmet: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """The patch of the nodeSelector: what the node has instead; nothing where it lacks a label."""
+    """The patch of the nodeSelector: what the node has instead, be it the value or the key; nothing
+    where it lacks a label."""
     if not unmet:
         return {}, []
-    texts = [
-        f"select {key}={node.labels[key]} instead of {value}"
-        if key in node.labels
-        else f"do not select {key}={value}"
-        for key, value in unmet.items()
-    ]
-    return {"nodeSelector": {key: node.labels.get(key) for key in unmet}}, texts
+    texts: list[str] = []
+    selector: dict[str, str | None] = {}
+    for key, value in unmet.items():
+        selector[key] = node.labels.get(key)
+        if key in node.labels:
+            texts.append(f"select {key}={node.labels[key]} instead of {value}")
+        elif near := _near_key(key, (value,), node):
+            selector[near] = value
+            texts.append(f"select {near}={value} instead of {key}={value}")
+        else:
+            texts.append(f"do not select {key}={value}")
+    return {"nodeSelector": selector}, texts
 
 
 def _with_term(
@@ -370,10 +385,15 @@ def _with_term(
 def _met(
     expression: NodeSelectorRequirement, node: NodeInfo, texts: list[str]
 ) -> NodeSelectorRequirement | None:
-    """The requirement as the node meets it: with the node's value besides the others, else none."""
+    """The requirement as the node meets it: with the node's value besides the others, or a key that
+    is nearly the same, else none."""
     key, values = expression.key, expression.values
     if expression.operator == IN and key in node.labels:
         texts.append(f"allow {key}={node.labels[key]} besides {', '.join(values)}")
         return NodeSelectorRequirement(key, IN, (*values, node.labels[key]))
+    near = _near_key(key, values, node)
+    if expression.operator == IN and near:
+        texts.append(f"require {near} instead of {key}")
+        return NodeSelectorRequirement(near, IN, values)
     texts.append(f"do not require {' '.join((key, expression.operator, *values))}")
     return None

@@ -86,6 +86,7 @@ from ksched_cli.plugins.taint_toleration import first_untolerated
 # Upstream: plugins/podtopologyspread/common.go, and getConstraints in plugin.go.
 
 
+MATCH_LABEL_KEYS = "MatchLabelKeysInPodTopologySpread"
 HONOR = "Honor"
 HOSTNAME = "kubernetes.io/hostname"
 ANY_NODE = RequiredNodeAffinity(EVERYTHING, None)
@@ -103,9 +104,14 @@ class Constraint(Struct, frozen=True):
 
 
 def filter_constraints(
-    constraints: Iterable[TopologySpreadConstraint], labels: Mapping[str, str], action: str
+    constraints: Iterable[TopologySpreadConstraint],
+    labels: Mapping[str, str],
+    action: str,
+    *,
+    matches_keys: bool = True,
 ) -> tuple[Constraint, ...]:
-    """The constraints whose whenUnsatisfiable is `action`. labels: the pod's. Raises SelectorError.
+    """The constraints whose whenUnsatisfiable is `action`. labels: the pod's; matches_keys:
+    matchLabelKeys counts. Raises SelectorError.
 
     Upstream: filterTopologySpreadConstraints.
     """
@@ -113,7 +119,7 @@ def filter_constraints(
         Constraint(
             constraint.max_skew,
             constraint.topology_key,
-            _selector(constraint, labels),
+            _selector(constraint, labels if matches_keys else {}),
             1 if constraint.min_domains is None else constraint.min_domains,
             constraint.node_affinity_policy in (None, HONOR),
             constraint.node_taints_policy == HONOR,
@@ -317,6 +323,7 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
         self._index = handle.snapshot.index(PodIndex)
         self._compares = handle.release.enabled(COMPARISON_GATE)
         self._rules = handle.release.rules
+        self._matches_keys = handle.release.enabled(MATCH_LABEL_KEYS)
 
     def scope_for(self, pod: PodInfo) -> Scope:
         """Pods without constraints do not depend on other pods."""
@@ -377,7 +384,9 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
         action_text = "obtaining pod's" if own else "setting default"
         kind = "hard" if action == HARD else "soft"
         try:
-            constraints = filter_constraints(own or self._defaults, pod.labels, action)
+            constraints = filter_constraints(
+                own or self._defaults, pod.labels, action, matches_keys=self._matches_keys
+            )
         except SelectorError as error:
             message = f"{action_text} {kind} topology spread constraints: {error}"
             raise PluginError(message) from None

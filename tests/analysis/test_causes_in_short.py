@@ -38,6 +38,17 @@ def bound(*claims: str, **fields: Any) -> dict[str, Any]:
 # -- nodes that a pod is for -----------------------------------------------------------------------
 
 
+def test_a_claim_that_names_its_volume_but_is_not_bound_says_what_it_lacks() -> None:
+    unbound = claim("data", volume="pv-0")
+    unbound["metadata"]["annotations"] = {}
+    own = volume("pv-0", zones=["a"], claim="data")
+    answer = of(zoned("a1", "a"), unbound, own, bound("data"))
+    assert answer.cause == (
+        "claim default/data names volume pv-0, but lacks the annotation"
+        " pv.kubernetes.io/bind-completed of bound claims"
+    )
+
+
 def test_the_zone_of_a_bound_volume_comes_before_what_is_in_the_way_elsewhere() -> None:
     answer = of(
         zoned("a1", "a", taints=["x:NoSchedule", "y:NoSchedule"]),

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.testing import cluster, explanation, node, pod
+from ksched_cli.analysis.diagnosis import Diagnosis, pending_report
+from ksched_cli.testing import cluster, explanation, node, pod, simulation
 from tests.analysis.test_causes_in_short import of
+from tests.narrowing import present
 
 FULL = "requests cpu 3; the only node it may use, n1, has 1 free"
 OLD_MESSAGE = "0/9 nodes are available: 9 Too many pods."
@@ -47,6 +49,57 @@ def test_pods_that_are_nominated_before_it_count() -> None:
     high = pod("high", cpu=3, priority=9, status={"nominatedNodeName": "n1"})
     answer = of(node("n1"), high, pod("p", cpu=8))
     assert answer.notes == ("default/high for n1 is nominated and counts there",)
+
+
+WAITING = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "absent"}}]}
+
+
+def after_run(*objects: dict[str, Any]) -> Diagnosis:
+    """The diagnosis of the pod p once every pod has been tried."""
+    groups = pending_report(simulation(cluster(*objects))).groups
+    return next(present(group.diagnosis) for group in groups if "default/p" in group.pods)
+
+
+@pytest.mark.parametrize(
+    ("nominated", "own", "cause"),
+    [
+        (
+            {"cpu": 3},
+            {"cpu": 2},
+            "requests cpu 2; the only node it may use, n1, has 1 free, as default/high is nominated"
+            " to n1",
+        ),
+        (
+            {"ports": [80]},
+            {"ports": [80]},
+            "n1 would take it but for a host port that is taken, as default/high is nominated to"
+            " n1",
+        ),
+        (
+            {"cpu": 3},
+            {"cpu": 9},
+            "requests cpu 9; the only node it may use, n1, has 4",
+        ),
+    ],
+)
+def test_room_that_only_a_nomination_takes_is_nominated_in_the_cause(
+    nominated: dict[str, Any], own: dict[str, Any], cause: str
+) -> None:
+    status = {"nominatedNodeName": "n1"}
+    high = pod("high", priority=9, status=status, spec=WAITING, **nominated)
+    answer = after_run(node("n1"), high, pod("p", **own))
+    assert answer.cause == cause
+    assert ("default/high for n1 is nominated" in "".join(answer.notes)) == ("high" not in cause)
+
+
+def test_of_several_nodes_those_are_named_whose_room_is_nominated() -> None:
+    high = pod("high", cpu=3, priority=9, status={"nominatedNodeName": "n1"}, spec=WAITING)
+    old = pod("old", cpu=3, node="n2")
+    answer = after_run(node("n1"), node("n2"), old, high, pod("p", cpu=2))
+    assert answer.cause == (
+        "requests cpu 2; the 2 nodes it may use have at most 1 free (n1), as default/high is"
+        " nominated to n1"
+    )
 
 
 def left(message: str, reason: str = "Unschedulable") -> dict[str, Any]:

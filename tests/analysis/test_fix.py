@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ksched_cli.analysis.diagnosis import pending_report
 from ksched_cli.analysis.fix import GONE_COST, Fixer, Remedies, RemedySearch, fix, fix_pending
 from ksched_cli.analysis.proposals import COSTS
 from ksched_cli.api import CycleState, FilterPlugin, NodeInfo, PodInfo, Proposal, Proposes, Status
@@ -72,6 +73,13 @@ def deployment(name: str, replicas: int, **fields: Any) -> Manifest:
             "template": {"metadata": {"labels": {"app": name}}, "spec": template["spec"]},
         },
     }
+
+
+def node_affinity(key: str, *values: str) -> Manifest:
+    """The required affinity to nodes with one of the values of a label."""
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": [*values]}]}
+    required = {"nodeSelectorTerms": [term]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
 # -- kinds of changes -----------------------------------------------------------------------------
@@ -854,26 +862,32 @@ def test_a_new_node_has_the_devices_of_its_model_and_a_pod_with_a_device_is_evic
     assert of_kind(answer, "evict").changes == ("delete pods user -n default",)
 
 
-def test_a_deployment_s_old_pod_leaves_before_the_new_one_comes() -> None:
-    workload = deployment("web", 1, ports=[80])
+@pytest.mark.parametrize(
+    ("count", "leave"), [(1, "its old pod leaves first"), (2, "its old pods leave first")]
+)
+def test_a_deployment_s_old_pods_leave_before_the_new_ones_come(count: int, leave: str) -> None:
+    workload = deployment("web", count, ports=[80])
     workload["metadata"]["uid"] = "web"
     pods, sets = [], []
-    for name, where in (("old", "a"), ("new", "")):
+    for name in ("old", "new"):
         labels = {"app": "web", "pod-template-hash": name}
-        replica_set = owned(deployment(f"web-{name}", 1, ports=[80]), "Deployment", "web")
+        replica_set = owned(deployment(f"web-{name}", count, ports=[80]), "Deployment", "web")
         replica_set |= {"kind": "ReplicaSet"}
         replica_set["metadata"] |= {"uid": f"web-{name}", "labels": labels}
         replica_set["spec"]["selector"] = {"matchLabels": labels}
         replica_set["spec"]["template"]["metadata"]["labels"] = labels
         sets.append(replica_set)
-        key = "p" if name == "new" else name
-        replica = pod(key, ports=[80], node=where, labels=labels)
-        pods.append(owned(replica, "ReplicaSet", f"web-{name}"))
-    answer = remedies(node("a"), workload, *sets, *pods)
-    remedy = of_kind(answer, "rollout")
-    assert remedy.text == (
-        "set maxSurge 0 and maxUnavailable 1 for deployment/web, so that its old pod leaves first"
-    )
+        for number in range(count):
+            where = f"n{number}" if name == "old" else ""
+            replica = pod(f"{name}-{number}", ports=[80], node=where, labels=labels)
+            pods.append(owned(replica, "ReplicaSet", f"web-{name}"))
+    state = [*(node(f"n{number}") for number in range(count)), workload, *sets, *pods]
+    text = f"set maxSurge 0 and maxUnavailable 1 for deployment/web, so that {leave}"
+    assert of_kind(fix_pending(fixer(*state)), "rollout").text == text
+    (group,) = pending_report(simulation(cluster(*state))).groups
+    hint = group.diagnosis.hints[0] if group.diagnosis is not None else None
+    assert hint is not None
+    assert (hint.text, hint.gain) == (text, count)
 
 
 def test_the_scheduler_of_a_profile_looks_at_the_pod() -> None:
@@ -882,6 +896,28 @@ def test_the_scheduler_of_a_profile_looks_at_the_pod() -> None:
     assert of_kind(answer, "scheduler").text == (
         "set schedulerName: default-scheduler instead of defualt-scheduler"
     )
+
+
+@pytest.mark.parametrize(
+    ("asks", "text"),
+    [
+        ({"node_selector": {"zone": "west"}}, f"select {ZONE}=west instead of zone=west"),
+        (
+            {"affinity": node_affinity("zone", "west", "north")},
+            f"require {ZONE} instead of zone",
+        ),
+    ],
+)
+def test_a_key_of_near_spelling_comes_first(asks: dict[str, Any], text: str) -> None:
+    nodes = [node(name, labels={ZONE: value}) for name, value in (("a", "east"), ("b", "west"))]
+    remedy = of_kind(remedies(*nodes, pod("p", **asks)), "selector")
+    assert (remedy.text, remedy.node) == (text, "b")
+
+
+def test_what_a_container_requests_is_told_beside_the_overhead() -> None:
+    waiting = pod("p", cpu=3, spec={"overhead": {"cpu": "2"}})
+    text = "request cpu 4 instead of 5 (container c: 2 instead of 3), which a has free"
+    assert of_kind(remedies(node("a"), waiting), "request").text == text
 
 
 def test_a_value_of_near_spelling_comes_first() -> None:

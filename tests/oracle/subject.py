@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -83,7 +84,8 @@ def followed_gates(text: str, minor: str) -> str:
     """Those of some settings that ksched takes for a minor, each with those that it needs."""
     settings = list(filter(None, text.split(",")))
     while settings and (error := refused_gates(",".join(settings), minor)["error"]):
-        refused = [part for part in settings if part.partition("=")[0] in error]
+        named = set(re.findall(r"\w+", error))
+        refused = [part for part in settings if part.partition("=")[0] in named]
         settings = [part for part in settings if part not in (refused or settings)]
     return ",".join(settings)
 

@@ -18,7 +18,7 @@ from ksched_cli.cluster.objects.base import (
     ObjectMeta,
     Record,
 )
-from ksched_cli.cluster.objects.pod import PodSpec
+from ksched_cli.cluster.objects.pod import PodResourceClaim, PodResourceClaimStatus, PodSpec
 from ksched_cli.cluster.objects.storage import PersistentVolumeClaim
 from ksched_cli.kube.stored_bytes import ObjectJson
 
@@ -57,7 +57,8 @@ class GroupTemplateReference(Record, frozen=True):
 
 
 class PodGroupSpec(Record, frozen=True):
-    """disruption_mode: a word in the former API, whose template pod_group_template_ref names"""
+    """disruption_mode: a word in the former API, whose template pod_group_template_ref names;
+    resource_claims: those of its pods that are the group's"""
 
     parent_composite_pod_group_name: str | None = None
     workload_ref: WorkloadReference | None = None
@@ -68,12 +69,18 @@ class PodGroupSpec(Record, frozen=True):
     priority: int | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+
+
+class PodGroupStatus(Record, frozen=True):
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class PodGroupObject(KubeObject, frozen=True):
     """A PodGroup or CompositePodGroup."""
 
     spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
 
 
 class Namespace(KubeObject, frozen=True):

@@ -48,8 +48,9 @@ from ksched_cli.cluster.snapshot import Mask
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.resource_claims import claim_name, qualified
+from ksched_cli.framework.resource_claims import claim_name, is_reserved_for, qualified
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.kube.gates import WORKLOAD_CLAIMS_GATE
 from ksched_cli.kube.quantity import Quantity, amount_texts
 
 UNIT = Quantity(1)
@@ -72,6 +73,7 @@ class NodeAllocatable:
     def __init__(self, handle: Handle) -> None:
         self._snapshot = handle.snapshot
         self._rules = handle.release.rules
+        self._of_groups = handle.release.enabled(WORKLOAD_CLAIMS_GATE)
         self._slices: dict[tuple[str, ...], list[tuple[ResourceSlice, Device]]] = {}
         self._masks: dict[NodeSelector, Mask] = {}
         self.is_used = False
@@ -161,8 +163,10 @@ class NodeAllocatable:
         allocation = shared or claim.status.allocation
         if allocation is None or not self._is_mapped(allocation):
             return SUCCESS
-        users = claim.status.reserved_for
-        if shared is not None or (users and all(user.uid != pod.uid for user in users)):
+        is_used = claim.status.reserved_for and not is_reserved_for(
+            claim, pod, of_groups=self._of_groups
+        )
+        if shared is not None or is_used:
             return Status.unresolvable(
                 f"node allocatable resource claim {claim.name} has a mapped device and cannot be"
                 " shared across pods"

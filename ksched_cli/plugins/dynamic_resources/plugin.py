@@ -6,7 +6,7 @@ Upstream: plugins/dynamicresources (dynamicresources.go, claims.go).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +19,8 @@ from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
     AllocationResult,
     ConsumerReference,
+    OwnerReference,
+    PodResourceClaim,
     ResourceClaim,
     plain_fields,
 )
@@ -47,18 +49,22 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.pod_groups import GroupRoom, RejectedGroup, group_key
+from ksched_cli.framework.pod_groups import GroupKey, GroupRoom, PodGroup, RejectedGroup, group_key
 from ksched_cli.framework.preemption import defer, deferred
 from ksched_cli.framework.resource_claims import (
+    PODGROUPS,
+    SCHEDULING,
     BackingClasses,
     ClaimError,
     ClaimStore,
     claim_name,
     exclusive_devices,
+    is_reserved_for,
 )
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
+from ksched_cli.kube.gates import WORKLOAD_CLAIMS_GATE
 from ksched_cli.plugins.args import DynamicResourcesArgs
 from ksched_cli.plugins.dynamic_resources.features import features_of, skipping_nodes
 from ksched_cli.plugins.dynamic_resources.requests import ALLOCATION_RESULTS_MAX_SIZE
@@ -92,12 +98,15 @@ if TYPE_CHECKING:
 # allocation/resourceclaim (resourceclaim.go, pod.go).
 
 
-def claims_of(pod: PodInfo, store: ClaimStore, pod_kind: str = "pod") -> list[ResourceClaim]:
+def claims_of(
+    pod: PodInfo, store: ClaimStore, pod_kind: str = "pod", *, of_groups: bool = False
+) -> list[ResourceClaim]:
     """A pod's claims, in its order. Raises ClaimError. Upstream: foreachPodResourceClaim.
 
-    pod_kind: what messages call a pod
+    pod_kind: what messages call a pod; of_groups: its group may own them
     """
     claims = []
+    group = group_key(pod.pod) if of_groups else None
     for reference in pod.spec.resource_claims:
         name, must_own = claim_name(pod, reference)
         if name is None:
@@ -109,32 +118,56 @@ def claims_of(pod: PodInfo, store: ClaimStore, pod_kind: str = "pod") -> list[Re
             raise ClaimError(f'resourceclaim "{name}" is being deleted')
         owner = claim.metadata.controller
         if must_own and (owner is None or owner.uid != pod.uid):
-            raise ClaimError(
-                f"ResourceClaim {claim.key} was not created for {pod_kind} {pod.key} "
-                f"({pod_kind} is not owner)"
-            )
+            problem = f"ResourceClaim {claim.key} was not created for {pod_kind} {pod.key}"
+            if group is None:
+                raise ClaimError(f"{problem} ({pod_kind} is not owner)")
+            if owner is None or not _is_group(owner, group[1]):
+                raise ClaimError(
+                    f"{problem} (neither {pod_kind} nor PodGroup {group[1]} is the owner)"
+                )
         claims.append(claim)
     return claims
 
 
-def is_reserved_for(claim: ResourceClaim, pod: PodInfo) -> bool:
-    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
+def _is_group(owner: OwnerReference, name: str) -> bool:
+    """Whether the owner is the PodGroup of this name."""
+    is_kind = owner.kind == "PodGroup" and owner.api_version.startswith(f"{SCHEDULING}/")
+    return is_kind and owner.name == name
+
+
+def consumer_of(pod: PodInfo) -> ConsumerReference:
+    return ConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
+
+
+def consumers(pod: PodInfo, group: PodGroup | None) -> list[ConsumerReference]:
+    """Return by position of the pod's references whom the claims are reserved for: for its group,
+    where that has the same reference. Raises ClaimError. Upstream: BindTo."""
+    own = consumer_of(pod)
+    if group is None:
+        return [own] * len(pod.spec.resource_claims)
+    for each in group.claims if pod.spec.resource_claims else ():
+        if each.resource_claim_name is None and each.resource_claim_template_name is None:
+            raise ClaimError(
+                f"PodGroup {group.namespace}/{group.name} claim {each.name}: none of the supported"
+                " fields are set"
+            )
+    of_group = ConsumerReference(SCHEDULING, PODGROUPS, group.name, group.uid)
+    return [of_group if each in group.claims else own for each in pod.spec.resource_claims]
 
 
 def allocated(claim: ResourceClaim, allocation: AllocationResult | None) -> ResourceClaim:
     return replace(claim, status=replace(claim.status, allocation=allocation))
 
 
-def reserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
-    """Return the claim with the pod added to reservedFor."""
-    consumer = ConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
+def reserved(claim: ResourceClaim, consumer: ConsumerReference) -> ResourceClaim:
+    """Return the claim with the consumer added to reservedFor."""
     users = (*claim.status.reserved_for, consumer)
     return replace(claim, status=replace(claim.status, reserved_for=users))
 
 
-def unreserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
-    """Return the claim without the pod in reservedFor."""
-    users = tuple(consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid)
+def unreserved(claim: ResourceClaim, uid: str) -> ResourceClaim:
+    """Return the claim without the consumer of this UID in reservedFor."""
+    users = tuple(consumer for consumer in claim.status.reserved_for if consumer.uid != uid)
     return replace(claim, status=replace(claim.status, reserved_for=users))
 
 
@@ -220,6 +253,7 @@ class ClaimsState(Struct):
                  given, and that this one shares
     selected:    by index of an allocated claim, the nodes that its selector matches; None for all
     takes:       by row of a node that passed, what the claims take of what it has
+    consumers:   by index, whom a claim is reserved for
     """
 
     claims: list[ResourceClaim] = field(default_factory=list)
@@ -231,6 +265,7 @@ class ClaimsState(Struct):
     shared: dict[int, AllocationResult] = field(default_factory=dict)
     selected: dict[int, Mask | None] = field(default_factory=dict)
     takes: dict[int, Statuses] = field(default_factory=dict)
+    consumers: list[ConsumerReference] = field(default_factory=list)
 
     @property
     def own_claims(self) -> list[ResourceClaim]:
@@ -294,6 +329,7 @@ class DynamicResources(
         self._looks_for_shared_devices = rules.looks_for_shared_devices
         self._counts_earlier_claims = rules.knows_device_overhead
         self._takes_of_nodes = handle.release.enabled(NODE_ALLOCATABLE_GATE)
+        self._of_groups = handle.release.enabled(WORKLOAD_CLAIMS_GATE)
         is_silent = rules.device_post_filter_is_silent
         self._nothing_to_deallocate = SILENT if is_silent else NOTHING_TO_DEALLOCATE
         self._still_not_schedulable = SILENT if is_silent else STILL_NOT_SCHEDULABLE
@@ -334,7 +370,21 @@ class DynamicResources(
 
     def _claims(self, pod: PodInfo) -> list[ResourceClaim]:
         """The pod's claims. Raises ClaimError."""
-        return claims_of(pod, self._store, self._pod_kind)
+        return claims_of(pod, self._store, self._pod_kind, of_groups=self._of_groups)
+
+    def _group(self, pod: PodInfo) -> PodGroup | None:
+        """Return the pod's group, which may have claims of its own; None where it has none, or
+        groups have no claims. Raises ClaimError where the group is not there."""
+        groups, key = self._handle.pod_groups, group_key(pod.pod)
+        if not self._of_groups or groups is None or key is None:
+            return None
+        group = groups.groups.get(key)
+        if group is None:
+            missing = f"pod group object not found for pod group {'/'.join(key)}"
+            if not groups.are_entities:
+                missing = f'podgroup.scheduling.k8s.io "{key[1]}" not found'
+            raise ClaimError(missing)
+        return group
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         if not pod.spec.resource_claims:
@@ -354,6 +404,7 @@ class DynamicResources(
             state.on_node = self._on_node(claims_state, nodes.snapshot)
         try:
             claims = self._claims(pod)
+            claims_state.consumers = consumers(pod, self._group(pod))
         except ClaimError as error:
             return None, Status.unresolvable(str(error))
         if not claims:
@@ -543,7 +594,45 @@ class DynamicResources(
         if STATE_KEY not in state.data:
             # Another plugin's PreFilter ended the attempt before this plugin's ran.
             return None, Status.error("not found")
-        return None, self._give_back(state, pod)
+        status = self._give_back(state, pod)
+        key, groups = group_key(pod.pod), self._handle.pod_groups
+        if not self._of_groups or groups is None or key is None or groups.are_entities:
+            return None, status
+        # Until 1.36, the pods of a group are tried one by one.
+        if status is not self._still_not_schedulable or self._is_scheduled(key):
+            return None, status
+        try:
+            released = self._release(self._group(pod), pod, partial(defer, state))
+        except ClaimError as error:
+            return None, Status.error(str(error))
+        return None, released or status
+
+    def _release(
+        self, group: PodGroup | None, pod: PodInfo, later: Callable[[Callable[[], None]], None]
+    ) -> Status | None:
+        """Take the group from the first of its claims that is allocated and reserved for it. Return
+        the status that says so, or None. later: is given what does it. Raises ClaimError.
+        Upstream: the end of deallocatePodGroupClaims, in 1.36 unreservePodGroupClaims."""
+        for reference in group.claims if group is not None else ():
+            assert group is not None
+            name, must_own = _claim_name_of_group(group, reference)
+            if name is None:
+                continue
+            claim = self._store.get(group.namespace, name)
+            if claim is None:
+                raise ClaimError(f'could not find ResourceClaim "{group.namespace}/{name}"')
+            owner = claim.metadata.controller
+            if must_own and (owner is None or owner.uid != group.uid):
+                continue
+            if claim.status.allocation is not None and is_reserved_for(claim, pod, of_groups=True):
+                later(partial(self._unreserve, claim.namespace, claim.name, group.uid))
+                return Status.unresolvable("ResourceClaim unreserved for PodGroup")
+        return None
+
+    def _unreserve(self, namespace: str, name: str, uid: str) -> None:
+        claim = self._store.get(namespace, name)
+        if claim is not None:
+            self._store.write(unreserved(claim, uid))
 
     def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
         """Every pod gives a claim back that it cannot use."""
@@ -558,6 +647,7 @@ class DynamicResources(
             # No pod came as far as this plugin's PreFilter.
             return Status.error("not found"), GroupRoom()
         given_back: set[str] = set()
+        gives_too_little = False
         for pod, state in with_states:
             claim = self._unusable_claim(state, pod)
             if claim is not None and claim.metadata.uid in given_back:
@@ -565,11 +655,53 @@ class DynamicResources(
                 return Status.error(MODIFIED.format(claim.name)), GroupRoom(
                     afterwards=tuple(afterwards)
                 )
-            self._give_back(state, pod)
+            status = self._give_back(state, pod)
+            gives_too_little |= status in (self._nothing_to_deallocate, self._still_not_schedulable)
             if claim is not None and claim != deallocated(claim):
                 given_back.add(claim.metadata.uid)
             afterwards += deferred(state)
-        return GAVE_CLAIMS_BACK, GroupRoom(afterwards=tuple(afterwards))
+        status = GAVE_CLAIMS_BACK
+        if self._of_groups and gives_too_little and not self._is_scheduled(group.key):
+            try:
+                status = (
+                    self._give_back_of_group(group, with_states, given_back, afterwards)
+                    or self._release(group, with_states[0][0], afterwards.append)
+                    or status
+                )
+            except ClaimError as error:
+                status = Status.error(str(error))
+        return status, GroupRoom(afterwards=tuple(afterwards))
+
+    def _is_scheduled(self, key: GroupKey) -> bool:
+        """Whether a pod of the group has had a node since before its trial."""
+        groups = self._handle.pod_groups
+        assert groups is not None
+        tried: Container[str] = () if groups.trial is None else groups.trial.pods
+        return any(pod.metadata.uid not in tried for pod in groups.scheduled_pods(key))
+
+    def _give_back_of_group(
+        self,
+        group: PodGroup,
+        with_states: Sequence[tuple[PodInfo, CycleState]],
+        given_back: Container[str],
+        afterwards: list[Callable[[], None]],
+    ) -> Status | None:
+        """Give the first claim back that is allocated where a pod cannot go, and that no other
+        group and no pod uses. given_back: the UIDs of those that the pods have given back. Upstream
+        iterates over maps here, in random order: deallocatePodGroupClaims."""
+        for _, state in with_states:
+            claims_state = read_state(state)
+            for index in sorted(claims_state.unavailable):
+                claim = claims_state.claims[index]
+                users = claim.status.reserved_for
+                if users and not (len(users) == 1 and users[0].uid == group.uid):
+                    continue
+                if claim.metadata.uid in given_back:
+                    return Status.error(MODIFIED.format(claim.name))
+                if claim != deallocated(claim):
+                    afterwards.append(partial(self._store.write, deallocated(claim)))
+                return Status.unschedulable("deallocation of PodGroup ResourceClaim completed")
+        return None
 
     def _give_back(self, state: CycleState, pod: PodInfo) -> Status:
         """Upstream: deallocateOrDeletePodClaims."""
@@ -616,12 +748,12 @@ class DynamicResources(
             if claim.status.allocation is not None and is_reserved_for(claim, pod):
                 current = self._store.get(claim.namespace, claim.name)
                 if current is not None:
-                    self._store.write(unreserved(current, pod))
+                    self._store.write(unreserved(current, pod.uid))
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         claims_state = read_state(state)
         for index, claim in enumerate(claims_state.own_claims):
-            if is_reserved_for(claim, pod):
+            if is_reserved_for(claim, pod, of_groups=self._of_groups):
                 continue
             allocation = claims_state.allocations.get(index)
             # Another pod of the group may have written the claim meanwhile.
@@ -632,7 +764,7 @@ class DynamicResources(
                 current = allocated(current, allocation)
             elif self._waits_for_devices and current.status.allocation is None:
                 raise PluginError(ELSEWHERE.format(claim.key, "deallocated"))
-            updated = reserved(current, pod)
+            updated = reserved(current, claims_state.consumers[index])
             self._store.write(updated)
             if allocation is not None:
                 self._store.remove_pending(claim, is_written=True)
@@ -692,6 +824,22 @@ class DynamicResources(
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
         return for_pod(pod, self._store, self._handle.cluster)
+
+
+def _claim_name_of_group(group: PodGroup, reference: PodResourceClaim) -> tuple[str | None, bool]:
+    """The name of the claim that a group's reference refers to, None if none was needed; and
+    whether the group must own it. Raises ClaimError. Upstream: NameFromPodGroup."""
+    if reference.resource_claim_name is not None:
+        return reference.resource_claim_name, False
+    if reference.resource_claim_template_name is None:
+        raise ClaimError(
+            f"PodGroup {group.namespace}/{group.name}, spec.resourceClaim {reference.name}: none of"
+            " the supported fields are set"
+        )
+    for status in group.claim_statuses:
+        if status.name == reference.name:
+            return status.resource_claim_name, True
+    raise ClaimError(f"PodGroup {group.namespace}/{group.name}: ResourceClaim not created yet")
 
 
 def read_state(state: CycleState) -> ClaimsState:
@@ -882,7 +1030,7 @@ class ExtendedDynamicResources(ScoringDynamicResources):
         if allocation is None or extended is None:
             return
         created = self._store.create_extended(extended.claim_on(node.row), pod.uid)
-        updated = reserved(allocated(created, allocation), pod)
+        updated = reserved(allocated(created, allocation), consumer_of(pod))
         self._store.write(updated)
         self._store.remove_pending(extended.claim, is_written=True)
         claims_state.claims[index] = updated

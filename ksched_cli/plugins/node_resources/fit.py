@@ -38,10 +38,10 @@ from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.gates import RESIZE_GATE
 from ksched_cli.kube.int64 import MAX_INT64
-from ksched_cli.kube.quantity import amount_texts
+from ksched_cli.kube.quantity import amount_texts, rounded_down
 from ksched_cli.plugins.args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
 from ksched_cli.plugins.helper import PreFiltered, eviction, had_node, may_make_room, named
-from ksched_cli.plugins.lower_requests import lower_request
+from ksched_cli.plugins.lower_requests import lower_request, written_request
 from ksched_cli.plugins.node_resources.scoring import (
     LEAST,
     MOST,
@@ -294,7 +294,8 @@ class NodeResourcesFit(
             capacity, used = node.allocatable(resource), node.requested(resource)
             if amount > 0 and not self._ignores(resource) and amount > capacity - used:
                 amounts = (amount, capacity - used, capacity)
-                requested_text, free_text, all_text = amount_texts(resource, amounts)
+                written = written_request(pod, resource)
+                requested_text, free_text, all_text = amount_texts(resource, amounts, written)
                 lines.append(f"{resource}: wants {requested_text}, {free_text} free of {all_text}")
         return lines
 
@@ -497,8 +498,11 @@ def proposals(
     }
     short = {name: room for name, room in free.items() if room < pod.resources.requests[name]}
     lacks_place = len(node.pods) >= node.allocatable(PODS)
-    if short and not lacks_place and min(short.values()) > 0:
-        lower = lower_request(pod, short, f", which {node.name} has free")
+    # No pod runs with less than a hundredth of what it requests.
+    is_likely = all(0 < pod.resources.requests[name] <= 100 * room for name, room in short.items())
+    if short and not lacks_place and is_likely:
+        limits = {name: rounded_down(name, room) for name, room in short.items()}
+        lower = lower_request(pod, limits, f", which {node.name} has free")
         if lower is not None:
             yield lower
     missing = {name: pod.resources.requests[name] - room for name, room in short.items()}

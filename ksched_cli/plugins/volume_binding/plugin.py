@@ -44,7 +44,7 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
-from ksched_cli.kube.quantity import amount_text, exact_text
+from ksched_cli.kube.quantity import amount_text, exact_text, rounded_down
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.plugins.args import DEFAULT_SHAPE, VolumeBindingArgs
 from ksched_cli.plugins.helper import (
@@ -242,7 +242,7 @@ class VolumeBinding(
             if not limit or size is None or limit >= size.value() or not where[node.row]:
                 return
             # Both count bytes.
-            amount, before = exact_text(MEMORY, limit), amount_text(MEMORY, size.value())
+            amount, before = exact_text(MEMORY, rounded_down(MEMORY, limit)), str(size)
             patch = {"spec": {"resources": {"requests": {STORAGE: amount}}}}
             text = json.dumps(patch, separators=(",", ":"))
             lines.append(f"patch pvc/{claim.name} -n {claim.namespace} -p '{text}'")

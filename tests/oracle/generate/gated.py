@@ -31,14 +31,21 @@ NODES_DECLARE_NOTHING = (
     "InPlacePodLevelResourcesVerticalScaling=false,InPlacePodVerticalScalingInitContainers=false,"
     "RestartAllContainersOnContainerExits=false,UserNamespacesHostNetworkSupport=false"
 )
+PODS_REQUEST_NOTHING = (
+    "PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,"
+    "PodLevelResourcesFixDefaulting=false,PodLevelResourcesFixKubeletQOSClass=false"
+)
 GATES = (
     NODES_DECLARE_NOTHING,
+    PODS_REQUEST_NOTHING,
     "DRAConsumableCapacity=false",
     "DRADeviceBindingConditions=false",
     "DRADeviceTaints=false",
     "DRAExtendedResource=false",
     "DRAPartitionableDevices=false",
+    "DRASchedulerFilterTimeout=false",
     "InPlacePodLevelResourcesVerticalScaling=false",
+    "MatchLabelKeysInPodTopologySpread=false,MatchLabelKeysInPodTopologySpreadSelectorMerge=false",
     "OpportunisticBatching=false",
     "TaintTolerationComparisonOperators=true",
 )

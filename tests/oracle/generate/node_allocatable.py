@@ -4,6 +4,7 @@ the families of devices, behind the gate, with nodes that have little, in both f
 from typing import Any
 
 from generate import claims, device_pools, devices, extended_resources, group_claims, replay
+from generate.gated import PODS_REQUEST_NOTHING
 from generate.world import Draft, Draw, Object, is_bound, moment, requests
 
 GATE = "DRANodeAllocatableResources=true"
@@ -44,6 +45,7 @@ def generate_replay(draw: Draw) -> Draft:
 
 def _changed(draw: Draw, draft: Draft) -> Draft:
     gates = [draft.gates] if draft.gates else []
+    gates += [PODS_REQUEST_NOTHING] * draw.maybe(0.1)
     draft.gates = ",".join([*gates, *[GATE] * draw.maybe(0.93)])
     for obj in draft.objects:
         if obj["kind"] in CHANGES:

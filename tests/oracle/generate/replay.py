@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from generate import composites, podgroups, workloads
+from generate import composites, group_claims, podgroups, workloads
 from generate.claims import add_devices, claiming
 from generate.device_events import DEVICE_EVENTS
 from generate.inter_pod import label_selector
@@ -296,9 +296,13 @@ def generate_workload_claims(draw: Draw) -> Draft:
     """With pods of groups that are entities of the queue, and have claims for devices."""
     world = _with_groups(draw, workloads.add_groups)
     add_devices(world)
-    features = (amounts, sometimes(0.6, claiming), sometimes(0.7, workloads.member))
+    of_groups = draw.maybe(0.5)
+    if of_groups:
+        group_claims.add_group_claims(world)
+    own = (amounts, sometimes(0.6, claiming), sometimes(0.7, workloads.member))
+    features = (*own, sometimes(0.85, group_claims.sharing)) if of_groups else own
     draft = _of_groups(world, features, (*EVENTS, *[group_change] * 2, *DEVICE_EVENTS))
-    draft.gates = workloads.GATES
+    draft.gates = workloads.GATES + (f",{group_claims.GATE}" if of_groups else "")
     return draft
 
 

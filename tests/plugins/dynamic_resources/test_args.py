@@ -45,3 +45,10 @@ def test_a_binding_timeout_is_forbidden_first_and_then_a_second_at_least(
 def test_ten_minutes_to_bind_where_devices_have_conditions(minor: str, timeout: int | None) -> None:
     args = dynamic_resources_args(release_of(minor)).with_defaults(DynamicResourcesArgs())
     assert args.binding_timeout == (None if timeout is None else timeout * SECOND)
+
+
+def test_a_timeout_is_forbidden_and_none_where_its_gate_is_off() -> None:
+    args = dynamic_resources_args(release_of("1.37", "DRASchedulerFilterTimeout=false"))
+    assert args.with_defaults(DynamicResourcesArgs()).filter_timeout is None
+    message = "filterTimeout: Forbidden: DRASchedulingFilterTimeout feature gate is disabled"
+    assert error_texts(args, DynamicResourcesArgs(filter_timeout=SECOND)) == [message]

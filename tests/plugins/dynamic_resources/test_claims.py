@@ -6,12 +6,12 @@ import pytest
 
 from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.resource_claims import ClaimError, ClaimStore
+from ksched_cli.framework.resource_claims import ClaimError, ClaimStore, is_reserved_for
 from ksched_cli.plugins.dynamic_resources.plugin import (
     binding_failure,
     claims_of,
+    consumer_of,
     deallocated,
-    is_reserved_for,
     reserved,
     unreserved,
 )
@@ -32,9 +32,9 @@ def store_of(
 
 def test_a_claim_is_reserved_for_a_pod_and_unreserved() -> None:
     store, pod = store_of({"one": ALLOCATED})
-    claim = reserved(present(store.get("default", "one")), pod)
+    claim = reserved(present(store.get("default", "one")), consumer_of(pod))
     assert is_reserved_for(claim, pod)
-    assert not is_reserved_for(unreserved(claim, pod), pod)
+    assert not is_reserved_for(unreserved(claim, pod.uid), pod)
 
 
 @pytest.mark.parametrize(
