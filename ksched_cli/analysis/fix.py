@@ -372,6 +372,8 @@ MOST_STEPS = 100  # of a rollout; the rest of a longer one is done at once
 MAX_SECONDS = 60.0
 MAX_REMEDIES = 5
 MOVES_SECONDS = 30.0
+# Nodes and pods of the largest cluster in which moves are looked for beside such a remedy.
+MOST_FOR_MOVES = 5_000
 # The plugins whose rejections may end where running pods are elsewhere.
 MAKING_ROOM = frozenset(
     (
@@ -639,7 +641,11 @@ class Fixer:
             return [*remedies], None
         seconds = search.time_limit
         if search.max_moves is None and not all(each.cost.disruption for each in remedies):
+            # A remedy disturbs no running pod: moves are worth little work.
             seconds = min(seconds, 1.0)
+            if len(self.state.nodes) + len(self.state.pods) > MOST_FOR_MOVES:
+                why = "moves of running pods, which --max-moves looks for in a cluster of this size"
+                return [*remedies], NoMoves("not searched", (why,))
         plan = Mover(
             self.open,
             rolling(self.open, self.release, MOST_STEPS),

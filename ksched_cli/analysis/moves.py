@@ -25,6 +25,7 @@ from ksched_cli.analysis.placement_model import (
     SPREAD,
     PlacementModel,
     Solution,
+    promising_rows,
 )
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.objects import Pod
@@ -156,14 +157,14 @@ class Mover:
         model = self._model(waiting)
         if not model.classes[model.waiting :]:
             return NoMoves("none exists", ("no running pod may be moved",), 0)
-        if not some and (hopeless := _hopeless(model)):
+        if model.is_whole and not some and (hopeless := _hopeless(model)):
             return NoMoves("none exists", (hopeless,))
         if find_spec("ortools") is None:
             why = str(MissingExtraError("the search for moves", "optimum"))
             return NoMoves("not searched", (why,))
         for number in range(MAX_PLANS):
-            seconds = self.search.seconds - (monotonic() - began)
-            if seconds <= 0:
+            seconds = self.search.seconds
+            if number and monotonic() - began > seconds:
                 return NoMoves("none found", (self._out_of_time,))
             levels = model.by_priority() if some else ()
             solution = model.solve(seconds, levels=levels, max_moves=self.search.max_moves)
@@ -195,12 +196,19 @@ class Mover:
         running = {pod.key for pod in self.state.pods if pod.node_name}
         may_move = self._may_move(simulation)
         movable = [pod for pod in there if pod.key in running and may_move(pod)]
-        # 3. The nodes without the pods that may move.
+        # 3. In a large cluster, pods of the nodes that promise the fewest moves alone.
+        info = simulation.catalog.info
+        waits, infos = [*map(info, needing)], [*map(info, movable)]
+        chosen = promising_rows(simulation, waits, infos)
+        if chosen is not None:
+            names = {simulation.snapshot.names[row] for row in chosen}
+            movable = [pod for pod in movable if pod.node_name in names]
+        # 4. The nodes without the pods that may move.
         emptied = pending_again(state, movable)
         rest = tuple(pod for pod in emptied.pods if pod.node_name)
         simulation = simulation.renewed(replace(emptied, pods=rest), before=None)
         info = simulation.catalog.info
-        model = PlacementModel.of(simulation, map(info, needing), map(info, movable))
+        model = PlacementModel.of(simulation, map(info, needing), map(info, movable), chosen)
         simulation.close()
         return model
 
@@ -227,6 +235,10 @@ class Mover:
         seconds, limit = self.search.seconds, self.search.max_moves
         if plans:
             why = f"the scheduler keeps to none of the {plans} plans that there are"
+            return NoMoves("none found", (why,))
+        if not model.is_whole:
+            count, total = len(model.rows()), len(model.snapshot)
+            why = f"only the {count:,} most promising of {total:,} nodes were looked at"
             return NoMoves("none found", (why,))
         if not solution.is_none:
             return NoMoves("none found", (self._out_of_time,), solution.bound)

@@ -127,6 +127,7 @@ class PlacementModel:
 
     classes: those that wait first; waiting: how many these are
     conflicts: two classes that avoid each other, and the topology key
+    chosen: the rows of the only nodes that the model has; None for all
     cuts: solutions that the engine refused
     """
 
@@ -135,23 +136,28 @@ class PlacementModel:
     waiting: int
     conflicts: Sequence[tuple[int, int, str]]
     spreads: Sequence[Spread]
+    chosen: Sequence[int] | None = None
     cuts: list[Solution] = field(default_factory=list)
 
     @classmethod
     def of(
-        cls, simulation: Simulation, waiting: Iterable[PodInfo], movable: Iterable[PodInfo]
+        cls,
+        simulation: Simulation,
+        waiting: Iterable[PodInfo],
+        movable: Iterable[PodInfo],
+        chosen: Sequence[int] | None = None,
     ) -> PlacementModel:
         """simulation: of a state without these pods"""
         classes = [
             _class_of(simulation, infos, is_waiting)
             for is_waiting, pods in ((True, waiting), (False, movable))
-            for infos in _by_signature(pods)
+            for infos in _alike(simulation, pods)
         ]
         classes = _merged(classes, simulation.state.namespaces)
         count = sum(bool(each.pods) for each in classes)
         conflicts = tuple(_conflicts(classes, simulation.state.namespaces))
         spreads = tuple(_spreads(simulation.snapshot, classes))
-        return cls(simulation.snapshot, classes, count, conflicts, spreads)
+        return cls(simulation.snapshot, classes, count, conflicts, spreads, chosen)
 
     @property
     def weights(self) -> list[int]:
@@ -200,33 +206,11 @@ class PlacementModel:
     @property
     def is_whole(self) -> bool:
         """Whether the model has all nodes."""
-        return len(self.classes) * len(self.snapshot) <= MAX_PAIRS
+        return self.chosen is None
 
-    def rows(self) -> list[int]:
-        """The rows of the model: all, or in a large cluster those from which the fewest pods have
-        to leave for one that waits, and those with the most room."""
-        count = len(self.snapshot)
-        if self.is_whole:
-            return [*range(count)]
-        chosen: dict[int, None] = {}
-        room = {name: self.free(name) for name in self.resources}
-        for each in self.classes[: self.waiting]:
-            fewest = np.zeros(count, dtype=np.int64)
-            for name, free in room.items():
-                lack = np.maximum(each.request(name) - free, 0)
-                largest = np.ones(count, dtype=np.int64)
-                for other in self.classes[self.waiting :]:
-                    for row in other.by_row:
-                        largest[row] = max(largest[row], other.request(name))
-                fewest = np.maximum(fewest, -(-lack // largest))
-            rows = np.flatnonzero(each.allowed)
-            nearest = rows[np.argsort(fewest[rows], kind="stable")][:NEAREST_ROWS]
-            chosen |= dict.fromkeys(nearest.tolist())
-        for name, free in room.items():
-            share = free / np.maximum(self.snapshot.allocatable(name), 1)
-            roomiest = np.argsort(-share, kind="stable")[:ROOMIEST_ROWS]
-            chosen |= dict.fromkeys(roomiest.tolist())
-        return sorted(chosen)
+    def rows(self) -> Sequence[int]:
+        """Return the rows of the nodes that the model has."""
+        return range(len(self.snapshot)) if self.chosen is None else self.chosen
 
     def used(self, resource: str) -> NDArray[np.int64]:
         """Per row, what the pods that may move have."""
@@ -554,12 +538,48 @@ class _Variables:
 # -- classes --------------------------------------------------------------------------------------
 
 
-def _by_signature(pods: Iterable[PodInfo]) -> Iterator[list[PodInfo]]:
-    """Yield the pods that are alike."""
+def promising_rows(
+    simulation: Simulation, waiting: Sequence[PodInfo], movable: Sequence[PodInfo]
+) -> list[int] | None:
+    """Return the rows of the nodes that a model should have: None for all, where they are not too
+    many; else those from which the fewest pods have to leave for one that waits, and those with
+    the most room. simulation: of a state with the movable pods on their nodes"""
+    snapshot, count = simulation.snapshot, len(simulation.snapshot)
+    classes = [*_alike(simulation, waiting)]
+    if count * (len(classes) + len([*_alike(simulation, movable)])) <= MAX_PAIRS:
+        return None
+    chosen: dict[int, None] = {}
+    names = {name for each in (*waiting, *movable) for name in each.resources.requests}
+    free = {name: snapshot.allocatable(name) - snapshot.requested(name) for name in sorted(names)}
+    for pod, *_ in classes:
+        allowed, _ = _allowed(simulation, simulation.evaluate(pod.unplaced(), Mode.REASONS))
+        fewest = np.zeros(count, dtype=np.int64)
+        for name, amount in pod.resources.requests.items():
+            largest = np.ones(count, dtype=np.int64)
+            for other in movable:
+                row = snapshot.row[other.pod.node_name]
+                largest[row] = max(largest[row], other.resources.requests.get(name, 0))
+            lack = np.maximum(amount - free[name], 0)
+            fewest = np.maximum(fewest, -(-lack // largest))
+        rows = np.flatnonzero(allowed)
+        nearest = rows[np.argsort(fewest[rows], kind="stable")][:NEAREST_ROWS]
+        chosen |= dict.fromkeys(nearest.tolist())
+    for name, amounts in free.items():
+        share = amounts / np.maximum(snapshot.allocatable(name), 1)
+        roomiest = np.argsort(-share, kind="stable")[:ROOMIEST_ROWS]
+        chosen |= dict.fromkeys(roomiest.tolist())
+    return sorted(chosen)
+
+
+def _alike(simulation: Simulation, pods: Iterable[PodInfo]) -> Iterator[list[PodInfo]]:
+    """Yield the pods that no plugin tells apart: for those in-tree, whoever owns them."""
     classes: dict[tuple[object, ...], list[PodInfo]] = {}
+    is_foreign = bool(simulation.caller.foreign)
     for pod in pods:
         amounts = tuple(sorted(pod.resources.requests.items()))
-        classes.setdefault((pod.signature, amounts), []).append(pod)
+        labels = tuple(sorted(pod.labels.items()))
+        key = pod.signature if is_foreign else (id(pod.spec), pod.namespace, labels)
+        classes.setdefault((key, amounts), []).append(pod)
     yield from classes.values()
 
 
