@@ -40,7 +40,9 @@ def mover_of(state: ClusterState, **limits: Any) -> tuple[Mover, frozenset[str]]
     run = simulation(state)
     record = run.run()
     roll = rolling(simulation, release_of(NEWEST, ""), 100)
-    mover = Mover(simulation, roll, state, record.nodes(state.pods), MoveSearch(**limits))
+    # The clock never ends a search, however much else this machine does.
+    search = MoveSearch(**{"seconds": 600, **limits})
+    mover = Mover(simulation, roll, state, record.nodes(state.pods), search)
     return mover, frozenset(record.pending)
 
 
