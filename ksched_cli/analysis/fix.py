@@ -15,6 +15,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from itertools import count
 from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
@@ -25,6 +26,7 @@ from msgspec.structs import replace
 from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.gates import READS, held_by
 from ksched_cli.analysis.in_turns import state_in_turns
+from ksched_cli.analysis.moves import Move, Mover, MoveSearch, NodeUsage, NoMoves, Plan
 from ksched_cli.analysis.named_objects import Subject, pods_of
 from ksched_cli.analysis.proposals import (
     COSTS,
@@ -60,7 +62,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.queue import HELD_WITH_GROUP
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.errors import ExitCode, InputError, UsageError
+from ksched_cli.errors import ExitCode, InputError, MissingExtraError, UsageError
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.preemption_trial import EvictionBudgets, budgets_of
@@ -70,6 +72,7 @@ from ksched_cli.kube.versions import NEWEST, Release, release_of
 from ksched_cli.plugins.lower_requests import container_patch, lower_request, request_text
 from ksched_cli.plugins.pod_topology_spread import spread_text
 from ksched_cli.run.rollout import rolling, successors_of
+from ksched_cli.scenario.arguments import read_selector
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
 from ksched_cli.scenario.owned_pods import deployment_of
@@ -119,6 +122,8 @@ class Remedy(Part, frozen=True):
     patches: of manifests, as kustomize takes them; only for pods and workloads
     node: of the pod, or of the first of them
     because: the reasons that are lifted
+    moves: running pods that move, in their order: each is evicted once the one before has a node
+    usage: with moves, what is requested on the nodes that change
     """
 
     text: str
@@ -131,6 +136,9 @@ class Remedy(Part, frozen=True):
     because: tuple[str, ...]
     verified: Literal[True] = True
     also: Aftermath = Aftermath()
+    moves: tuple[Move, ...] = ()
+    usage: tuple[NodeUsage, ...] = ()
+    resolves: Annotated[tuple[str, ...], HIDDEN] = ()
     parts: Annotated[tuple[str, ...], HIDDEN] = ()
 
 
@@ -153,6 +161,8 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     tried: what was run and does not help, in words
     not_tried: what the search left out, and why
     held: with --pending, the pods that wait but are not in the queue
+    no_moves: why no moves of running pods are among the remedies; null where they are, or where no
+              move could help
     """
 
     COMMAND: ClassVar = "fix"
@@ -173,6 +183,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     runs: Count = 0
     tried: tuple[str, ...] = ()
     not_tried: tuple[str, ...] = ()
+    no_moves: NoMoves | None = None
     held: Annotated[tuple[str, ...], HIDDEN] = ()
     undecided: Annotated[bool, HIDDEN] = False
 
@@ -361,6 +372,21 @@ MAX_RUNS = 60
 MOST_STEPS = 100  # of a rollout; the rest of a longer one is done at once
 MAX_SECONDS = 60.0
 MAX_REMEDIES = 5
+MOVES_SECONDS = 30.0
+# Nodes and pods of the largest cluster in which moves are looked for beside such a remedy.
+MOST_FOR_MOVES = 5_000
+# The plugins whose rejections may end where running pods are elsewhere.
+MAKING_ROOM = frozenset(
+    (
+        "DynamicResources",
+        "InterPodAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "NodeVolumeLimits",
+        "PodTopologySpread",
+        "VolumeRestrictions",
+    )
+)
 
 # Points that a remedy costs besides its changes.
 DISRUPTED_COST = 1.0  # of a running pod that restarts
@@ -375,6 +401,10 @@ class RemedySearch:
     prefer, never: kinds of changes
     max_runs, max_seconds: when the search ends
     most: how many remedies are enough
+    stays: the pods that no remedy evicts
+    max_moves: of running pods; None for any number
+    time_limit: seconds after which the search for moves ends; without max_moves, it ends after one
+                second beside a remedy that disturbs no running pod
     on_run: called after each run with how many were made, and how many there may be by the end of
             this search
     """
@@ -384,6 +414,9 @@ class RemedySearch:
     max_runs: int = MAX_RUNS
     max_seconds: float = MAX_SECONDS
     most: int = MAX_REMEDIES
+    stays: frozenset[str] = frozenset()
+    max_moves: int | None = None
+    time_limit: float = MOVES_SECONDS
     on_run: Callable[[int, int], None] | None = None
 
     def check(self) -> None:
@@ -440,6 +473,8 @@ class _Frontier:
         for candidate in proposed:
             if never := self._search.never.intersection(candidate.kinds):
                 self._left[f"of kind {', '.join(sorted(never))} (--never)"] += 1
+            elif not self._search.stays.isdisjoint(candidate.evicts):
+                self._left["evict pods of --never"] += 1
             elif self._fields and undoes(candidate.lines, self._fields):
                 self._left["undo what --change does"] += 1
             else:
@@ -583,6 +618,82 @@ class Fixer:
         elapsed = monotonic() - self._start
         is_over = elapsed > self.search.max_seconds
         return f"--max-seconds {self.search.max_seconds:g}" if is_over else ""
+
+    # -- moves ------------------------------------------------------------------------------------
+
+    def with_moves(
+        self,
+        remedies: Sequence[Remedy],
+        pods: frozenset[str],
+        before: Outcome,
+        *,
+        some: bool = False,
+    ) -> tuple[list[Remedy], NoMoves | None]:
+        """Return the remedies with that of moves among them, best first, and why there is none.
+
+        pods: those that wait; some: most of them are enough, where not all can have a node
+        """
+        search, look = self.search, before.look
+        if "move" in search.never:
+            return [*remedies], None
+        conflicting = {each.plugin for each in look.conflict} if look is not None else MAKING_ROOM
+        evicts = look is not None and any(each.evicts for each in look.candidates)
+        if not (evicts or MAKING_ROOM & conflicting):
+            return [*remedies], None
+        seconds = search.time_limit
+        if search.max_moves is None and not all(each.cost.disruption for each in remedies):
+            # A remedy disturbs no running pod: moves are worth little work.
+            seconds = min(seconds, 1.0)
+            if len(self.state.nodes) + len(self.state.pods) > MOST_FOR_MOVES:
+                why = "moves of running pods, which --max-moves looks for in a cluster of this size"
+                return [*remedies], NoMoves("not searched", (why,))
+        plan = Mover(
+            self.open,
+            rolling(self.open, self.release, MOST_STEPS),
+            self.state,
+            before.nodes,
+            MoveSearch(search.max_moves, seconds, lambda pod: pod.key in search.stays),
+            workloads=self.workloads,
+        ).plan(pods, some=some)
+        if isinstance(plan, NoMoves):
+            return [*remedies], plan
+        if not plan.moves:
+            return [*remedies], None
+        both = sorted([*remedies, self._moves(plan, before)], key=lambda each: each.cost.points)
+        return both[: search.most], None
+
+    def _moves(self, plan: Plan, before: Outcome) -> Remedy:
+        """Return the remedy that makes the plan's moves."""
+        simulation = self.open(plan.state)
+        record = simulation.run()
+        simulation.close()
+        self.runs += 1
+        after = Outcome(plan.state, record, record.nodes(plan.state.pods), None)
+        also = aftermath(before, after, plan.waiting)
+        count = len(plan.moves)
+        texts = [f"{each.pod} from {each.from_node} to {each.to_node}" for each in plan.moves]
+        text = f"move {', and '.join(texts)}"
+        lost = len(also.pending_again)
+        preference = 10 if "move" in self.search.prefer else 1
+        points = (COSTS["move"] + count) / preference + DISRUPTED_COST * count
+        points += PENDING_AGAIN_COST * lost
+        return Remedy(
+            text,
+            ("move",),
+            plan.lines,
+            tuple(map(kubectl_command, plan.lines)),
+            (),
+            RemedyCost(round(points, 2), count, count),
+            after.nodes[min(plan.waiting)],
+            tuple(f"{each.plugin}: {each.reason}" for each in before.look.conflict)
+            if before.look is not None
+            else (),
+            also=also,
+            moves=plan.moves,
+            usage=plan.usage,
+            resolves=tuple(sorted(plan.waiting)),
+            parts=(text,),
+        )
 
     # -- the search -------------------------------------------------------------------------------
 
@@ -915,9 +1026,11 @@ def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
         return replace(answer, node=before.nodes[min(pods)])
     if before.look is None:
         return answer
-    remedies, not_tried = fixer.remedies(pods, before)
+    proposed, not_tried = fixer.remedies(pods, before)
+    remedies, no_moves = fixer.with_moves(proposed, frozenset(waiting), before)
     return replace(
         answer,
+        no_moves=no_moves,
         group=before.look.group,
         blocked_by=before.look.pod.key,
         domain=before.look.domain,
@@ -989,9 +1102,24 @@ def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from 
     fixer.state = original
     resolved = frozenset(key for key in waiting if names[key] not in hopeless)
     chosen, resolved = _in_order(fixer, first, chosen, resolved)
+    joined = _joined(fixer, first, [each for each, _ in chosen], resolved)
+    no_moves = None
+    if waiting:
+        together = frozenset(waiting)
+        remedies, no_moves = fixer.with_moves(joined, together, first)
+        if no_moves is not None and not joined:
+            # Where nothing helps all of them, moves may help most.
+            remedies, _ = fixer.with_moves((), together, first, some=True)
+        for remedy in remedies:
+            # A remedy of all pods goes before one of a few.
+            if remedy.moves and len(remedy.resolves) > len(resolved):
+                resolved, joined = frozenset(remedy.resolves), (remedy,)
+            elif remedy.moves and len(remedy.resolves) == len(resolved):
+                joined = tuple(remedies)
     return replace(
         answer,
-        remedies=_joined(fixer, first, [each for each, _ in chosen], resolved),
+        remedies=joined,
+        no_moves=no_moves,
         unresolved=tuple(key for key in waiting if key not in resolved),
         blocked_by=looks[0].pod.key if looks else "",
         cause=looks[0].cause if looks else "",
@@ -1066,9 +1194,11 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
     """Find the smallest changes that give a pod, or all pods of a workload, a node.
 
     pod:     None: all pods that stay pending
-    prefer, never: kinds of changes
+    prefer:  kinds of changes
+    never:   the same; KIND/NAME and labels (KEY=VALUE) of pods that no remedy evicts
     top:     how many remedies are enough
     max_runs, max_seconds: when the search ends
+    max_moves, time_limit: of the search for moves; see RemedySearch
     """
 
     READS: ClassVar = READS
@@ -1079,19 +1209,42 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
     top: int = MAX_REMEDIES
     max_runs: int = MAX_RUNS
     max_seconds: float = MAX_SECONDS
+    max_moves: int | None = None
+    time_limit: float = MOVES_SECONDS
 
     def answer(self, opened: Opened) -> Remedies:
+        # Names of kinds have neither of these characters.
+        stay = [each for each in self.never if "/" in each or "=" in each]
         search = RemedySearch(
             prefer=frozenset(self.prefer),
-            never=frozenset(self.never),
+            never=frozenset(self.never) - {*stay},
             max_runs=self.max_runs,
             max_seconds=self.max_seconds,
             most=self.top,
+            max_moves=self.max_moves,
+            time_limit=self.time_limit,
         )
         search.check()
+        if self.max_moves and find_spec("ortools") is None:
+            raise MissingExtraError("--max-moves", "optimum")
         subject = opened.subject("" if self.pod is None else self.pod)
         if self.pod is not None:
             opened.pods(subject)
+        search = dataclasses.replace(search, stays=_staying(subject, stay))
         with opened.observer.progress("runs") as on_run:
             search = dataclasses.replace(search, on_run=on_run)
             return remedies_of(subject, search, pending=self.pod is None)
+
+
+def _staying(subject: Subject, stay: Iterable[str]) -> frozenset[str]:
+    """Return the keys of the pods that no remedy evicts. stay: KIND/NAME, or KEY=VALUE of a label.
+    Raises UsageError"""
+    keys: set[str] = set()
+    for each in stay:
+        if "=" in each:
+            selector = read_selector(f"--never {each}", each)
+            pods = subject.simulation.state.pods
+            keys.update(pod.key for pod in pods if selector.matches(pod.metadata.labels))
+        else:
+            keys |= pods_of(subject.simulation, each, subject.namespace)
+    return frozenset(keys)

@@ -10,7 +10,7 @@ name is no promise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from msgspec import structs
@@ -30,6 +30,51 @@ _EARLIEST = "1970-01-01T00:00:00Z"
 _MOST_RUNS = 4
 
 
+def states_in_turns(
+    open_simulation: Callable[[ClusterState], Simulation],
+    state: ClusterState,
+    lines: Sequence[str],
+    *,
+    roll: Roll,
+    workloads: bool = True,
+    is_kind: bool = False,
+) -> Iterator[ClusterState]:
+    """Yield the state after the scheduler had its turn before the first line, and after each.
+
+    roll, workloads: see apply_changes
+    is_kind: pods that wait never back off, and of nodes of equal scores the first by name is taken
+    Raises UsageError, also where a pod is to be deleted that has another name by then, and
+    InputError
+    """
+    simulation = open_simulation(state)
+    if not is_kind:
+        simulation.options = replace(simulation.options, tie_break=RandomChoice(_SEED))
+    live = LiveCluster(simulation, state)
+    preempts = live.simulation.options.preempt
+    renamed = _schedule(live, preempts)
+    is_first = True
+    try:
+        yield live.state()
+        for line in lines:
+            for change in _in_turn(line, live):
+                if renamed.intersection(change.text.split()):
+                    why = "the pod was evicted before, and came again under another name"
+                    raise change.error(why)
+                before = live.state()
+                after, _ = apply_changes(before, [change], workloads=workloads, roll=roll)
+                successors, agents, others = _by_arrival(before, after)
+                early, late = ([], successors) if is_first or is_kind else (successors, [])
+                live.renew(replace(after, pods=(*early, *others)))
+                renamed |= _schedule(live, preempts)
+                if late or agents:
+                    live.add([*late, *agents])
+                    renamed |= _schedule(live, preempts)
+                is_first = False
+            yield live.state()
+    finally:
+        live.close()
+
+
 def state_in_turns(
     open_simulation: Callable[[ClusterState], Simulation],
     state: ClusterState,
@@ -38,35 +83,9 @@ def state_in_turns(
     roll: Roll,
     workloads: bool = True,
 ) -> ClusterState:
-    """Return the state after the scheduler had its turn before the first change and after each.
-
-    roll, workloads: see apply_changes
-    Raises UsageError, also where a pod is to be deleted that has another name by then, and
-    InputError
-    """
-    simulation = open_simulation(state)
-    simulation.options = replace(simulation.options, tie_break=RandomChoice(_SEED))
-    live = LiveCluster(simulation, state)
-    preempts = live.simulation.options.preempt
-    renamed = _schedule(live, preempts)
-    is_first = True
-    for line in lines:
-        for change in _in_turn(line, live):
-            if renamed.intersection(change.text.split()):
-                raise change.error("the pod was evicted before, and came again under another name")
-            before = live.state()
-            after, _ = apply_changes(before, [change], workloads=workloads, roll=roll)
-            successors, agents, others = _by_arrival(before, after)
-            early, late = ([], successors) if is_first else (successors, [])
-            live.renew(replace(after, pods=(*early, *others)))
-            renamed |= _schedule(live, preempts)
-            if late or agents:
-                live.add([*late, *agents])
-                renamed |= _schedule(live, preempts)
-            is_first = False
-    after = live.state()
-    live.close()
-    return after
+    """Return the last of these states."""
+    *_, last = states_in_turns(open_simulation, state, lines, roll=roll, workloads=workloads)
+    return last
 
 
 def _in_turn(line: str, live: LiveCluster) -> list[Change]:

@@ -368,6 +368,7 @@ COSTS: Mapping[str, float] = {
     "label": 12,
     "relabel": 13,
     "node": 14,
+    "move": 16,
     "evict": 17,
     "scale": 18,
 }

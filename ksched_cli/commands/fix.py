@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from ksched_cli.commands.command_line import option, positive_number, whole_number
+from ksched_cli.commands.command_line import option, positive_number, time_limit, whole_number
 from ksched_cli.commands.options import Manifest, PodName, StateOptions
 from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, pod_or_manifest, run_of
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 class FixOptions(StateOptions):
     """The options of `fix`.
 
-    pending: Fix all pods that stay pending, with the fewest changes.
-    prefer KIND,...: Prefer these kinds of changes (a tenth of their cost), such as uncordon,label.
-    never KIND,...: Leave out these kinds of changes, such as evict,node.
+    pending: Fix all pods that stay pending.
+    prefer KIND,...: Prefer these kinds of changes (a tenth of their cost).
+    never KIND,...: Leave out these kinds of changes, or evictions of KIND/NAME or KEY=VALUE.
     top N: Stop after N remedies.
     max_runs N: Stop after N runs; with --pending, for each owner.
     max_seconds SECONDS: Start no more runs after this time.
+    max_moves N: Move at most N running pods.
+    time_limit DURATION: End the search for moves after so long, such as 30s.
     """
 
     manifest: Manifest = None
@@ -34,6 +36,8 @@ class FixOptions(StateOptions):
     top: Annotated[int, option(parser=whole_number("--top", 1))] = 5
     max_runs: Annotated[int, option(parser=whole_number("--max-runs", 1))] = 60
     max_seconds: Annotated[float, option(parser=positive_number("--max-seconds"))] = 60
+    max_moves: Annotated[int | None, option(parser=whole_number("--max-moves", 1))] = None
+    time_limit: Annotated[float, option(metavar="DURATION", parser=time_limit)] = 30
 
 
 def fix(
@@ -43,10 +47,10 @@ def fix(
     """The smallest changes after which this pod is placed, verified.
 
     A remedy is one change or a few, as lines for --change and as commands of kubectl, with what
-    else it does. POD may be a workload or a PodGroup: then all of its pods get a node. Kinds:
+    else it does. POD may be a workload or a PodGroup. Kinds:
     gate, uncordon, object, condition, class, scheduler, rollout, restart, toleration, port,
     selector, spread, claim, request, gang, affinity, priority, untaint, label, relabel, node,
-    evict, scale.
+    move, evict, scale. move needs the extra optimum.
     -o name prints the changes of the first remedy, -o patch its patches of manifests.
     Exit code 0 when there is a remedy or none is needed, 1 when there is none, 3 when a plugin's
     failure leaves it undecided.
@@ -68,5 +72,7 @@ def fix(
         top=options.top,
         max_runs=options.max_runs,
         max_seconds=options.max_seconds,
+        max_moves=options.max_moves,
+        time_limit=options.time_limit,
     )
     return show(answered(question, run), options)

@@ -178,7 +178,7 @@ class Run(Settings, frozen=True, kw_only=True):
 
         return answered(Preempt(pod=pod, all_candidates=all_candidates, alone=alone), self)
 
-    def fix(
+    def fix(  # noqa: PLR0913  # an argument per option
         self,
         pod: str | Manifest | None = None,
         *,
@@ -187,6 +187,8 @@ class Run(Settings, frozen=True, kw_only=True):
         top: int = 5,
         max_runs: int = 60,
         max_seconds: float = 60,
+        max_moves: int | None = None,
+        time_limit: float = 30,
         progress: Progress | None = None,
     ) -> Remedies:
         """Find the smallest changes that give a pod, or all pods of a workload, a node.
@@ -204,6 +206,8 @@ class Run(Settings, frozen=True, kw_only=True):
             top=top,
             max_runs=max_runs,
             max_seconds=max_seconds,
+            max_moves=max_moves,
+            time_limit=time_limit,
         )
         return answered(question, self, progress=progress)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ksched_cli.analysis.fix import Remedies, Remedy
+from ksched_cli.analysis.moves import NoMoves
 from ksched_cli.report.reasons import why_not
 from ksched_cli.report.view import (
     Bars,
@@ -89,7 +90,20 @@ def _verdict(answer: Remedies) -> Iterator[Line]:
     if answer.unresolved and len(answer.pods) > 1:
         names = listed(answer.unresolved, SHOWN_NAMES)
         yield Line(f"no remedy was found for {names}", Tone.WARN)
+    if answer.no_moves is not None and (not answer.remedies or answer.unresolved):
+        yield from _why_no_moves(answer.no_moves, len(answer.pods))
     yield from _held(answer)
+
+
+def _why_no_moves(no_moves: NoMoves, count: int) -> Iterator[Line]:
+    """The proof that no moves help, or how the search for them ended."""
+    because = "; ".join(no_moves.because)
+    if no_moves.outcome == "none exists":
+        yield Line(f"no moves of running pods help, which is proven: {because}")
+    elif no_moves.outcome == "none found":
+        yield Line(f"no moves of running pods were found, which is no proof: {because}")
+    if no_moves.at_most is not None and count > 1:
+        yield Line(f"wherever pods are moved, at most {no_moves.at_most:,} of {count:,} get a node")
 
 
 def _held(answer: Remedies) -> Iterator[Line]:
@@ -138,19 +152,36 @@ def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:
         heading=f"{number}. {' and '.join(remedy.parts or (remedy.text,))}",
         tone=Tone.GOOD,
         lines=[*_effects(remedy, answer)],
-        sections=[Commands(commands=commands)],
+        sections=[*_before_and_after(remedy), Commands(commands=commands)],
     )
+
+
+def _before_and_after(remedy: Remedy) -> Iterator[Section]:
+    """What moves leave on the nodes that change."""
+    if remedy.usage:
+        yield table(
+            "",
+            remedy.usage,
+            (Column("Node", Kind.NODE), lambda each: each.node),
+            (Column("Resource"), lambda each: each.resource),
+            (Column("Before", Kind.AMOUNT), lambda each: (each.resource, each.before)),
+            (Column("After", Kind.AMOUNT), lambda each: (each.resource, each.after)),
+            (Column("Of", Kind.AMOUNT), lambda each: (each.resource, each.allocatable)),
+        )
 
 
 def _effects(remedy: Remedy, answer: Remedies) -> Iterator[str]:
     """What the remedy does, line by line."""
     also, cost = remedy.also, remedy.cost
     count = len(answer.pods) - len(answer.unresolved)
+    if len(remedy.moves) > 1:
+        yield "one after the other, each pod once the one before has a node again"
     yield f"then it goes to {remedy.node}" if count == 1 else f"then all {count:,} have a node"
     if cost.disruption:
         pods = counted(cost.disruption, "running pod")
         yield f"{pods} {verb(cost.disruption, 'restarts', 'restart')}"
-    moved = [f"{pod} to {node}" for pod, node in also.moved.items()]
+    own = {each.pod for each in remedy.moves}
+    moved = [f"{pod} to {node}" for pod, node in also.moved.items() if pod not in own]
     for what, names in (
         ("moves", moved),
         ("gone for good", also.gone),
@@ -174,8 +205,11 @@ def _search(answer: Remedies) -> str:
     text = counted(answer.runs, "run")
     if answer.tried and not answer.remedies:
         text += f": {listed(answer.tried, SHOWN_TRIED)}"
-    if answer.not_tried:
-        text += "; not tried: " + "; ".join(answer.not_tried)
+    not_tried = [*answer.not_tried]
+    if answer.no_moves is not None and answer.no_moves.outcome == "not searched":
+        not_tried += answer.no_moves.because
+    if not_tried:
+        text += "; not tried: " + "; ".join(not_tried)
     return text
 
 

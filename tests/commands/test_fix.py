@@ -80,3 +80,79 @@ def test_the_heading_names_what_has_the_pods(subject: str, heading: str, ksched:
     state = EXAMPLES / "pod-groups" / "composite.yaml"
     out = ksched("fix", subject, "-n", "ml", "--state", state, *options)[1]
     assert out.startswith(heading)
+
+
+# -- moves of running pods ------------------------------------------------------------------------
+
+
+def running(name: str, there: str, app: str = "a") -> dict[str, Any]:
+    owner = {"kind": "ReplicaSet", "name": app, "uid": app, "controller": True}
+    metadata = {"ownerReferences": [{**owner, "apiVersion": "apps/v1"}], "labels": {"app": app}}
+    return pod(name, cpu=2, node=there, metadata=metadata)
+
+
+HALF_FULL = (
+    *(node(name, cpu=4) for name in "xyz"),
+    running("a-1", "x"),
+    running("b-1", "y", "b"),
+    running("b-2", "z", "b"),
+    pod("p", cpu=3),
+)
+# Neither are evictions that leave a pod without a node, nor smaller requests, what is asked for.
+MOVES = ("fix", "p", "--never", "node,request,evict,scale,priority")
+
+
+def test_moves_say_who_leaves_and_where_to_and_what_is_requested_then(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    path = write_state(*HALF_FULL)
+    code, out, _ = ksched(*MOVES, "--state", path)
+    assert code == 0
+    assert "1. move default/b-2 from z to x" in out
+    assert "z     cpu            2      3   4" in out
+    assert "kubectl delete pods b-2 -n default" in out
+    document = json.loads(ksched(*MOVES, "--state", path, "-o", "json")[1])
+    (remedy,) = document["remedies"]
+    (move,) = remedy["moves"]
+    assert (move["pod"], move["fromNode"], move["toNode"]) == ("default/b-2", "z", "x")
+
+
+@pytest.mark.parametrize(
+    "never",
+    ["app=a,app=b", "replicaset/a,replicaset/b", "move"],
+    ids=["labels", "workloads", "kind"],
+)
+def test_what_never_names_does_not_move(
+    never: str, ksched: Ksched, write_state: WriteState
+) -> None:
+    path = write_state(*HALF_FULL)
+    code, out, _ = ksched(*MOVES[:-1], f"{MOVES[-1]},{never}", "--state", path)
+    assert code == 1
+    assert "no moves of running pods help, which is proven" in out or never == "move"
+
+
+def test_without_the_extra_only_an_answer_that_needs_it_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, ksched: Ksched, write_state: WriteState
+) -> None:
+    for module in ("moves", "fix"):
+        monkeypatch.setattr(f"ksched_cli.analysis.{module}.find_spec", lambda _: None)
+    path = write_state(*HALF_FULL)
+    code, out, _ = ksched("fix", "p", "--state", path)
+    assert code == 0
+    assert "the search for moves needs the extra optimum" in " ".join(out.split())
+    code, _, err = ksched("fix", "p", "--state", path, "--max-moves", "2")
+    assert code == 2
+    assert "--max-moves needs the extra optimum" in err
+
+
+def test_moves_for_all_that_wait_say_how_many_could_have_a_node(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    path = write_state(*HALF_FULL, pod("q", cpu=4))
+    code, out, _ = ksched("fix", "--pending", *MOVES[2:], "--state", path)
+    assert code == 1
+    text = " ".join(out.split())
+    assert "no moves of running pods help, which is proven" in text
+    assert "wherever pods are moved, at most 1 of 2 get a node" in text

@@ -35,7 +35,7 @@ COMMANDS = {
     "fix-no-claim": "fix data/restore",
     "fix-volume-zone": "fix data/postgres-repair",
     "fix-too-big": "fix huge",
-    "fix-short-of-cpu": "fix backup",
+    "fix-short-of-cpu": "fix backup --never move",
     "fix-devices": "fix ml/finetune",
     "fix-spread": "fix deployment/checkout --max-runs 12",
     "fix-gate": "fix shop/gated",

@@ -209,7 +209,7 @@ class NodeResourcesFit(
         full = used[PODS] >= nodes.gather(snapshot.allocatable(PODS))
         insufficient: list[InsufficientResource] = [("Too many pods", full, None)]
         for resource, amount in sorted(state.read(PRE_FILTER_KEY).items()):
-            if amount > 0 and not self._ignores(resource):
+            if amount > 0 and not self.ignores(resource):
                 capacity = nodes.gather(snapshot.allocatable(resource))
                 if pod.is_resized:
                     missing = _missing(pod, nodes, resource, amount)
@@ -229,10 +229,11 @@ class NodeResourcesFit(
         return {
             name: amount
             for name, amount in pod.resources.requests.items()
-            if amount > 0 and not self._ignores(name)
+            if amount > 0 and not self.ignores(name)
         }
 
-    def _ignores(self, resource: str) -> bool:
+    def ignores(self, resource: str) -> bool:
+        """Return whether nodes may lack the resource, as the args say."""
         return is_extended_resource_name(resource) and (
             resource in self._ignored or resource.split("/")[0] in self._ignored_groups
         )
@@ -292,7 +293,7 @@ class NodeResourcesFit(
             lines.append(f"pods: {len(node.pods)} of {node.allocatable('pods')} are there")
         for resource, amount in sorted(pod.resources.requests.items()):
             capacity, used = node.allocatable(resource), node.requested(resource)
-            if amount > 0 and not self._ignores(resource) and amount > capacity - used:
+            if amount > 0 and not self.ignores(resource) and amount > capacity - used:
                 amounts = (amount, capacity - used, capacity)
                 written = written_request(pod, resource)
                 requested_text, free_text, all_text = amount_texts(resource, amounts, written)
@@ -302,7 +303,7 @@ class NodeResourcesFit(
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
         from ksched_cli.plugins.node_resources.fit import proposals
 
-        return proposals(pod, node, self._ignores)
+        return proposals(pod, node, self.ignores)
 
 
 def _missing(pod: PodInfo, nodes: Nodes, resource: str, amount: int) -> Column:
