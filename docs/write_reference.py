@@ -55,8 +55,9 @@ WRITTEN = "<!-- written by docs/write_reference.py -->"
 COMPLETION = """\
 `ksched --install-completion` sets up bash, zsh, fish or PowerShell: it completes commands, options,
 pods, namespaces, workloads, and the words of changes. `kubectl ksched …` is the same program, and
-kubectl completes it with `kubectl_complete-ksched` ([get the data](get-the-data.md#from-a-live-cluster)). A release
-has manual pages: `man ksched-explain`."""
+kubectl completes it with `kubectl_complete-ksched`
+([get the data](get-the-data.md#from-a-live-cluster)). A release has manual pages:
+`man ksched-explain`."""
 # Lines of help that no page repeats.
 OPTION = re.compile(r"--[a-z-]+")
 _SKIPPED = {"help", "install_completion", "show_completion"}

@@ -17,6 +17,7 @@ OTHER_NAMES = {
     "AssignedPod",
     "PersistentVolume",
     "PersistentVolumeClaim",
+    "PrioritySort",
     "TargetPod",
     "UnscheduledPod",
     "ValueError",
