@@ -63,9 +63,7 @@ def test_the_page_names_every_extension_point() -> None:
     assert [name for name in plugins if f"`{name}`" not in page] == []
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/first-pending-pod.md", "docs/get-the-data.md"]
-)
+@pytest.mark.parametrize("page", ["README.md", "docs/first-pending-pod.md", "docs/get-the-data.md"])
 def test_the_command_that_dumps_a_cluster_reads_every_kind_of_the_plugins(page: str) -> None:
     text = re.sub(r"\\\n *", "", (ROOT / page).read_text())
     assert DUMP_COMMAND in text
