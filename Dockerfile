@@ -10,8 +10,16 @@ RUN python -m venv /opt/ksched \
  && /opt/ksched/bin/pip uninstall --yes --quiet pip
 
 FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
-LABEL org.opencontainers.image.source="https://github.com/OWNER/ksched" \
-      org.opencontainers.image.licenses="Apache-2.0"
+# Artifact Hub reads these.
+LABEL org.opencontainers.image.title="ksched" \
+      org.opencontainers.image.description="kube-scheduler's decisions without a cluster: exact and explained" \
+      org.opencontainers.image.source="https://github.com/OWNER/ksched" \
+      org.opencontainers.image.url="https://github.com/OWNER/ksched" \
+      org.opencontainers.image.documentation="https://github.com/OWNER/ksched/blob/main/docs/index.md" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      io.artifacthub.package.readme-url="https://raw.githubusercontent.com/OWNER/ksched/main/README.md" \
+      io.artifacthub.package.license="Apache-2.0" \
+      io.artifacthub.package.keywords="kubernetes,kube-scheduler,scheduling,simulation"
 COPY --from=build /opt/ksched /opt/ksched
 # Nothing is written below /opt, so that a read-only root file system does.
 ENV PATH=/opt/ksched/bin:$PATH PYTHONDONTWRITEBYTECODE=1

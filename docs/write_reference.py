@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the reference from the code: docs/commands.md, files.md, plugin-classes.md,
+"""Writes the reference from the code: docs/commands.md, files.md, plugin-api.md,
 plugin-interface.md; manual pages.
 
 write_reference.py                 the pages
@@ -55,8 +55,9 @@ WRITTEN = "<!-- written by docs/write_reference.py -->"
 COMPLETION = """\
 `ksched --install-completion` sets up bash, zsh, fish or PowerShell: it completes commands, options,
 pods, namespaces, workloads, and the words of changes. `kubectl ksched …` is the same program, and
-kubectl completes it with `kubectl_complete-ksched` ([live clusters](live-clusters.md)). A release
-has manual pages: `man ksched-explain`."""
+kubectl completes it with `kubectl_complete-ksched`
+([get the data](get-the-data.md#from-a-live-cluster)). A release has manual pages:
+`man ksched-explain`."""
 # Lines of help that no page repeats.
 OPTION = re.compile(r"--[a-z-]+")
 _SKIPPED = {"help", "install_completion", "show_completion"}
@@ -73,7 +74,7 @@ def main() -> int:
     pages = {
         "commands.md": commands_page(),
         "files.md": files_page(),
-        "plugin-classes.md": classes_page(),
+        "plugin-api.md": plugin_api_page(),
         "plugin-interface.md": interface_page(),
     }
     stale = [
@@ -202,14 +203,13 @@ def _schema_table(schemas: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return rows
 
 
-def classes_page() -> str:
-    """The classes of the plugin API with their members, and the helpers for tests, from their
-    docstrings."""
-    lines = [WRITTEN, "# Classes of the plugin API", ""]
-    lines += ["[The plugin API](plugin-api.md) says what these are for; import them from "]
-    lines[-1] += "`ksched_cli.api`."
+def plugin_api_page() -> str:
+    """The objects that plugins are given, the classes of the plugin API with their members, and the
+    helpers for tests, from their docstrings."""
+    described = (DOCS / "plugin_objects.txt").read_text(encoding="utf-8")
+    lines = [WRITTEN, "# Plugin API", "", API_HEAD, "", "## Objects", "", described.rstrip()]
+    lines += ["", "# Classes"]
     # The classes of the cluster have more than plugins may rely on.
-    described = (DOCS / "plugin-api.md").read_text(encoding="utf-8")
     for name in sorted(api.__all__, key=str.lower):
         thing = getattr(api, name)
         room = getattr(thing, "__module__", "").split(".")[1:2]
@@ -244,6 +244,9 @@ def _member(name: str, value: Any) -> list[str]:
     return ["", f"**`{name}{signature or _signature(function)}`**", "", _doc(function)]
 
 
+API_HEAD = f"""\
+This is version {api.API_VERSION} of the API. Import everything from `ksched_cli.api`.
+[Writing a plugin](writing-a-plugin.md) is the guide."""
 INTERFACE_HEAD = """\
 # kube-scheduler's interface and this one
 
@@ -261,7 +264,7 @@ def interface_members() -> Iterator[tuple[str, str, str]]:
 
 def interface_page() -> str:
     """The table of interfaces. Raises ValueError for a name that the API does not have."""
-    described = (DOCS / "plugin-api.md").read_text(encoding="utf-8") + classes_page()
+    described = plugin_api_page()
     lines = [WRITTEN, INTERFACE_HEAD, "", "| kube-scheduler | here |", "| --- | --- |"]
     for types, names, here in interface_members():
         for name, member in re.findall(r"`([A-Z]\w+)(?:\.(\w+))?", here):

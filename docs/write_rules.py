@@ -24,8 +24,8 @@ An **error** is what kube-scheduler refuses or crashes at, or accepts although p
 of a line, or alone on the line above it, silences the rule there.
 
 `--select`, `--extend-select` and `--ignore` take rules and families, and so does a
-[project file](pipelines.md#which-rules). Rules of the family kube-scheduler are what kube-scheduler
-refuses: they are always on, and nothing silences them."""
+[project file](pipelines.md#choose-rules). Rules of the family kube-scheduler are what
+kube-scheduler refuses: they are always on, and nothing silences them."""
 
 
 def main() -> int:

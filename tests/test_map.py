@@ -17,7 +17,7 @@ PATHS = {
     "what exit codes mean": (["docs/commands.md#exit-codes"], "## Exit codes"),
     "a filter plugin with args": (["docs/first-plugin.md"], "args = PackingArgs"),
     "what differs in 1.36": (["docs/kubernetes-versions.md"], "| 1.36 |"),
-    "how to redact": ([MAP, "docs/live-clusters.md#showing-it-to-somebody-else"], "--redact"),
+    "how to redact": ([MAP, "docs/get-the-data.md#redact-it"], "--redact"),
     "what put does": ([MAP, "docs/replay.md#timelines"], "| `put` |"),
     "the JSON schema of explain": (["docs/files.md", "schemas/explanation.json"], "Explanation"),
     "how to sweep": ([MAP, "docs/sweeps.md"], "kind: Sweep"),

@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from ksched_cli.cluster.affinity_terms import AffinityTerm, affinity_terms
 from ksched_cli.cluster.objects import Namespace
 from ksched_cli.cluster.pod_info import ANY_HOST, HostPort, PodInfo
 from ksched_cli.cluster.resources import PODS
@@ -32,7 +33,7 @@ from ksched_cli.errors import MissingExtraError
 from ksched_cli.framework.resource_claims import BackingClasses
 from ksched_cli.framework.results import Mask
 from ksched_cli.kube.selectors import SelectorError
-from ksched_cli.plugins.inter_pod_affinity import AFFINITY_NOT_MATCH, AffinityTerm, affinity_terms
+from ksched_cli.plugins.inter_pod_affinity import AFFINITY_NOT_MATCH, as_incoming
 from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
 from ksched_cli.plugins.pod_topology_spread import HARD, Constraint, filter_constraints
 
@@ -636,7 +637,8 @@ def _allowed(simulation: Simulation, evaluation: Evaluation) -> tuple[Mask, Mask
     if evaluation.pre_filter is not None:
         is_final = evaluation.pre_filter.plugin not in (*_TURNS, *simulation.caller.foreign)
         return np.full_like(allowed, not is_final), affine
-    for plugin, verdicts, _ in evaluation.verdicts:
+    for each in evaluation.verdicts:
+        plugin, verdicts = each.plugin, each.verdicts
         if not plugin or plugin in (*_TURNS, *_COUNTED, *simulation.caller.foreign):
             continue
         lasting = np.array(
@@ -689,7 +691,7 @@ Matches: TypeAlias = Callable[[str, Mapping[str, str]], bool]
 
 def _avoided(each: PodClass, namespaces: Mapping[str, Namespace]) -> list[Matches]:
     """Return what tells the pods that a class avoids."""
-    return [term.as_incoming(namespaces).matches for term in each.avoids]
+    return [as_incoming(term, namespaces).matches for term in each.avoids]
 
 
 def _conflicts(

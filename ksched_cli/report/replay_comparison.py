@@ -152,7 +152,8 @@ def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
         yield key, *(getattr(side.summary, key) for side in sides)
     for name, key in _TIMES:
         yield f"waited, {name}", *(time_text(getattr(side.waiting, key)) for side in sides)
-    if any(side.jobs for side in sides):
+    # Else the figures of jobs are those of pods.
+    if any(side.jobs and side.summary.ended > side.jobs.completed for side in sides):
         for name, figures in _JOB_TIMES:
             own = (time_text(figures(side.jobs).mean) if side.jobs else "" for side in sides)
             yield f"{name}, mean", *own

@@ -9,7 +9,7 @@ v1 (ksched config migrate) is judged by both too. Exit status 0 when nothing dif
 when there is no oracle.
 
 `--list FILE` names repositories, commits and paths, a Markdown table as in
-docs/real-configurations.md: what FOLDER lacks of it is fetched from GitHub first.
+real_configurations.md: what FOLDER lacks of it is fetched from GitHub first.
 """
 
 import argparse

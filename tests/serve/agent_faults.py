@@ -1,12 +1,14 @@
 """Twenty faults of a cluster, what an agent is asked about each, and the first call that it makes.
 
 python -m tests.serve.agent_faults asks over the protocol, and prints tokens and what was right.
+With --write FOLDER, it writes each state and the questions.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -307,5 +309,21 @@ async def measured(report: Callable[[str], None] = print) -> None:
     )
 
 
+def write(folder: Path) -> None:
+    """Write the state of each fault, 01.json and so on, and questions.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    questions = []
+    for number, trouble in enumerate(TROUBLES, 1):
+        file = f"{number:02}.json"
+        (folder / file).write_text(trouble.state)
+        row = {"state": file, "fault": trouble.name, "question": trouble.question}
+        first_call = {"tool": trouble.tool, "arguments": trouble.arguments}
+        questions.append({**row, "says": list(trouble.says), "firstCall": first_call})
+    (folder / "questions.json").write_text(json.dumps(questions, indent=1))
+
+
 if __name__ == "__main__":
-    asyncio.run(measured())
+    if sys.argv[1:2] == ["--write"]:
+        write(Path(sys.argv[2]))
+    else:
+        asyncio.run(measured())

@@ -1,5 +1,5 @@
 """Nothing that is planted in any text of any type of the API comes out of a redaction, but for what
-docs/live-clusters.md says: selectors of devices, and what they mention."""
+docs/get-the-data.md says: selectors of devices, and what they mention."""
 
 import json
 import re
