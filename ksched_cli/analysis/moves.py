@@ -245,7 +245,7 @@ class Mover:
         if limit is not None:
             unlimited = model.solve(seconds, relaxed=(SPREAD,))
             if unlimited.exists:
-                return NoMoves("none exists", (f"more than {limit} moves are needed",))
+                return NoMoves("none exists", (f"it takes more than {limit}",))
             if not unlimited.is_none:
                 return NoMoves("none found", (self._out_of_time,), unlimited.bound)
         elif not model.solve(seconds, relaxed=(SPREAD,)).is_none:

@@ -141,7 +141,10 @@ def _sections(answer: Remedies) -> Iterator[Section]:
         (Column("Why not"), lambda each: why_not(each.plugin, (each.reason,))),
     )
     if answer.runs:
-        yield Text(heading="What was tried", lines=[_search(answer)])
+        lines: list[str | Line] = [_search(answer)]
+        if answer.no_moves is not None and answer.remedies and not answer.unresolved:
+            lines += _why_no_moves(answer.no_moves, len(answer.pods))
+        yield Text(heading="What was tried", lines=lines)
 
 
 def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:

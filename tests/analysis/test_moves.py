@@ -237,7 +237,7 @@ def test_what_proves_it_is_irreducible() -> None:
 
 def test_fewer_moves_than_needed_are_no_moves() -> None:
     answer = planned(cluster(*FRAGMENTED), max_moves=1)
-    assert answer == NoMoves("none exists", ("more than 1 moves are needed",))
+    assert answer == NoMoves("none exists", ("it takes more than 1",))
 
 
 def test_without_the_solver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
