@@ -10,7 +10,7 @@ Upstream: dynamic-resource-allocation/structured/internal: experimental/pools_ex
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -374,7 +374,7 @@ class DevicePools:
         self.kinds: list[DeviceKind] = []
         self._kind_numbers: dict[DeviceKind, int] = {}
         self._pool_cache: dict[tuple[ReachedSlice, ...], Pool] = {}
-        self._counters_cache: dict[tuple[PoolID, int], PoolCounters] = {}
+        self._counters_cache: dict[Hashable, PoolCounters] = {}
         reach = SliceReach(snapshot)
         self.of_row: list[tuple[int, ...]] = self._gather(snapshot, reach)
         self.error = reach.error
@@ -446,7 +446,9 @@ class DevicePools:
         spec = self._slices[newest[0]].spec
         generation, expected = spec.pool.generation, spec.pool.resource_slice_count
         is_complete = len(newest) == expected
-        # Upstream looks for slices out of reach only where not all slices are within reach.
+        # Upstream looks for slices out of reach only where not as many as there should be are
+        # within reach, even if there are more.
+        is_whole = self.rules.skips_unusable_pools and is_complete
         if self.rules.skips_unusable_pools and not is_complete:
             if max(self._generations[pool_id]) > generation:
                 return None
@@ -454,7 +456,7 @@ class DevicePools:
         key = tuple((number, reach[number]) for number in newest)
         pool = self._pool_cache.get(key)
         if pool is None:
-            pool = self._pool_cache[key] = self._build_pool(key, is_complete)
+            pool = self._pool_cache[key] = self._build_pool(key, is_complete, is_whole)
             self.pools.append(pool)
         return pool
 
@@ -465,8 +467,10 @@ class DevicePools:
         generation = max(self._slices[number].spec.pool.generation for number in ordered)
         return tuple(n for n in ordered if self._slices[n].spec.pool.generation == generation)
 
-    def _build_pool(self, slices: Sequence[ReachedSlice], is_complete: bool) -> Pool:
-        """Upstream: buildPool."""
+    def _build_pool(
+        self, slices: Sequence[ReachedSlice], is_complete: bool, is_whole: bool
+    ) -> Pool:
+        """Upstream: buildPool. is_whole: no other slices are looked at"""
         numbers = [number for number, _ in slices]
         spec = self._slices[numbers[0]].spec
         devices = tuple(self._reached_devices(slices))
@@ -477,7 +481,7 @@ class DevicePools:
             invalid = f"duplicate device name {duplicate[2]}"
         if self.features.partitionable_devices and is_complete and not invalid:
             try:
-                counters = self._counters(numbers)
+                counters = self._counters(numbers, is_whole)
             except CounterError as error:
                 invalid = str(error)
         return Pool(
@@ -511,16 +515,19 @@ class DevicePools:
         spec = self._slices[number].spec
         return self.features.partitionable_devices and bool(spec.shared_counters)
 
-    def _counters(self, numbers: Sequence[int]) -> PoolCounters | None:
+    def _counters(self, numbers: Sequence[int], is_whole: bool) -> PoolCounters | None:
         """Raises CounterError. Upstream: getAndValidateCounterSets,
         validateDeviceCounterConsumption."""
         spec = self._slices[numbers[0]].spec
-        key = _pool_id(spec), spec.pool.generation
+        pool_id, generation = _pool_id(spec), spec.pool.generation
+        key = tuple(numbers) if is_whole else (pool_id, generation)
         if key in self._counters_cache:
             return self._counters_cache[key]
         reached = [self._slices[number].spec for number in numbers]
-        unreached = (self._slices[n].spec for n in self._slices_of[key[0]] if n not in numbers)
-        others = [each for each in unreached if each.pool.generation == key[1]]
+        others: list[ResourceSliceSpec] = []
+        if not is_whole:
+            unreached = (self._slices[n].spec for n in self._slices_of[pool_id] if n not in numbers)
+            others = [each for each in unreached if each.pool.generation == generation]
         specs = (*reached, *others)
         sets = [each for slice_spec in specs for each in slice_spec.shared_counters]
         total = total_counters(sets)
