@@ -346,6 +346,8 @@ class MovesRows(Protocol):
 
     def moved(self, snapshot: Snapshot, row_of: Sequence[int]) -> MovesRows: ...
 
+    def close(self) -> None: ...
+
 
 class PodWatcher(Protocol):
     """Something that keeps counts of pods and follows them as they come and go."""
@@ -618,6 +620,14 @@ class Snapshot:
             if isinstance(index, MovesRows):
                 after._indexes[factory] = index.moved(after, row_after.tolist())
         return after
+
+    def close(self) -> None:
+        """Free the memory of what follows the pods, without waiting for a garbage collection: the
+        snapshot is not used any more."""
+        self._watchers.clear()
+        for index in self._indexes.values():
+            if isinstance(index, MovesRows):
+                index.close()
 
     def fill(self, pods: Sequence[PodInfo], rows: Rows) -> None:
         """Add each pod to its row, as `add` does, with one array operation per quantity; before

@@ -97,6 +97,8 @@ class LiveCluster:
             yield trial
         finally:
             if not trial.stays:
+                if self.simulation is not simulation:
+                    self.snapshot.close()
                 self.simulation = simulation
                 self._objects, self._others, self.waiting = before
                 snapshot.take_back(length)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -288,21 +288,24 @@ class TermCounter(DomainCounter):
         self.weight = weight
 
 
+GroupKey: TypeAlias = tuple[str, frozenset[LabelPair], bool]
+
+
 class PodGroup:
     """Pods of one namespace and one set of labels, all being deleted or none. By identity.
 
-    shapes:   the shapes that its pods have
+    key:      the namespace, the labels, and whether the pods are being deleted
+    rows:     of each shape that its pods have, row → how many of them are there
     counters: those that count pods of this group
     terms:    other pods' terms that are about pods of this group
     """
 
-    __slots__ = ("counters", "deleting", "labels", "namespace", "shapes", "terms")
+    __slots__ = ("counters", "key", "labels", "rows", "terms")
 
-    def __init__(self, namespace: str, labels: Mapping[str, str], deleting: bool) -> None:
-        self.namespace = namespace
+    def __init__(self, key: GroupKey, labels: Mapping[str, str]) -> None:
+        self.key = key
         self.labels = labels
-        self.deleting = deleting
-        self.shapes: list[PodShape] = []
+        self.rows: list[dict[int, int]] = []
         self.counters: set[DomainCounter] = set()
         # Python 3.11 takes several µs to list the members of an Enum.
         self.terms: dict[TermKind, dict[TermCounter, None]] = {
@@ -323,7 +326,7 @@ class PodShape:
 
     def __init__(self, model: PodInfo, group: PodGroup, rows: dict[int, int]) -> None:
         self.model, self.group, self.rows = model, group, rows
-        group.shapes.append(self)
+        group.rows.append(rows)
 
 
 class _Selected:
@@ -338,9 +341,10 @@ class _Selected:
         self.terms: dict[tuple[Domains, TermKind, int], TermCounter] = {}
 
     def matches(self, group: PodGroup) -> bool:
-        if group.deleting and not self.selection.terminating:
+        namespace, _, deleting = group.key
+        if deleting and not self.selection.terminating:
             return False
-        return self.selection.matches(group.namespace, group.labels)
+        return self.selection.matches(namespace, group.labels)
 
     def join(self, group: PodGroup) -> None:
         """The group is new, and no pod is counted yet."""
@@ -356,13 +360,13 @@ class PodIndex:
     def __init__(
         self,
         snapshot: Snapshot,
-        counted: Iterable[tuple[PodInfo, dict[int, int]]] | None = None,
+        counted: Iterable[tuple[PodShape, dict[int, int]]] | None = None,
         parsed: dict[Hashable, Any] | None = None,
     ) -> None:
-        """counted: a pod of each shape, and row → how many are there; without, the pods of the
-        snapshot are counted. parsed: see there"""
+        """counted: another index's shapes, and row → how many of each are there; without, the pods
+        of the snapshot are counted. parsed: see there"""
         self.snapshot = snapshot
-        self._groups: dict[Hashable, PodGroup] = {}
+        self._groups: dict[GroupKey, PodGroup] = {}
         self._shapes: dict[int, PodShape] = {}
         self._by_label: dict[LabelPair, list[PodGroup]] = {}
         self._selected: dict[PodSelection, _Selected] = {}
@@ -371,15 +375,16 @@ class PodIndex:
         self._once: dict[Hashable, Any] = {}
         self._parsed: dict[Hashable, Any] = {} if parsed is None else parsed
         # Nothing is counted yet but the shapes' rows.
+        shapes = self._shapes
         if counted is None:
-            shapes = self._shapes
             for row, pods in enumerate(snapshot.pods):
                 for pod in pods:
                     rows = (shapes.get(pod.shape) or self._shape(pod)).rows
                     rows[row] = rows.get(row, 0) + 1
         else:
-            for pod, rows in counted:
-                self._shape(pod).rows.update(rows)
+            for shape, rows in counted:
+                group = self._group_of(shape.group.key, shape.group.labels)
+                shapes[shape.model.shape] = PodShape(shape.model, group, rows)
         snapshot.subscribe(self)
 
     def moved(self, snapshot: Snapshot, row_of: Sequence[int]) -> PodIndex:
@@ -387,12 +392,17 @@ class PodIndex:
         row of this one, the other's row, or MISSING"""
         counted = []
         for shape in self._shapes.values():
-            moved = ((row_of[row], number) for row, number in shape.rows.items())
-            rows = {row: number for row, number in moved if row != MISSING}
+            rows = {row_of[row]: number for row, number in shape.rows.items()}
+            rows.pop(MISSING, None)
             # What no pod is of any more stays behind: a long replay moves many times.
             if rows:
-                counted.append((shape.model, rows))
+                counted.append((shape, rows))
         return PodIndex(snapshot, counted, self._parsed)
+
+    def close(self) -> None:
+        """Let go of everything, which is much, and refers to what refers to it: nobody may ask this
+        index any more."""
+        vars(self).clear()
 
     # -- pods -------------------------------------------------------------------------------------
 
@@ -414,7 +424,9 @@ class PodIndex:
     def _shape(self, pod: PodInfo) -> PodShape:
         shape = self._shapes.get(pod.shape)
         if shape is None:
-            shape = self._shapes[pod.shape] = PodShape(pod, self._find_group(pod), {})
+            key = (pod.namespace, frozenset(pod.labels.items()), pod.pod.deleting)
+            group = self._group_of(key, pod.labels)
+            shape = self._shapes[pod.shape] = PodShape(pod, group, {})
         return shape
 
     def shapes(self) -> Iterable[PodShape]:
@@ -425,12 +437,11 @@ class PodIndex:
         """The group that the pod belongs to, whether it runs or not."""
         return self._shape(pod).group
 
-    def _find_group(self, pod: PodInfo) -> PodGroup:
-        key = (pod.namespace, frozenset(pod.labels.items()), pod.pod.deleting)
+    def _group_of(self, key: GroupKey, labels: Mapping[str, str]) -> PodGroup:
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = PodGroup(pod.namespace, pod.labels, pod.pod.deleting)
-            for pair in pod.labels.items():
+            group = self._groups[key] = PodGroup(key, labels)
+            for pair in key[1]:
                 self._by_label.setdefault(pair, []).append(group)
             for selected in self._possible_selections(group):
                 if selected.matches(group):
@@ -440,7 +451,7 @@ class PodIndex:
     def _possible_selections(self, group: PodGroup) -> Iterator[_Selected]:
         """The selections that the group may match, each once: its anchors are of one key."""
         yield from self._loose
-        for pair in group.labels.items():
+        for pair in group.key[1]:
             yield from self._anchored.get(pair, ())
 
     # -- counters ---------------------------------------------------------------------------------
@@ -457,8 +468,8 @@ class PodIndex:
         if counter is None:
             counter = selected.counters[domains] = DomainCounter(domains)
             for group in selected.groups:
-                for shape in group.shapes:
-                    counter.add_rows(shape.rows)
+                for rows in group.rows:
+                    counter.add_rows(rows)
                 group.counters.add(counter)
         return counter
 
