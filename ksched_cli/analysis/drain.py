@@ -232,11 +232,14 @@ class _Drains:
         return replace(drains, rest=rest, groups=groups)
 
     @classmethod
-    def of_lost(cls, base: DrainedCluster, nodes: Sequence[str]) -> _Drains:
-        """Lose the nodes at once, and take that back."""
+    def of_lost(
+        cls, base: DrainedCluster, nodes: Sequence[str], *, explains: bool = True
+    ) -> _Drains:
+        """Lose the nodes at once, and take that back. explains: say which pods find no node, and
+        why; else the first that finds none ends it"""
         with base.trial():
             base.leave(nodes)
-            loss = base.drain(nodes, explains=True)
+            loss = base.drain(nodes, explains=explains, gives_up=not explains)
         return cls(tuple(nodes), (loss,)) if loss.finishes else cls((), (), loss, loss.groups)
 
     @property
@@ -334,15 +337,17 @@ class DrainTrial:
     blockers: tuple[DrainBlocker, ...]
 
     @classmethod
-    def of(cls, base: LeavingCluster, nodes: Sequence[str], *, force: bool) -> DrainTrial:
+    def of(
+        cls, base: LeavingCluster, nodes: Sequence[str], *, force: bool, explains: bool = True
+    ) -> DrainTrial:
         """Drain the nodes together, or lose them where budgets are not asked. force: evict pods
-        without a controller"""
+        without a controller. explains: see _Drains.of_lost"""
         pods = _Filtered.of(base, frozenset(nodes), force=force)
         with base.losing(pods):
             if base.asks_budgets:
                 drains = _Drains.of(base, nodes, {pod.node_name for pod in pods.refused})
             else:
-                drains = _Drains.of_lost(base, nodes)
+                drains = _Drains.of_lost(base, nodes, explains=explains)
             blockers = [*pods.blockers]
             if drains.rest is not None:
                 others = [pod for pod in drains.rest.unplaced if pod not in pods.leaving]

@@ -222,7 +222,7 @@ def _more_nodes(base: LeavingCluster, row: DomainDrain, *, force: bool) -> MoreL
         def suffices(count: int, model: Node = model) -> bool:
             with suppress(InputError), base.trial():
                 base.add_copies([model] * count)
-                return DrainTrial.of(base, row.nodes, force=force).is_possible
+                return DrainTrial.of(base, row.nodes, force=force, explains=False).is_possible
             return False
 
         most = len(row.nodes)

@@ -325,11 +325,11 @@ class DrainedCluster:
     ) -> tuple[dict[str, Attempt], list[Eviction]]:
         """Place the pods that wait. Return their last attempts, and what they evicted, which their
         controllers create again, so that it is placed, too."""
-        if not self.preempts:
+        if not (self.preempts and self._may_evict()):
             return self.live.run(stops_at=stops_at), []
         # 1. A run in which every pod finds a node evicts nobody.
         with self.live.trial() as trial:
-            attempts = self.live.run()
+            attempts = self.live.run(stops_at=self._stays_nowhere)
             if not self.live.waiting:
                 trial.keep()
                 return attempts, []
@@ -350,6 +350,15 @@ class DrainedCluster:
             self.live.remove([pod for pod in victims if not _is_recreated(pod)])
             self.live.evict([pod for pod in victims if _is_recreated(pod)])
         return attempts, evictions
+
+    def _may_evict(self) -> bool:
+        """Whether a pod that waits could evict one on a node: plugins and extenders of others
+        decide by their own rules, ours by priority."""
+        simulation, pods = self.simulation, self.live.snapshot.pods
+        if simulation.caller.foreign or simulation.extenders.extenders:
+            return True
+        most = max((pod.spec.priority or 0 for pod in self.live.waiting.values()), default=0)
+        return any(pod.priority < most for on_node in pods for pod in on_node)
 
     def _afterwards(
         self, evictions: Sequence[Eviction], attempts: Mapping[str, Attempt]
