@@ -77,7 +77,7 @@ class NoMoves(Part, frozen=True):
              "not searched" says why there was none
     because: what proves it, of which nothing can be left out; or why the search ended
     at_most: of the pods that wait, how many could get a node, as far as is proven; null where that
-             was not needing
+             was not needed
     """
 
     outcome: Literal["none exists", "none found", "not searched"]
