@@ -38,6 +38,7 @@ EXAMPLES = "\n\nExamples:\n"
 # Parts a command line into sides.
 SIDES = "--vs"
 # Parameters that are of the whole answer, wherever they are given.
+TIMINGS_TABLE = "table"  # the value of --timings that is no file
 OF_ANSWER = ("output", "quiet", "verbose", "no_pager", "open_page", "everything", "debug")
 
 
@@ -272,6 +273,16 @@ def whole_number(
         return number
 
     return parse
+
+
+def timings_target(text: str) -> str:
+    """Parse the value of --timings; "" is its absence. Raises UsageError."""
+    if text not in ("", TIMINGS_TABLE) and not text.endswith(".json"):
+        raise UsageError(
+            f'--timings takes "{TIMINGS_TABLE}", or the name of a file that ends in .json; '
+            f'not "{text}"'
+        )
+    return text
 
 
 def share(option: str) -> Callable[[str | float], float]:

@@ -20,6 +20,7 @@ from ksched_cli.commands.command_line import (
     OUTPUT,
     option,
     size_in_bytes,
+    timings_target,
     whole_number,
 )
 from ksched_cli.commands.completion import (
@@ -28,7 +29,6 @@ from ksched_cli.commands.completion import (
     complete_workload,
 )
 from ksched_cli.commands.forms import parse_form
-from ksched_cli.commands.timings import timings_target
 from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.report.forms import Form
 

@@ -15,23 +15,13 @@ from typing import Any
 from uuid import uuid4
 
 from ksched_cli import __version__
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.command_line import TIMINGS_TABLE
 from ksched_cli.framework.call_trace import AttemptCalls, Calls, CallsByPlugin, CallTrace, PodCalls
 from ksched_cli.report.view import Column, Kind, Table, View, table
 from ksched_cli.report.words import counted
 
-TABLE = "table"
 SLOWEST = 10  # pods in the table
 INTERNAL = 1  # a span's kind: within one program
-
-
-def timings_target(text: str) -> str:
-    """Parse the value of --timings; "" is its absence. Raises UsageError."""
-    if text not in ("", TABLE) and not text.endswith(".json"):
-        raise UsageError(
-            f'--timings takes "{TABLE}", or the name of a file that ends in .json; not "{text}"'
-        )
-    return text
 
 
 class Timings:
@@ -50,7 +40,7 @@ class Timings:
         took = sum(each.end - each.begin for each in attempts) / 1e9
         pods = counted(len(trace.pods), "pod")
         title = f"{counted(len(attempts), 'attempt')} of {pods} took {took:.3f} s"
-        if self.target != TABLE:
+        if self.target != TIMINGS_TABLE:
             from ksched_cli.live.snapshot_file import written_aside
 
             with written_aside(self.target) as file:

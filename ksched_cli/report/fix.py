@@ -141,10 +141,7 @@ def _sections(answer: Remedies) -> Iterator[Section]:
         (Column("Why not"), lambda each: why_not(each.plugin, (each.reason,))),
     )
     if answer.runs:
-        lines: list[str | Line] = [_search(answer)]
-        if answer.no_moves is not None and answer.remedies and not answer.unresolved:
-            lines += _why_no_moves(answer.no_moves, len(answer.pods))
-        yield Text(heading="What was tried", lines=lines)
+        yield Text(heading="What was tried", lines=[_search(answer)])
 
 
 def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:
