@@ -15,7 +15,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,8 @@ def commands_page() -> str:
     lines += ["## Environment", "", "| variable | meaning |", "| --- | --- |"]
     lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in ENVIRONMENT.items()]
     shared: dict[str, dict[str, str]] = {panel: {} for panel in COMMON}
+    # Where the common options of each command are told.
+    places: list[tuple[int, list[str]]] = []
     lines += ["", "## Completion and manual pages", "", COMPLETION]
     for _, name, command, context in described:
         lines += ["", f"## ksched {name}", "", "```", _usage(name, command, context), "```", ""]
@@ -148,15 +150,31 @@ def commands_page() -> str:
         for panel, rows in _parameters(command, context):
             if panel in COMMON:
                 shared[panel] |= dict(rows)
-                common += [f"`{OPTION.findall(option)[-1]}`" for option, _ in rows]
+                common += [_option(option) for option, _ in rows]
             else:
                 lines += ["", *_table(panel, rows)]
         if common:
-            lines += ["", f"[Common options](#common-options): {', '.join(common)}"]
+            lines += ["", ""]
+            places.append((len(lines) - 1, common))
+    every = [_option(each) for options in shared.values() for each in options]
+    for place, common in places:
+        lines[place] = f"[Common options](#common-options): {_some_of(common, every)}"
     lines += ["", "## Common options", "", "They mean the same in every command that has them.", ""]
     for panel, options in shared.items():
         lines += [*_table(panel, options.items()), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _some_of(names: Sequence[str], every: Sequence[str]) -> str:
+    """Name them, or those of all that are not among them, whichever are fewer."""
+    others = [name for name in every if name not in names]
+    if len(others) > len(names):
+        return ", ".join(names)
+    return f"all but {', '.join(others)}" if others else "all"
+
+
+def _option(record: str) -> str:
+    return f"`{OPTION.findall(record)[-1]}`"
 
 
 def _table(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:

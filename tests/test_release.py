@@ -4,6 +4,7 @@ recipes that name the files that are there."""
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -145,3 +146,11 @@ def test_lists_of_packages_have_what_pyproject_asks_for_with_hashes(name: str) -
     for requirement in required:
         assert re.split(r"[^\w.-]", requirement)[0] in packages
     assert text.count("--hash=sha256:") >= len(packages)
+
+
+def test_the_mcp_registry_gets_this_version() -> None:
+    text = (ROOT / ".github" / "server.json").read_text(encoding="utf-8")
+    server = json.loads(text)
+    (package,) = server["packages"]
+    assert server["version"] == package["version"] == __version__
+    assert text.count(__version__) == 3  # and in the command

@@ -5,7 +5,7 @@
 
 ksched reads the fields that any minor has. Each object is refused, read, read with a warning of
 unknown fields and repeated keys ("strict"), or of no kind that is read ("foreign"). Where the two
-differ, a reason of docs/security.md has to apply; the counts are by reason. Exits with 1 where none
+differ, one of REASONS has to apply; the counts are by reason. Exits with 1 where none
 does, 2 without Go. --all shows every difference.
 """
 
@@ -119,7 +119,7 @@ def _repeat_key(value: Any, rng: random.Random) -> str:
     return str(path[-1])
 
 
-# Why the two may differ: docs/security.md says more. The first of several counts.
+# Why the two may differ. The first of several counts.
 REASONS: tuple[tuple[str, Callable[[str, Decoded, Decoded], bool]], ...] = (
     ("an unknown version", lambda text, api, mine: _is_of_unknown_version(api)),
     ("no apiVersion", lambda text, api, mine: "'apiVersion' is missing" in api.message),
