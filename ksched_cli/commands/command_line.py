@@ -38,8 +38,11 @@ EXAMPLES = "\n\nExamples:\n"
 # Parts a command line into sides.
 SIDES = "--vs"
 # Parameters that are of the whole answer, wherever they are given.
-TIMINGS_TABLE = "table"  # the value of --timings that is no file
-OF_ANSWER = ("output", "quiet", "verbose", "no_pager", "open_page", "everything", "debug")
+OF_ANSWER = (
+    *("output", "quiet", "verbose", "no_pager", "open_page", "everything", "debug", "timings"),
+)
+# The value of --timings that is no file.
+TIMINGS_TABLE = "table"
 
 
 class CommandGroup(TyperGroup):

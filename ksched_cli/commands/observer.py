@@ -76,7 +76,7 @@ class Terminal(Observer):
         asked for, and where the tracebacks of plugins that failed are, or these themselves."""
         trace = engine.caller.trace
         if trace is not None and SETTINGS.timings:
-            print_after(as_text(self._timings.add("ksched", trace), limit()))
+            print_after(as_text(self._timings.add(trace), limit()))
         if trace is not None and SETTINGS.debug:
             for line in _call_lines(engine, trace):
                 print(line, file=sys.stderr)

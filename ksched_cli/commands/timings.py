@@ -29,12 +29,12 @@ class Timings:
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self._traces: list[tuple[str, CallTrace]] = []
+        self._traces: list[CallTrace] = []
 
-    def add(self, name: str, trace: CallTrace) -> View:
+    def add(self, trace: CallTrace) -> View:
         """Add a run, and return what a terminal shows of it. Raises UsageError where the file
         cannot be written."""
-        self._traces.append((name, trace))
+        self._traces.append(trace)
         totals = trace.totals()
         attempts = [each for pod in trace.pods.values() for each in pod.attempts]
         took = sum(each.end - each.begin for each in attempts) / 1e9
@@ -49,7 +49,7 @@ class Timings:
         return View(title=title, sections=[_by_plugin(totals), _slowest(trace)])
 
     def _document(self) -> dict[str, Any]:
-        spans = [span for name, trace in self._traces for span in _spans(name, trace)]
+        spans = [span for trace in self._traces for span in _spans(trace)]
         scope = {"scope": {"name": "ksched", "version": __version__}, "spans": spans}
         resource = {"attributes": [_attribute("service.name", "ksched")]}
         return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
@@ -102,7 +102,7 @@ def _most(pod: PodCalls) -> str:
 # -- spans -----------------------------------------------------------------------------------------
 
 
-def _spans(name: str, trace: CallTrace) -> Iterator[Mapping[str, Any]]:
+def _spans(trace: CallTrace) -> Iterator[Mapping[str, Any]]:
     """Yield a span for the run, below it one per attempt, below these one per extension point, and
     below these one per plugin, from its first call to the end of its last."""
     trace_id, numbers = uuid4().hex, count(1)
@@ -145,7 +145,7 @@ def _spans(name: str, trace: CallTrace) -> Iterator[Mapping[str, Any]]:
     if not moments:
         return
     begin = min(map(attrgetter("begin"), moments))
-    root = span(name, begin, max(map(attrgetter("end"), moments)), "", {})
+    root = span("ksched", begin, max(map(attrgetter("end"), moments)), "", {})
     yield root
     for key, pod in trace.pods.items():
         about = {"k8s.pod": key, "schedulerName": pod.profile}

@@ -28,6 +28,9 @@ from ksched_cli.framework.status import Code, MalformedError, MutationError, Sta
 
 T = TypeVar("T")
 
+# Of so many objects the mappings are remembered: a long replay has many more.
+REMEMBERED_MAX = 10_000
+
 
 @dataclass(slots=True)
 class ReadOnlyCalls:
@@ -59,15 +62,15 @@ class ReadOnlyCalls:
         finally:
             if outermost:
                 snapshot.seal(False)
-        for pod, fingerprint, own in zip(pods, before, mappings, strict=True):
-            changed = [(mapping, content) for mapping, content in own if mapping != content]
-            # Pods that look alike may share them.
-            for mapping, content in changed:
-                mapping.clear()
-                mapping.update(content)
-            if changed or _fingerprint(pod) != fingerprint:
-                self._mutated.add((plugin, pod.pod.key))
-                raise _mutation(pod)
+        mutated = [
+            pod
+            for pod, fingerprint, own in zip(pods, before, mappings, strict=True)
+            if _restore(own) or _fingerprint(pod) != fingerprint
+        ]
+        for pod in mutated:
+            self._mutated.add((plugin, pod.pod.key))
+        if mutated:
+            raise _mutation(mutated[0])
         return answer
 
     def _mappings_of(self, pod: Pod) -> list[tuple[dict[Any, Any], dict[Any, Any]]]:
@@ -75,9 +78,21 @@ class ReadOnlyCalls:
         each with a copy."""
         entry = self._mappings.get(id(pod))
         if entry is None:
+            if len(self._mappings) >= REMEMBERED_MAX:
+                self._mappings.clear()
             parts = chain(_mappings_in(pod.metadata), _mappings_in(pod.spec))
             entry = self._mappings[id(pod)] = pod, [(part, part.copy()) for part in parts]
         return entry[1]
+
+
+def _restore(mappings: Iterable[tuple[dict[Any, Any], dict[Any, Any]]]) -> bool:
+    """Give mappings what belongs into them again, as other pods may share them. Return whether any
+    had changed."""
+    changed = [(mapping, content) for mapping, content in mappings if mapping != content]
+    for mapping, content in changed:
+        mapping.clear()
+        mapping.update(content)
+    return bool(changed)
 
 
 def _mappings_in(value: object) -> Iterator[dict[Any, Any]]:

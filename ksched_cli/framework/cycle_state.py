@@ -132,8 +132,10 @@ def _image(value: Any, seen: frozenset[int] = frozenset()) -> Any:
     elif isinstance(value, np.ndarray):
         content = value.tobytes()
     elif kind.__flags__ & _IS_DEFINED and is_foreign(kind):
-        slots = chain.from_iterable(vars(base).get("__slots__", ()) for base in kind.__mro__)
-        names = dict.fromkeys((*getattr(value, "__dict__", ()), *slots))
+        own = (vars(base).get("__slots__", ()) for base in kind.__mro__)
+        slots = chain.from_iterable((each,) if isinstance(each, str) else each for each in own)
+        fields_of_struct = getattr(kind, "__struct_fields__", ())
+        names = dict.fromkeys((*getattr(value, "__dict__", ()), *slots, *fields_of_struct))
         content = [(name, _image(getattr(value, name, None), seen)) for name in names]
     else:
         return value

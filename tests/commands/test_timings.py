@@ -77,3 +77,10 @@ def test_a_file_that_cannot_be_written_is_an_error(ksched: Ksched, state: Path) 
     code, _, err = ksched("schedule", "--state", state, "--timings", "no/folder/x.json")
     assert code == 2
     assert "no/folder/x.json" in err
+
+
+def test_it_is_of_the_whole_answer_wherever_it_stands(ksched: Ksched, state: Path) -> None:
+    command = ("compare", "--state", state, "--vs", "--change", "cordon n", "--timings", "table")
+    code, _, err = ksched(*command)
+    assert code in (0, 1), err
+    assert sum(line.startswith(("2 attempts of 2", "1 attempt of")) for line in err.splitlines())

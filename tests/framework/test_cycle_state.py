@@ -147,3 +147,33 @@ def test_the_last_note_of_a_name_holds() -> None:
     state.note("GPU", [0])
     state.note("GPU", [0, 3])
     assert state.notes == {"GPU": [0, 3]}
+
+
+class Slot:
+    __slots__ = "counts"  # a name alone
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        self.counts = counts
+
+    def clone(self) -> "Slot":
+        return Slot(self.counts)
+
+
+class Shallow(msgspec.Struct):
+    counts: dict[str, int]
+
+    def clone(self) -> "Shallow":
+        return Shallow(self.counts)
+
+
+@pytest.mark.parametrize("kind", [Slot, Shallow])
+def test_what_a_clone_changes_in_the_state_it_was_cloned_from_is_seen(
+    kind: type[Slot | Shallow],
+) -> None:
+    state = CycleState()
+    state.write("key", kind({"a": 1}))
+    twin = state.clone()
+    before = twin.images_of_sources()
+    assert twin.images_of_sources() == before
+    twin.read("key").counts["a"] = 2
+    assert twin.images_of_sources() != before

@@ -89,3 +89,22 @@ def test_labels_and_annotations_are_read_only(info: PodInfo) -> None:
     for content in (info.labels, info.annotations):
         with pytest.raises(TypeError, match="does not support item assignment"):
             content["app"] = "b"  # type: ignore[index]
+
+
+def test_all_pods_that_a_call_changed_are_as_they_were_and_refused_the_next_time(
+    snapshot: Snapshot,
+) -> None:
+    pods = [pod("p", labels={"app": "a"}), pod("q", node_selector={"disk": "ssd"})]
+    p, q = map(PodCatalog().info, cluster(*pods).pods)
+
+    def change(first: PodInfo, second: PodInfo) -> None:
+        first.pod.metadata.labels["app"] = "b"
+        second.pod.spec.node_selector.clear()
+
+    calls = ReadOnlyCalls()
+    with pytest.raises(MutationError, match="default/p"):
+        calls.call("P", snapshot, change, p, q)
+    assert p.pod.metadata.labels == {"app": "a"}
+    assert q.pod.spec.node_selector == {"disk": "ssd"}
+    with pytest.raises(MutationError, match="default/q"):
+        calls.call("P", snapshot, lambda pod: None, q)
