@@ -561,10 +561,8 @@ class _Nodes:
         pods = [pod for row in there for pod in self._nominated[row]]
         if not pods:
             return ""
-        verb, nodes = (
-            "is" if len(pods) == 1 else "are",
-            [self._snapshot.names[row] for row in there],
-        )
+        verb = "is" if len(pods) == 1 else "are"
+        nodes = [self._snapshot.names[row] for row in there]
         return f", as {named(pods)} {verb} nominated to {listed(nodes)}"
 
     def _of_others(self, plugin: str, status: Status, row: int) -> Iterator[Obstacle]:

@@ -15,7 +15,6 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from itertools import count
 from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
@@ -25,9 +24,10 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.gates import READS, held_by
-from ksched_cli.analysis.in_turns import state_in_turns
+from ksched_cli.analysis.in_turns import states_in_turns
 from ksched_cli.analysis.moves import Move, Mover, MoveSearch, NodeUsage, NoMoves, Plan
 from ksched_cli.analysis.named_objects import Subject, pods_of
+from ksched_cli.analysis.placement_model import has_solver
 from ksched_cli.analysis.proposals import (
     COSTS,
     MANY_NODE_COUNTS,
@@ -596,7 +596,7 @@ class Fixer:
             return False
         roll = rolling(self.open, self.release, MOST_STEPS)
         try:
-            state = state_in_turns(
+            *_, state = states_in_turns(
                 self.open, self.state, lines, roll=roll, workloads=self.workloads
             )
         except (UsageError, InputError):
@@ -1225,7 +1225,7 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
             time_limit=self.time_limit,
         )
         search.check()
-        if self.max_moves and find_spec("ortools") is None:
+        if self.max_moves and not has_solver():
             raise MissingExtraError("--max-moves", "optimum")
         subject = opened.subject("" if self.pod is None else self.pod)
         if self.pod is not None:

@@ -37,17 +37,17 @@ def states_in_turns(
     *,
     roll: Roll,
     workloads: bool = True,
-    is_kind: bool = False,
+    is_plain: bool = False,
 ) -> Iterator[ClusterState]:
     """Yield the state after the scheduler had its turn before the first line, and after each.
 
     roll, workloads: see apply_changes
-    is_kind: pods that wait never back off, and of nodes of equal scores the first by name is taken
+    is_plain: pods that wait never back off, and of nodes of equal scores the first by name is taken
     Raises UsageError, also where a pod is to be deleted that has another name by then, and
     InputError
     """
     simulation = open_simulation(state)
-    if not is_kind:
+    if not is_plain:
         simulation.options = replace(simulation.options, tie_break=RandomChoice(_SEED))
     live = LiveCluster(simulation, state)
     preempts = live.simulation.options.preempt
@@ -63,7 +63,7 @@ def states_in_turns(
                 before = live.state()
                 after, _ = apply_changes(before, [change], workloads=workloads, roll=roll)
                 successors, agents, others = _by_arrival(before, after)
-                early, late = ([], successors) if is_first or is_kind else (successors, [])
+                early, late = ([], successors) if is_first or is_plain else (successors, [])
                 live.renew(replace(after, pods=(*early, *others)))
                 renamed |= _schedule(live, preempts)
                 if late or agents:
@@ -73,19 +73,6 @@ def states_in_turns(
             yield live.state()
     finally:
         live.close()
-
-
-def state_in_turns(
-    open_simulation: Callable[[ClusterState], Simulation],
-    state: ClusterState,
-    lines: Sequence[str],
-    *,
-    roll: Roll,
-    workloads: bool = True,
-) -> ClusterState:
-    """Return the last of these states."""
-    *_, last = states_in_turns(open_simulation, state, lines, roll=roll, workloads=workloads)
-    return last
 
 
 def _in_turn(line: str, live: LiveCluster) -> list[Change]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from time import monotonic
 from typing import Literal
 
@@ -25,6 +24,7 @@ from ksched_cli.analysis.placement_model import (
     SPREAD,
     PlacementModel,
     Solution,
+    has_solver,
     promising_rows,
 )
 from ksched_cli.answers import Count, Part
@@ -159,7 +159,7 @@ class Mover:
             return NoMoves("none exists", ("no running pod may be moved",), 0)
         if model.is_whole and not some and (hopeless := _hopeless(model)):
             return NoMoves("none exists", (hopeless,))
-        if find_spec("ortools") is None:
+        if not has_solver():
             why = str(MissingExtraError("the search for moves", "optimum"))
             return NoMoves("not searched", (why,))
         for number in range(MAX_PLANS):
@@ -324,8 +324,16 @@ class Mover:
         the scheduler's draws and the order of the queue as they may."""
         needing = {pod.key for each in model.classes[: model.waiting] for pod in each.pods}
         count = sum(solution.placed.values())
-        for is_kind in (False, True):
-            steps, states = [], self._states(plan.lines, is_kind)
+        for is_plain in (False, True):
+            steps = []
+            states = states_in_turns(
+                self.open,
+                self.state,
+                plan.lines,
+                roll=self.roll,
+                workloads=self.workloads,
+                is_plain=is_plain,
+            )
             try:
                 for state in states:
                     steps.append({pod.key: pod.node_name for pod in state.pods if pod.node_name})
@@ -364,16 +372,6 @@ class Mover:
                 before = allocatable - int(model.free(resource)[row])
                 now = int(after.requested(resource)[after.row[name]])
                 yield NodeUsage(name, resource, allocatable, before, now)
-
-    def _states(self, lines: Sequence[str], is_kind: bool) -> Iterator[ClusterState]:
-        return states_in_turns(
-            self.open,
-            self.state,
-            lines,
-            roll=self.roll,
-            workloads=self.workloads,
-            is_kind=is_kind,
-        )
 
 
 def _in_order(model: PlacementModel, solution: Solution) -> list[tuple[int, PodInfo, int]]:

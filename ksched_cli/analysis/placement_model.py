@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,13 +30,17 @@ from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import MISSING, Rows, Snapshot
 from ksched_cli.engine.evaluation import EXTENDER, Evaluation, Mode
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.errors import MissingExtraError
 from ksched_cli.framework.resource_claims import BackingClasses
 from ksched_cli.framework.results import Mask
 from ksched_cli.kube.selectors import SelectorError
 from ksched_cli.plugins.inter_pod_affinity import AFFINITY_NOT_MATCH, as_incoming
 from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
-from ksched_cli.plugins.pod_topology_spread import HARD, Constraint, filter_constraints
+from ksched_cli.plugins.pod_topology_spread import (
+    HARD,
+    MATCH_LABEL_KEYS,
+    Constraint,
+    filter_constraints,
+)
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -47,6 +52,11 @@ MAX_PAIRS = 30_000
 NEAREST_ROWS, ROOMIEST_ROWS = 24, 40
 _SEED = 1
 _CHOICE_SECONDS = 0.5
+
+
+def has_solver() -> bool:
+    """Return whether OR-tools, of the extra "optimum", is installed; `solve` needs it."""
+    return find_spec("ortools") is not None
 
 
 # By the number of a class and a row.
@@ -242,7 +252,6 @@ class PlacementModel:
         levels: of those that place the most pods of the first classes, then of the next; without
                 any, of those that place all pods
         relaxed: what is left out of the model
-        Raises MissingExtraError without OR-tools
         """
         variables = self._variables(relaxed, max_moves)
         model, placed = variables.model, variables.placed
@@ -303,7 +312,9 @@ class PlacementModel:
 
     def _variables(self, relaxed: Collection[str], max_moves: int | None) -> _Variables:
         """Return the model's variables, with all constraints but those of the levels."""
-        variables = _Variables(self, _model(), self.rows(), relaxed)
+        from ortools.sat.python import cp_model
+
+        variables = _Variables(self, cp_model.CpModel(), self.rows(), relaxed)
         model, left = variables.model, variables.left
         for number, each in enumerate(self.classes):
             if number < self.waiting:
@@ -316,10 +327,12 @@ class PlacementModel:
         for resource in self.resources:
             if resource not in relaxed:
                 variables.bound_resource(resource)
-        constraints = ((PORTS, "bound_ports"), (ANTI_AFFINITY, "keep_apart"), (SPREAD, "spread"))
-        for name, method in constraints:
-            if name not in relaxed:
-                getattr(variables, method)()
+        if PORTS not in relaxed:
+            variables.bound_ports()
+        if ANTI_AFFINITY not in relaxed:
+            variables.keep_apart()
+        if SPREAD not in relaxed:
+            variables.spread()
         for cut in self.cuts:
             variables.exclude(cut)
         return variables
@@ -333,14 +346,6 @@ class PlacementModel:
             if self.solve(seconds, relaxed={*relaxed, name}).is_none:
                 relaxed.add(name)
         return tuple(name for name in names if name not in relaxed)
-
-
-def _model() -> cp_model.CpModel:
-    try:
-        from ortools.sat.python import cp_model
-    except ImportError:
-        raise MissingExtraError("the search for moves", "optimum") from None
-    return cp_model.CpModel()
 
 
 def _solver(seconds: float) -> cp_model.CpSolver:
@@ -604,7 +609,12 @@ def _class_of(simulation: Simulation, infos: Sequence[PodInfo], is_waiting: bool
     avoids = affinity_terms(pod).required_anti if has("InterPodAffinity") else ()
     try:
         constraints = pod.spec.topology_spread_constraints if has("PodTopologySpread") else ()
-        spreads = filter_constraints(constraints, pod.labels, HARD)
+        spreads = filter_constraints(
+            constraints,
+            pod.labels,
+            HARD,
+            matches_keys=simulation.handle.release.enabled(MATCH_LABEL_KEYS),
+        )
     except SelectorError:
         spreads = ()
     by_row: dict[int, list[PodInfo]] = {}

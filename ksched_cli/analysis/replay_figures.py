@@ -458,18 +458,23 @@ def unpriced_warning(replay: Replay) -> str:
 
 # -- all figures of an ended replay ---------------------------------------------------------------
 
-Seconds = Annotated[float, Meta(ge=0, le=1e300)]
+Finite = Annotated[float, Meta(ge=0, le=1e300)]
+Seconds: TypeAlias = Finite
 
 
-class Durations(Struct, frozen=True):
-    """p50, p90, p95, p99: the times that these shares of the pods did not exceed"""
+class Distribution(Struct, frozen=True):
+    """p50, p90, p95, p99: what these shares of the values did not exceed"""
 
-    mean: Seconds
-    p50: Seconds
-    p90: Seconds
-    p95: Seconds
-    p99: Seconds
-    max: Seconds
+    mean: Finite
+    p50: Finite
+    p90: Finite
+    p95: Finite
+    p99: Finite
+    max: Finite
+
+
+class Durations(Distribution, frozen=True):
+    """A distribution of times in seconds."""
 
 
 class WaitingTimes(Durations, frozen=True, rename="camel"):
@@ -513,17 +518,6 @@ class ReplayWaits(Part, frozen=True):
     owner: tuple[GroupWaits, ...]
 
 
-class Ratios(Struct, frozen=True):
-    """As Durations, of numbers without a unit."""
-
-    mean: Amount
-    p50: Amount
-    p90: Amount
-    p95: Amount
-    p99: Amount
-    max: Amount
-
-
 class JobFigures(Struct, frozen=True, rename="camel"):
     """Jobs: the pods of a pod group or a controller, else a pod alone.
 
@@ -540,8 +534,8 @@ class JobFigures(Struct, frozen=True, rename="camel"):
     unfinished: Count
     completion_time: Durations
     waiting: Durations
-    slowdown: Ratios
-    bounded_slowdown: Ratios
+    slowdown: Distribution
+    bounded_slowdown: Distribution
     makespan: Seconds
 
 
@@ -624,8 +618,8 @@ def job_figures(replay: Replay) -> JobFigures | None:
         sum(job.present > 0 for job in jobs),
         durations(spans),
         durations(waits),
-        Ratios(*_distribution(slowdowns)),
-        Ratios(*_distribution(bounded)),
+        Distribution(*_distribution(slowdowns)),
+        Distribution(*_distribution(bounded)),
         round((last - first) / SECOND, DIGITS),
     )
 

@@ -15,8 +15,8 @@ def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.72) -> str:
 
 
 def near_key(key: str, keys: Iterable[str]) -> str:
-    """The label key that is nearly this one, such as topology.kubernetes.io/zone for zone; empty
-    where none is. keys: the likeliest first"""
+    """Return the label key that is nearly this one, as topology.kubernetes.io/zone is zone, or "".
+    keys: the likeliest first"""
     candidates, name = [*keys], key.rpartition("/")[2]
     of_same_name = (each for each in candidates if each.rpartition("/")[2] == name)
     return next(of_same_name, "") or nearest(key, candidates)

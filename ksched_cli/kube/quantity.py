@@ -368,17 +368,18 @@ def amount_texts(resource: str, amounts: Sequence[int], written: str = "") -> li
     that would be rounded"""
     if resource == "cpu":
         return [f"{amount / 1000:.12g}" for amount in amounts]
-    texts = [amount_text(resource, amount) for amount in amounts]
-    if is_of_bytes(resource):
-        if written and Quantity.parse(texts[0]) != Quantity(amounts[0]):
-            texts[0] = written if written[-1].isalpha() else _close_text(amounts[0], texts[0])
-        by_text: dict[str, set[int]] = {}
-        for text, amount in zip(texts, amounts, strict=True):
-            by_text.setdefault(text, set()).add(amount)
-        texts = [
-            text if len(by_text[text]) == 1 else _close_text(amount)
-            for text, amount in zip(texts, amounts, strict=True)
-        ]
+    rounded = [amount_text(resource, amount) for amount in amounts]
+    if not is_of_bytes(resource):
+        return rounded
+    by_text: dict[str, set[int]] = {}
+    for text, amount in zip(rounded, amounts, strict=True):
+        by_text.setdefault(text, set()).add(amount)
+    texts = [
+        text if len(by_text[text]) == 1 else _close_text(amount)
+        for text, amount in zip(rounded, amounts, strict=True)
+    ]
+    if written and Quantity.parse(rounded[0]) != Quantity(amounts[0]):
+        texts[0] = written if written[-1].isalpha() else _close_text(amounts[0], texts[0])
     return texts
 
 

@@ -108,7 +108,7 @@ def filter_constraints(
     labels: Mapping[str, str],
     action: str,
     *,
-    matches_keys: bool = True,
+    matches_keys: bool,
 ) -> tuple[Constraint, ...]:
     """The constraints whose whenUnsatisfiable is `action`. labels: the pod's; matches_keys:
     matchLabelKeys counts. Raises SelectorError.

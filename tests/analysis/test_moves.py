@@ -4,6 +4,7 @@ the scheduler makes."""
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
@@ -241,7 +242,7 @@ def test_fewer_moves_than_needed_are_no_moves() -> None:
 
 
 def test_without_the_solver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ksched_cli.analysis.moves.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "ortools", None)
     answer = planned(cluster(*FRAGMENTED))
     assert isinstance(answer, NoMoves)
     assert answer.outcome == "not searched"

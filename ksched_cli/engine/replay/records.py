@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS, PodResources
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.time import SECOND
 
 
@@ -90,7 +91,7 @@ class PodRecord(Struct):
     priority: int
     owner: str
     queued: int
-    job: str = ""
+    job: str
     first_tried: int | None = None
     placed: int | None = None
     node: str = ""
@@ -116,7 +117,7 @@ class JobRecord(Struct):
     present:  how many are there
     started:  when the last of them got its first node
     ended:    when the last of them ended that has ended
-    runs_for: the longest of them, without what was repeated
+    runs_for: how long the longest of them runs
     """
 
     arrived: int
@@ -415,12 +416,15 @@ class PodLog(Struct):
 
     def arrive(self, pod: PodInfo, at: int, runs_for: int | None = None) -> PodRecord:
         """A pod is there from now on."""
-        owner = owner_of(pod)
-        record = PodRecord(pod.key, pod.namespace, pod.priority, owner, at, job_of(pod, owner))
+        owner = name = owner_of(pod)
+        group = group_key(pod.pod)
+        if group is not None and group[1]:
+            name = f"{group[0]}/PodGroup/{group[1]}"
+        record = PodRecord(pod.key, pod.namespace, pod.priority, owner, at, name)
         record.runs_for = runs_for
-        job = self.jobs.get(record.job)
+        job = self.jobs.get(name)
         if job is None:
-            job = self.jobs[record.job] = JobRecord(at)
+            job = self.jobs[name] = JobRecord(at)
         job.present += 1
         job.runs_for = max(job.runs_for, runs_for or 0)
         if pod.pod.node_name:
@@ -483,10 +487,3 @@ def owner_of(pod: PodInfo) -> str:
     """The controller as namespace/Kind/name, else the pod itself."""
     owner = pod.pod.metadata.controller
     return f"{pod.namespace}/{owner.kind}/{owner.name}" if owner is not None else pod.key
-
-
-def job_of(pod: PodInfo, owner: str) -> str:
-    """The pod group as namespace/PodGroup/name, else the owner."""
-    group = pod.spec.scheduling_group
-    name = None if group is None else group.pod_group_name
-    return owner if not name else f"{pod.namespace}/PodGroup/{name}"

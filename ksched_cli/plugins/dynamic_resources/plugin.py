@@ -613,8 +613,9 @@ class DynamicResources(
         """Take the group from the first of its claims that is allocated and reserved for it. Return
         the status that says so, or None. later: is given what does it. Raises ClaimError.
         Upstream: the end of deallocatePodGroupClaims, in 1.36 unreservePodGroupClaims."""
-        for reference in group.claims if group is not None else ():
-            assert group is not None
+        if group is None:
+            return None
+        for reference in group.claims:
             name, must_own = _claim_name_of_group(group, reference)
             if name is None:
                 continue

@@ -24,14 +24,18 @@ def parsed(
     *constraints: dict[str, Any], action: str = HARD, labels: dict[str, str] | None = None
 ) -> tuple[Constraint, ...]:
     info = find(simulation(cluster(node("a"), pod("p", spec=spread(*constraints)))))
-    return filter_constraints(info.spec.topology_spread_constraints, labels or {}, action)
+    return filter_constraints(
+        info.spec.topology_spread_constraints, labels or {}, action, matches_keys=True
+    )
 
 
 def counted(*objects: dict[str, Any], keys: tuple[str, ...] = ("zone",)) -> CountedConstraint:
     """The first hard constraint of pod p with its counter."""
     run = simulation(cluster(*objects))
     info = find(run, "p")
-    (first, *_) = filter_constraints(info.spec.topology_spread_constraints, info.labels, HARD)
+    (first, *_) = filter_constraints(
+        info.spec.topology_spread_constraints, info.labels, HARD, matches_keys=True
+    )
     return ConstraintCounters(run.snapshot.index(PodIndex), info, keys).by_domain(first)
 
 
@@ -107,7 +111,9 @@ def test_by_node_each_node_is_a_domain_of_its_own() -> None:
     web = pod("w", node="n1", labels={"app": "web"})
     run = simulation(cluster(*NODES, web, pod("p", spec=spread(constraint(HOSTNAME)))))
     info = find(run, "p")
-    (only,) = filter_constraints(info.spec.topology_spread_constraints, info.labels, HARD)
+    (only,) = filter_constraints(
+        info.spec.topology_spread_constraints, info.labels, HARD, matches_keys=True
+    )
     of = ConstraintCounters(run.snapshot.index(PodIndex), info, ()).by_node(only)
     assert [int(of.counter.counts[code]) for code in of.codes] == [0, 1, 0, 0]
 

@@ -18,7 +18,9 @@ POD = pod_info(labels={"app": "web"}, spec=spread(constraint("zone")))
 
 
 def constraints_of(pod: PodInfo) -> tuple[Constraint, ...]:
-    return filter_constraints(pod.spec.topology_spread_constraints, pod.labels, "DoNotSchedule")
+    return filter_constraints(
+        pod.spec.topology_spread_constraints, pod.labels, "DoNotSchedule", matches_keys=True
+    )
 
 
 after_pod_change = partial(plugin.after_pod_change, constraints_of, False)
