@@ -3,6 +3,7 @@
 
     planning.py [--nodes N...]                      measure, and print a table
     planning.py --baseline CHECKOUT [--nodes N...]  with another commit, both at the same time
+    planning.py --time-limit N [--nodes N...]       end searches after so many seconds
     planning.py --state N [--pending] --out FILE    write the state of N nodes
 
 The cluster has three zones, three pools with prices, DaemonSets, Deployments that spread over
@@ -36,6 +37,7 @@ QUESTIONS = (
     ("`shrink`", ["shrink"], False),
     ("`shrink` with prices", ["shrink", "--price", "pool=large=0.76", "--price", "*=0.38"], False),
     ("`capacity --pending`", ["capacity", "--pending", "--like", "pool=general"], True),
+    ("`drain --each zone --failed`", ["drain", "--each", "zone", "--failed"], False),
 )
 
 Manifest = dict[str, Any]
@@ -323,6 +325,7 @@ def main() -> None:
     parser.add_argument("--pending", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--baseline", type=Path)
+    parser.add_argument("--time-limit", type=int)
     parser.add_argument("--nodes", type=int, nargs="*", default=[250, 1000])
     args = parser.parse_args()
     if args.state is not None:
@@ -342,7 +345,11 @@ def main() -> None:
                 path = Path(folder, f"{count}-{pending}.json")
                 if not path.exists():
                     write_state(path, count, pending=pending)
-                figures = measure([*arguments, "--state", str(path)], checkouts)
+                arguments = [*arguments, "--state", str(path)]
+                if args.time_limit and arguments[0] != "drain":
+                    arguments += ["--time-limit", str(args.time_limit)]
+                    question = f"{question}, `--time-limit {args.time_limit}`"
+                figures = measure(arguments, checkouts)
                 print(f"| {question} | {count:,} | {' | '.join(figures)} |", flush=True)
 
 
