@@ -28,7 +28,7 @@ from ksched_cli.framework.status import Code, MalformedError, MutationError, Sta
 
 T = TypeVar("T")
 
-# Of so many objects the mappings are remembered: a long replay has many more.
+# So many objects are remembered with their mappings: a long replay has many more.
 REMEMBERED_MAX = 10_000
 
 
