@@ -710,6 +710,31 @@ class DrawnSide(Part, frozen=True):
     figures: Annotated[Mapping[str, Interval], HIDDEN]
 
 
+class FigureOfSide(Part, frozen=True):
+    """A figure of a side over several draws.
+
+    low, high: of the 95 % interval of the mean; the others of the difference to the first side,
+               null on the first side
+    """
+
+    side: str
+    figure: str
+    mean: float
+    low: float
+    high: float
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    within_noise: bool | None = None
+
+    @classmethod
+    def of(
+        cls, side: str, figure: str, interval: Interval, difference: DifferenceInterval | None
+    ) -> FigureOfSide:
+        bounds = (round(bound, DIGITS) for bound in structs.astuple(interval))
+        return cls(side, figure, *bounds, *(structs.astuple(difference) if difference else ()))
+
+
 class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
     """Several draws per side: every figure is a mean with its 95 % interval (Student's t).
 
@@ -721,13 +746,22 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "compare"
     VIEW: ClassVar = "replay_comparison:drawn"
-    ROWS: ClassVar = "sides"
+    ROWS: ClassVar = "figures_of_sides"
 
     kind: Literal["Comparison"] = "Comparison"
     seeds: tuple[int, ...]
     sides: tuple[DrawnSide, ...]
     pods: Annotated[tuple[str, ...], Meta(max_length=0)] = ()
     curves: Annotated[tuple[ReplayCurves, ...], HIDDEN] = ()
+
+    @property
+    def figures_of_sides(self) -> tuple[FigureOfSide, ...]:
+        """Each figure of each side, for CSV and Python."""
+        return tuple(
+            FigureOfSide.of(side.name, figure, interval, side.differences.get(figure))
+            for side in self.sides
+            for figure, interval in side.figures.items()
+        )
 
     @property
     def exit_code(self) -> ExitCode:
@@ -755,6 +789,7 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "replay"
     VIEW: ClassVar = "replay_comparison:draws"
+    ROWS: ClassVar = "rows_of_figures"
 
     kind: Literal["ReplayDraws"] = "ReplayDraws"
     timeline: str
@@ -763,6 +798,13 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
     figures: Annotated[Mapping[str, Interval], HIDDEN]
     draws: Annotated[tuple[Mapping[str, float], ...], HIDDEN] = ()
     curves: Annotated[ReplayCurves | None, HIDDEN] = None
+
+    @property
+    def rows_of_figures(self) -> tuple[Mapping[str, Any], ...]:
+        """The name and the interval of each figure, for CSV and Python."""
+        return tuple(
+            {"figure": name, **structs.asdict(interval)} for name, interval in self.figures.items()
+        )
 
     @property
     def exit_code(self) -> ExitCode:

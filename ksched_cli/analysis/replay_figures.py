@@ -8,7 +8,6 @@ tune and test take their figures from here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from typing import Annotated, NamedTuple, TypeAlias
@@ -564,14 +563,6 @@ class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
     job_completion_time: Durations | None = None
     jobs: JobFigures | None = None
     cost: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayRecord:
-    """A replay that has ended. pods: the records of all that it had to do with"""
-
-    replay: Replay
-    pods: Sequence[PodRecord]
 
 
 def replay_figures(replay: Replay, usage: UsageOverTime | None = None) -> ReplayFigures:

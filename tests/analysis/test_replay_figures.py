@@ -16,7 +16,6 @@ from msgspec import structs
 
 from ksched_cli.analysis.replay_figures import (
     Durations,
-    ReplayRecord,
     UsageOverTime,
     calendar_steps,
     durations,
@@ -26,6 +25,7 @@ from ksched_cli.analysis.replay_figures import (
 from ksched_cli.analysis.usage import nodes_used
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
@@ -66,7 +66,7 @@ def events_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def replayed(
     folder: Path, events: list[dict[str, Any]], look: Callable[[Replay], None] | None = None
-) -> tuple[Replay, ReplayRecord]:
+) -> tuple[Replay, list[PodRecord]]:
     import json
 
     bound = {"metadata": {"name": "old", "namespace": "default"}}
@@ -77,7 +77,7 @@ def replayed(
     run = Run(states=(str(state),), timeline=str(folder / "t.json"), until="60s")
     replay = Opener().replay(run, Watch(keeps_records=True, on_instant=look))
     replay.run()
-    return replay, ReplayRecord(replay, replay.log.records)
+    return replay, replay.log.records
 
 
 def stranded_cpu(snapshot: Snapshot) -> float:
@@ -145,7 +145,7 @@ def test_waits_and_completions_are_of_the_pods_that_came(tmp_path: Path) -> None
         {"at": 9, "delete": {"kind": "Pod", "name": "gated-and-gone"}},
     ]
     replay, record = replayed(tmp_path, events)
-    placed = {pod.pod: pod.placed for pod in record.pods}
+    placed = {pod.pod: pod.placed for pod in record}
     late = placed["default/late"]
     assert late is not None
     figures = replay_figures(replay)
