@@ -27,9 +27,11 @@ from ksched_cli.analysis.replay_figures import (
     JobFigures,
     ReplayCost,
     UsageOverTime,
+    UserFigures,
     WaitingTimes,
     replay_figures,
     replay_waits,
+    user_figures,
     wait_of,
 )
 from ksched_cli.analysis.replay_result import (
@@ -541,6 +543,7 @@ class ReplaySideResult(Part, frozen=True):
     waiting: for a node; pods that still wait at the end count with the time so far
     pending_hours: the hours that pods were without a node, added up; gated pods do not count
     jobs: of pod groups, controllers and pods alone; null where none was completed
+    users: of jobs: values of a label, or namespaces
     nodes: how many there were over time
     cost: of the nodes, where prices are given
     autoscaler: with --autoscaler
@@ -557,6 +560,7 @@ class ReplaySideResult(Part, frozen=True):
     waiting: WaitingTimes
     pending_hours: Hours
     jobs: JobFigures | None
+    users: tuple[UserFigures, ...]
     nodes: NodeRange
     cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
@@ -577,6 +581,7 @@ class ReplaySideResult(Part, frozen=True):
             replay_waits(replay).all,
             figures.pending_hours,
             figures.jobs,
+            user_figures(replay, usage),
             NodeRange.of(replay.nodes, replay.clock.now),
             ReplayCost.of(replay) or UNSET,
             scaling_of(replay) or UNSET,

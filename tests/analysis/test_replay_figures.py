@@ -19,8 +19,10 @@ from ksched_cli.analysis.replay_figures import (
     UsageOverTime,
     calendar_steps,
     durations,
+    job_figures,
     replay_figures,
     replay_waits,
+    user_figures,
 )
 from ksched_cli.analysis.usage import nodes_used
 from ksched_cli.cluster.resources import PODS
@@ -341,6 +343,59 @@ def test_a_job_whose_pod_is_evicted_and_restarts_takes_until_it_ends(tmp_path: P
     jobs = replay_figures(replay(tmp_path, [node("n")], events, evicted="restarts")).jobs
     assert jobs is not None
     assert (jobs.completed, jobs.completion_time.max, jobs.waiting.max) == (2, 45, 0)
+
+
+def test_jobs_and_users_by_labels(tmp_path: Path) -> None:
+    """One core. ann's job train has two pods of 10 s, which come at 0 and run one after the other,
+    bob's single pod of 10 s waits for both, until 20."""
+    events = [
+        {"at": 0, "pod": labelled(name, "train", "ann"), "runsFor": 10} for name in ("t-0", "t-1")
+    ] + [{"at": 0, "pod": labelled("z", "", "bob"), "runsFor": 10}]
+    run = {"job_label": "job", "user_label": "user"}
+    ended = replay(tmp_path, [node("n")], events, **run)
+    jobs, users = job_figures(ended), user_figures(ended, UsageOverTime(ended))
+    assert jobs is not None
+    assert (jobs.completed, jobs.completion_time.max, jobs.waiting.max) == (2, 30, 20)
+    ann, bob = users
+    assert (ann.name, ann.completed, ann.completion_time, ann.waiting) == ("ann", 1, 20, 10)
+    assert (bob.name, bob.bounded_slowdown, bob.dominant_resource) == ("bob", 3, "cpu")
+    # Of 30 core seconds ann had 20; (2 + 3)² over 2 (2² + 3²) is 25 / 26.
+    assert (ann.dominant_share, bob.dominant_share) == (0.666667, 0.333333)
+    assert jobs.fairness == pytest.approx(25 / 26, abs=1e-6)
+
+
+def labelled(name: str, job: str, user: str) -> dict[str, Any]:
+    """A pod of one core. job: "" for none"""
+    own = pod(name)
+    own["metadata"]["labels"] = {"user": user, **({"job": job} if job else {})}
+    return own
+
+
+@pytest.mark.parametrize(
+    ("evicted", "restarts", "lost"),
+    [("restarts", 1, 5), ("resumes", 1, 0), ("gone", 0, 5)],
+)
+def test_restarts_and_lost_work_after_an_eviction(
+    evicted: str, restarts: int, lost: int, tmp_path: Path
+) -> None:
+    """low has two GPUs, runs from 0, is evicted at 5 for high, which has the GPUs until 25."""
+    gpus = {"cpu": "1", "nvidia.com/gpu": "2"}
+    low = pod("low", terminationGracePeriodSeconds=0)
+    high = pod("high", priority=10)
+    for each in (low, high):
+        each["spec"]["containers"][0]["resources"] = {"requests": gpus, "limits": gpus}
+    events = [
+        {"at": 0, "pod": low, "runsFor": 20},
+        {"at": 5, "pod": high, "runsFor": 20},
+    ]
+    gpu_node = node("n")
+    gpu_node["status"]["capacity"]["nvidia.com/gpu"] = "2"
+    jobs = replay_figures(replay(tmp_path, [gpu_node], events, evicted=evicted)).jobs
+    assert jobs is not None
+    assert jobs.restarts == restarts
+    assert jobs.lost_hours == pytest.approx(lost / 3600, abs=1e-6)
+    seconds = {"restarts": 45, "resumes": 40, "gone": 25}[evicted]
+    assert jobs.gpu_hours == pytest.approx(2 * seconds / 3600, abs=1e-6)
 
 
 def test_six_events_with_an_eviction_and_a_gate(tmp_path: Path) -> None:
