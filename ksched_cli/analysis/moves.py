@@ -156,7 +156,7 @@ class Mover:
         began = monotonic()
         model = self._model(waiting)
         if not model.classes[model.waiting :]:
-            return NoMoves("none exists", ("no running pod may be moved",), 0)
+            return self._none_may_move(model)
         if model.is_whole and not some and (hopeless := _hopeless(model)):
             return NoMoves("none exists", (hopeless,))
         if not has_solver():
@@ -254,6 +254,16 @@ class Mover:
         most = model.solve(seconds, levels=[range(model.waiting)], relaxed=(SPREAD,))
         because = tuple(_proof(model, model.conflict(seconds)))
         return NoMoves("none exists", because, most.bound)
+
+    def _none_may_move(self, model: PlacementModel) -> NoMoves:
+        """Return why the pods have no node where no running pod may be moved."""
+        if len(model.classes[0].pods) + model.waiting > 2 and has_solver():
+            if hopeless := _hopeless(model):
+                return NoMoves("none exists", (hopeless,))
+            if model.is_whole and model.solve(self.search.seconds, relaxed=(SPREAD,)).is_none:
+                because = tuple(_proof(model, model.conflict(self.search.seconds)))
+                return NoMoves("none exists", because)
+        return NoMoves("none exists", ("no running pod may be moved",))
 
     @property
     def _out_of_time(self) -> str:
