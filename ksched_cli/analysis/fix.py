@@ -126,6 +126,8 @@ class Remedy(Part, frozen=True):
     because: the reasons that are lifted
     moves: running pods that move, in their order: each is evicted once the one before has a node
     usage: with moves, what is requested on the nodes that change
+    pause: seconds between the commands, after which no pod backs off any more; 0 where it does not
+           matter
     """
 
     text: str
@@ -140,6 +142,7 @@ class Remedy(Part, frozen=True):
     also: Aftermath = Aftermath()
     moves: tuple[Move, ...] = ()
     usage: tuple[NodeUsage, ...] = ()
+    pause: float = 0
     resolves: Annotated[tuple[str, ...], HIDDEN] = ()
     parts: Annotated[tuple[str, ...], HIDDEN] = ()
 
@@ -697,6 +700,7 @@ class Fixer:
             else (),
             also=also,
             moves=plan.moves,
+            pause=simulation.configuration.pod_max_backoff_seconds if plan.is_slow else 0,
             usage=plan.usage,
             resolves=tuple(sorted(plan.waiting)),
             parts=(text,),

@@ -189,7 +189,9 @@ def _effects(remedy: Remedy, answer: Remedies) -> Iterator[str]:
     """What the remedy does, line by line."""
     also, cost = remedy.also, remedy.cost
     count = len(answer.pods) - len(answer.unresolved)
-    if len(remedy.moves) > 1:
+    if remedy.pause:
+        yield f"each command {remedy.pause:g} s after the one before: no pod backs off then"
+    elif len(remedy.moves) > 1:
         yield "one after the other, each pod once the one before has a node again"
     yield f"then it goes to {remedy.node}" if count == 1 else f"then all {count:,} have a node"
     if cost.disruption:
