@@ -546,6 +546,7 @@ class Fixer:
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     _start: float = field(default_factory=monotonic)
     _last_run: int = field(init=False)
+    _moves_until: float = 0
     # Those of the question, which no remedy undoes.
     changes: tuple[ChangeRecord, ...] = field(init=False)
 
@@ -650,6 +651,8 @@ class Fixer:
         evicts = look is not None and any(each.evicts for each in look.candidates)
         if not (evicts or MAKING_ROOM & conflicting):
             return [*remedies], None
+        # A second search has the time that the first one left.
+        self._moves_until = self._moves_until or monotonic() + search.time_limit
         seconds = search.time_limit
         if search.max_moves is None and not all(each.cost.disruption for each in remedies):
             # A remedy disturbs no running pod: moves are worth little work.
@@ -662,7 +665,12 @@ class Fixer:
             rolling(self.open, self.release, MOST_STEPS),
             self.state,
             before.nodes,
-            MoveSearch(search.max_moves, seconds, lambda pod: pod.key in search.stays),
+            MoveSearch(
+                search.max_moves,
+                seconds,
+                lambda pod: pod.key in search.stays,
+                self._moves_until,
+            ),
             workloads=self.workloads,
         ).plan(pods, some=some)
         if isinstance(plan, NoMoves):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations, product
+from math import inf
 from time import monotonic
 from typing import Literal
 
@@ -137,11 +138,13 @@ class MoveSearch:
     """The limits of a search for moves.
 
     stays: whether a pod is never to be moved
+    deadline: when it ends at the latest, as `monotonic` counts
     """
 
     max_moves: int | None = None
     seconds: float = 30
     stays: Callable[[Pod], bool] = lambda _: False
+    deadline: float = inf
 
 
 @dataclass(slots=True)
@@ -162,7 +165,7 @@ class Mover:
     def plan(self, waiting: frozenset[str], *, some: bool = False) -> Plan | NoMoves:
         """Return the fewest moves after which all of the pods have a node, or why there are none.
         some: after which most of them have one, where all cannot"""
-        deadline = monotonic() + self.search.seconds
+        deadline = min(monotonic() + self.search.seconds, self.search.deadline)
         model = self._model(waiting)
         model.deadline = deadline
         if not model.classes[model.waiting :]:
