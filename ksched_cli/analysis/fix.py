@@ -381,6 +381,8 @@ MOST_STEPS = 100  # of a rollout; the rest of a longer one is done at once
 MAX_SECONDS = 60.0
 MAX_REMEDIES = 5
 MOVES_SECONDS = 30.0
+# Plans are run for so long beside a remedy that disturbs no running pod.
+BESIDE_SECONDS = 10.0
 # Nodes and pods of the largest cluster in which moves are looked for beside such a remedy.
 MOST_FOR_MOVES = 5_000
 # The plugins whose rejections may end where running pods are elsewhere.
@@ -653,10 +655,10 @@ class Fixer:
             return [*remedies], None
         # A second search has the time that the first one left.
         self._moves_until = self._moves_until or monotonic() + search.time_limit
-        seconds = search.time_limit
+        seconds, deadline = search.time_limit, self._moves_until
         if search.max_moves is None and not all(each.cost.disruption for each in remedies):
             # A remedy disturbs no running pod: moves are worth little work.
-            seconds = min(seconds, 1.0)
+            seconds, deadline = min(seconds, 1.0), min(deadline, monotonic() + BESIDE_SECONDS)
             if len(self.state.nodes) + len(self.state.pods) > MOST_FOR_MOVES:
                 why = "moves of running pods, which --max-moves looks for in a cluster of this size"
                 return [*remedies], NoMoves("not searched", (why,))
@@ -669,7 +671,7 @@ class Fixer:
                 search.max_moves,
                 seconds,
                 lambda pod: pod.key in search.stays,
-                self._moves_until,
+                deadline,
             ),
             workloads=self.workloads,
         ).plan(pods, some=some)

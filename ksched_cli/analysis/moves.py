@@ -137,8 +137,9 @@ def _is_open(model: PlacementModel, name: str) -> bool:
 class MoveSearch:
     """The limits of a search for moves.
 
+    seconds: of the solver for a plan
     stays: whether a pod is never to be moved
-    deadline: when it ends at the latest, as `monotonic` counts
+    deadline: when it ends at the latest, runs of plans included, as `monotonic` counts
     """
 
     max_moves: int | None = None
@@ -165,7 +166,7 @@ class Mover:
     def plan(self, waiting: frozenset[str], *, some: bool = False) -> Plan | NoMoves:
         """Return the fewest moves after which all of the pods have a node, or why there are none.
         some: after which most of them have one, where all cannot"""
-        deadline = min(monotonic() + self.search.seconds, self.search.deadline)
+        deadline = self.search.deadline
         model = self._model(waiting)
         model.deadline = deadline
         if not model.classes[model.waiting :]:
@@ -177,7 +178,7 @@ class Mover:
             return NoMoves("not searched", (why,))
         for number in range(MAX_PLANS):
             if number and monotonic() > deadline:
-                return NoMoves("none found", (self._out_of_time,))
+                return self._out_of_time(model)
             seconds = self.search.seconds
             levels = model.by_priority() if some else ()
             solution = model.solve(seconds, levels=levels, max_moves=self.search.max_moves)
@@ -185,7 +186,7 @@ class Mover:
                 return self._none(model, solution, number)
             for steps in self._steps(model, solution):
                 if monotonic() > deadline:
-                    return NoMoves("none found", (self._out_of_time,), solution.bound)
+                    return self._out_of_time(model)
                 plan = self._run(model, solution, steps, deadline)
                 if plan is not None:
                     return plan
@@ -256,13 +257,13 @@ class Mover:
             why = f"only the {count:,} most promising of {total:,} nodes were looked at"
             return NoMoves("none found", (why,))
         if not solution.is_none:
-            return NoMoves("none found", (self._out_of_time,), solution.bound)
+            return self._out_of_time(model)
         if limit is not None:
             unlimited = model.solve(seconds, relaxed=(SPREAD,))
             if unlimited.exists:
                 return NoMoves("none exists", (f"it takes more than {limit}",))
             if not unlimited.is_none:
-                return NoMoves("none found", (self._out_of_time,), unlimited.bound)
+                return self._out_of_time(model)
         elif not model.solve(seconds, relaxed=(SPREAD,)).is_none:
             why = "no placement keeps to all spread constraints in the end"
             return NoMoves("none found", (why,))
@@ -280,9 +281,13 @@ class Mover:
                 return NoMoves("none exists", because)
         return NoMoves("none exists", ("no running pod may be moved",))
 
-    @property
-    def _out_of_time(self) -> str:
-        return f"the search ended after {self.search.seconds:g} s"
+    def _out_of_time(self, model: PlacementModel) -> NoMoves:
+        """Return that the search ended, and how many pods could get a node, where not all can."""
+        most = model.solve(self.search.seconds, levels=[range(model.waiting)], relaxed=(SPREAD,))
+        size = sum(each.size for each in model.classes[: model.waiting])
+        at_most = most.bound if most.bound < size else None
+        why = f"the search ended after {self.search.seconds:g} s"
+        return NoMoves("none found", (why,), at_most)
 
     # -- plans ------------------------------------------------------------------------------------
 
@@ -368,7 +373,9 @@ class Mover:
         the scheduler's draws and the order of the queue as they may; also where time runs out."""
         needing = {pod.key for each in model.classes[: model.waiting] for pod in each.pods}
         count = sum(solution.placed.values())
-        for is_plain in (True,) if plan.is_slow else (False, True):
+        # What is made for an evicted pod may come before or after those that wait are tried.
+        plain = {"is_plain": True}
+        for order in (plain,) if plan.is_slow else ({}, plain, {"come_first": True}):
             steps = []
             states = states_in_turns(
                 self.open,
@@ -376,7 +383,7 @@ class Mover:
                 plan.lines,
                 roll=self.roll,
                 workloads=self.workloads,
-                is_plain=is_plain,
+                **order,
             )
             try:
                 for state in states:

@@ -125,6 +125,20 @@ def test_pods_change_places_where_nodes_open_one_after_the_other() -> None:
     follow(state, plan, frozenset({"default/p"}))
 
 
+def test_a_pod_that_would_come_back_before_the_one_that_waits_is_kept_off_its_node() -> None:
+    """Its priority is higher, and its own node is the best one for it."""
+    objects = [
+        node("n0", cpu=4),
+        node("n1", cpu=4),
+        owned(pod("r", cpu=2, node="n0", priority=10)),
+        owned(pod("s", cpu=2, memory="1Gi", node="n1", priority=10)),
+        pod("p", cpu=3),
+    ]
+    plan = planned(cluster(*objects))
+    assert isinstance(plan, Plan)
+    assert plan.lines[0].startswith("cordon ")
+
+
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
