@@ -1,4 +1,4 @@
-"""Writes the table of feature gates in docs/kubernetes-versions.md; --check says whether it is new.
+"""Writes docs/feature-gates.md; --check says whether it is new.
 
 python docs/write_gates.py [--check]
 """
@@ -11,19 +11,29 @@ from pathlib import Path
 from ksched_cli.kube.gates import INVISIBLE
 from ksched_cli.kube.versions import MINORS, Gate, gates_of, is_followed
 
-PAGE = Path(__file__).with_name("kubernetes-versions.md")
-START = "<!-- gates: made of ksched_cli/kube/gates*.json and gates.py by docs/write_gates.py -->\n"
-END = "<!-- /gates -->\n"
+PAGE = Path(__file__).with_name("feature-gates.md")
+HEAD = """# Feature gates
+
+<!-- written by docs/write_gates.py from ksched_cli/kube/gates*.json and gates.py -->
+
+`--feature-gates A=true,B=false` works as in kube-scheduler. These are the gates that the
+scheduler's own code asks for, with their defaults. "Refused" means that ksched implements only the
+default, "locked" that kube-scheduler refuses the other value, and "no effect" that the gate changes
+no decision. An empty cell is a minor whose scheduler does not ask for the gate.
+
+With InPlacePodVerticalScalingSchedulerPreemption, running pods whose resize is deferred may
+preempt. `--min-compatibility-version 1.37` means that no older scheduler runs at the same time;
+DRAFractionalCapacityRange of 1.37 is off without it.
+
+"""
 
 
 def main() -> int:
-    page = PAGE.read_text(encoding="utf-8")
-    head, rest = page.split(START)
-    text = head + START + gates_markdown() + END + rest.split(END)[1]
+    text = HEAD + gates_markdown()
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(text, encoding="utf-8")
         return 0
-    if page == text:
+    if PAGE.read_text(encoding="utf-8") == text:
         return 0
     print(f"{PAGE.name} out of date: python docs/write_gates.py", file=sys.stderr)
     return 1

@@ -121,6 +121,25 @@ def test_latest_is_no_pre_release(tag: str, is_latest: bool, tmp_path: Path) -> 
     assert named == [f"ghcr.io/o/n:{tag}", *(["ghcr.io/o/n:latest"] if is_latest else [])]
 
 
+def test_the_image_has_the_labels_without_which_artifact_hub_does_not_list_it() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    steps = yaml.safe_load(text)["jobs"]["image"]["steps"]
+    (labels,) = (step["with"]["labels"] for step in steps if "labels" in step.get("with", {}))
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8") + labels
+    for label in (
+        "io.artifacthub.package.readme-url",
+        "org.opencontainers.image.created",
+        "org.opencontainers.image.description",
+    ):
+        assert f"{label}=" in text
+
+
+def test_security_insights_has_no_key_without_a_value() -> None:
+    """A comma in an unquoted text of YAML would make one."""
+    text = (ROOT / ".github" / "security-insights.yml").read_text(encoding="utf-8")
+    assert "null" not in json.dumps(yaml.safe_load(text))
+
+
 def test_the_action_installs_locked_packages_only() -> None:
     steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
     (script,) = (
@@ -154,3 +173,39 @@ def test_the_mcp_registry_gets_this_version() -> None:
     (package,) = server["packages"]
     assert server["version"] == package["version"] == __version__
     assert text.count(__version__) == 3  # and in the command
+
+
+@pytest.mark.parametrize(
+    ("judged", "code", "statuses"),
+    [
+        ("", 1, None),
+        ('["GHSA-1"]\nstatus = "not_affected"\nimpact_statement = "no"', 0, ["not_affected"]),
+        ('["GHSA-1"]\nstatus = "under_investigation"', 0, ["under_investigation"]),
+    ],
+    ids=["not judged", "not affected", "under investigation"],
+)
+def test_an_advisory_is_judged_before_a_release_that_publishes_the_judgement(
+    judged: str, code: int, statuses: list[str] | None, tmp_path: Path
+) -> None:
+    advisory = {"id": "GHSA-1", "fix_versions": ["9"], "aliases": ["CVE-2026-1"]}
+    packages = [
+        {"name": "numpy", "version": "2.0", "vulns": [advisory]},
+        {"name": "pytest", "version": "8.0", "vulns": [{**advisory, "id": "GHSA-2"}]},
+    ]
+    (tmp_path / "report").write_text(json.dumps({"dependencies": packages}))
+    (tmp_path / "errors").write_text("")
+    (tmp_path / "judged").write_text(f'{judged}\n["GHSA-2"]\nstatus = "under_investigation"')
+    files = [str(tmp_path / name) for name in ("report", "errors", "judged", "vex")]
+    command = [
+        sys.executable, ".ci/audit_result.py", *files[:2], "--judged", files[2], "--vex", files[3],
+    ]  # fmt: skip
+    assert subprocess.run(command, cwd=ROOT, check=False, capture_output=True).returncode == code
+    document = json.loads((tmp_path / "vex").read_text()) if statuses else {"statements": []}
+    statements = document["statements"]
+    assert [statement["status"] for statement in statements] == (statuses or [])
+    for statement in statements:
+        assert statement["vulnerability"] == {"name": "GHSA-1", "aliases": ["CVE-2026-1"]}
+        (product,) = statement["products"]
+        assert product["@id"] == f"pkg:pypi/ksched@{__version__}"
+        assert product["subcomponents"] == [{"@id": "pkg:pypi/numpy@2.0"}]
+    assert (tmp_path / "vex").exists() == bool(statuses)

@@ -1,4 +1,4 @@
-"""The smallest changes that would give pods a node, each verified by a whole run.
+"""What gives pods a node, cheapest first, each remedy verified by a whole run.
 
 Candidates come from the plugins that reject the pod (`Proposes`), from the cluster at the pod's
 turn. They are tried from the cheapest on: the change is made to the state and everything is run. A
@@ -1230,7 +1230,7 @@ def _joined(
 
 
 class Fix(Question[Remedies], frozen=True, kw_only=True):
-    """Find the smallest changes that give a pod, or all pods of a workload, a node.
+    """Find what gives a pod, or all pods of a workload, a node, cheapest first.
 
     pod:     None: all pods that stay pending
     prefer:  kinds of changes
