@@ -33,10 +33,12 @@ class Rank(IntEnum):
     ROLLOUT = 8  # a pod of a rollout is available; the controller looks after the attempts
 
 
+# Python 3.11 takes 0.1 µs to find a member of an Enum.
+END, EVENT, OUTAGE, EVICTION, SCALE, ALARM, FLUSH, PERMIT, ROLLOUT = Rank
 _LAST = len(Rank)
 # They try again what failed. Where nothing else is due, nothing changes by itself any more.
-_RETRIES = (Rank.ALARM, Rank.FLUSH, Rank.PERMIT)
-_OTHERS = tuple(rank for rank in Rank if rank not in _RETRIES)
+_RETRIES = (ALARM, FLUSH, PERMIT)
+_OTHERS = tuple(int(rank) for rank in Rank if rank not in _RETRIES)
 
 
 class _Due(Struct, eq=False):
@@ -67,7 +69,10 @@ class Agenda:
     def only_retries(self) -> bool:
         """Whether nothing is due but to try again what failed."""
         by_subject = self._by_subject
-        return not any(by_subject[rank] for rank in _OTHERS)
+        for rank in _OTHERS:  # noqa: SIM110  # any() would cost more, in every instant
+            if by_subject[rank]:
+                return False
+        return True
 
     def schedule(self, rank: Rank, at: int, act: Act | None, subject: str = "") -> None:
         """Let something be due. Does nothing where the subject is due earlier."""

@@ -22,7 +22,7 @@ from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import zone_key
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.replay.agenda import Rank
+from ksched_cli.engine.replay.agenda import END, EVICTION
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
@@ -104,7 +104,7 @@ class NodeOutages:
         """The nodes stop working, which the controller notices later."""
         failing = [name for name in names if name not in self._down]
         for pod in self._pods_on(failing):
-            self._agenda.cancel(Rank.END, pod.uid)
+            self._agenda.cancel(END, pod.uid)
         self._down.update(failing)
         self._unnoticed |= dict.fromkeys(failing, self._now + GRACE_PERIOD)
 
@@ -114,7 +114,7 @@ class NodeOutages:
         self._change(lambda before: with_recovered(before, names))
         self._update_zones()
         for pod in self._pods_on(names):
-            self._agenda.cancel(Rank.EVICTION, pod.uid)
+            self._agenda.cancel(EVICTION, pod.uid)
             record = self.scheduler.log.live.get(pod.key)
             runs_for = None if record is None else record.runs_for
             if pod.pod.deleting:
@@ -188,7 +188,7 @@ class NodeOutages:
             names = self._down - self._unnoticed.keys()
             self._change(lambda before: without_taints(before, names, (NO_EXECUTE,)))
             for pod in self._pods_on(names):
-                self._agenda.cancel(Rank.EVICTION, pod.uid)
+                self._agenda.cancel(EVICTION, pod.uid)
             queued = {name for zone in self._zones.values() for name in zone.queue}
             self._await_taint(sorted(names - queued))
         for key, failed in by_zone.items():
@@ -209,7 +209,7 @@ class NodeOutages:
             seconds = tolerated_for(pod.pod, taints)
             if seconds is not None and not is_static(pod.pod) and not pod.pod.deleting:
                 due, evict = self._now + seconds * SECOND, partial(self._evict, pod.key)
-                self._agenda.schedule(Rank.EVICTION, due, evict, pod.uid)
+                self._agenda.schedule(EVICTION, due, evict, pod.uid)
 
     def _next_in_zones(self) -> Iterator[str]:
         for zone in self._zones.values():

@@ -22,7 +22,16 @@ from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import seconds, why_ignored
-from ksched_cli.engine.replay.agenda import Agenda, Rank
+from ksched_cli.engine.replay.agenda import (
+    ALARM,
+    EVENT,
+    FLUSH,
+    OUTAGE,
+    PERMIT,
+    ROLLOUT,
+    SCALE,
+    Agenda,
+)
 from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.event_applier import EventApplier
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
@@ -298,29 +307,32 @@ class Replay:
         alarm = self.cluster.engine.waiting.clock.next_alarm
         return is_long and (alarm is None or self._rung > _MAX_RUNG)
 
-    def _run_instant(self, at: int) -> None:
+    def _run_instant(self, at: int) -> None:  # noqa: C901  # one instant, from top to bottom
         """Runs all that happens at one instant; only the beginning of that where the replay is
         interrupted, as one instant may take long."""
         agenda, queue, scheduler = self.agenda, self.queue, self.scheduler
+        rollouts, try_next = self.applier.rollouts, scheduler.try_next
         # 1. Sources that look at the whole cluster have a turn in every instant.
         agenda.begin(at)
         if self.cluster.engine.waiting.clock.jump(self.clock.seconds):
-            agenda.move(Rank.ALARM, at, self._ring)
+            agenda.move(ALARM, at, self._ring)
         else:
-            agenda.cancel(Rank.ALARM)
+            agenda.cancel(ALARM)
         if scheduler.down_nodes:
-            agenda.move(Rank.OUTAGE, at, self.applier.outages.run_instant)
+            agenda.move(OUTAGE, at, self.applier.outages.run_instant)
         if self.autoscaler is not None:
-            agenda.move(Rank.SCALE, at, self.autoscaler.run_instant)
+            agenda.move(SCALE, at, self.autoscaler.run_instant)
         if queue.pods and not at % SECOND:
-            agenda.move(Rank.FLUSH, at, queue.flush)
+            agenda.move(FLUSH, at, queue.flush)
         if scheduler.waiting:
-            agenda.move(Rank.PERMIT, at, scheduler.settle)
+            agenda.move(PERMIT, at, scheduler.settle)
+        if rollouts:
+            agenda.move(ROLLOUT, at, None)
         # 2. What is due happens.
         while not self.is_interrupted and agenda.act():
             pass
         # 3. Pods are tried until the active queue is empty, and the controllers of rollouts follow.
-        try_next, rollouts, is_on = scheduler.try_next, self.applier.rollouts, True
+        is_on = True
         while is_on:
             while queue.pods and not self.is_interrupted and try_next():
                 pass
@@ -336,29 +348,34 @@ class Replay:
         """Ask the sources that look at the whole cluster when something is due next. Where nothing
         is due but attempts that would have no effect, the replay ends."""
         agenda, waiting = self.agenda, self.cluster.engine.waiting
-        outages, autoscaler = self.applier.outages, self.autoscaler
-        agenda.move(Rank.OUTAGE, outages.next_instant(), outages.run_instant)
+        outages, autoscaler, rollouts = self.applier.outages, self.autoscaler, self.applier.rollouts
+        if self.scheduler.down_nodes:
+            agenda.move(OUTAGE, outages.next_instant(), outages.run_instant)
         if autoscaler is not None:
-            agenda.move(Rank.SCALE, autoscaler.next_instant(), autoscaler.run_instant)
-        agenda.move(Rank.ROLLOUT, self.applier.rollouts.next_instant(), None)
+            agenda.move(SCALE, autoscaler.next_instant(), autoscaler.run_instant)
+        if rollouts:
+            agenda.move(ROLLOUT, rollouts.next_instant(), None)
         is_open = self.options.until is None and agenda.only_retries
         is_over = is_open and self._is_in_vain()
-        alarm = None if is_over else waiting.clock.next_alarm
-        timeout = None if is_over or not self.scheduler.waiting else waiting.next_deadline
-        agenda.move(Rank.ALARM, self._moment(alarm), self._ring)
-        agenda.move(Rank.PERMIT, self._moment(timeout), self.scheduler.settle)
-        flush = None
+        is_useless = is_open
+        if (alarm := waiting.clock.next_alarm) is not None and not is_over:
+            agenda.move(ALARM, self._moment(alarm), self._ring)
+            is_useless = False
+        if self.scheduler.waiting and not is_over and waiting.next_deadline is not None:
+            agenda.move(PERMIT, self._moment(waiting.next_deadline), self.scheduler.settle)
+            is_useless = False
         # Mostly no pod waits.
-        if self.queue.pods and not is_over:
-            is_useless = is_open and alarm is None and timeout is None
-            if not is_useless or self.queue.may_retry(self._changed):
-                flush = self.queue.next_flush()
-        agenda.move(Rank.FLUSH, flush, self.queue.flush)
+        if (
+            not self.queue.pods
+            or is_over
+            or (is_useless and not self.queue.may_retry(self._changed))
+        ):
+            agenda.cancel(FLUSH)
+        else:
+            agenda.move(FLUSH, self.queue.next_flush(), self.queue.flush)
 
-    def _moment(self, at: float | None) -> int | None:
+    def _moment(self, at: float) -> int:
         """Return a time of plugins in microseconds since the start; never one that is over."""
-        if at is None:
-            return None
         return max(self.clock.now, round((at - self.clock.start) * SECOND))
 
     def _ring(self) -> None:
@@ -369,7 +386,7 @@ class Replay:
     def _read_event(self) -> None:
         event = next(self.events, None)
         if event is not None:
-            self.agenda.schedule(Rank.EVENT, event.at, partial(self._apply, event))
+            self.agenda.schedule(EVENT, event.at, partial(self._apply, event))
 
     def _apply(self, event: TimelineEvent) -> None:
         self.applier.apply(event)

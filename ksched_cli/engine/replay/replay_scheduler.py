@@ -18,7 +18,7 @@ from ksched_cli.cluster.objects.base import ObjectMeta
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.pod_group_cycle import GroupResult
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.replay.agenda import Agenda, Rank
+from ksched_cli.engine.replay.agenda import END, EVICTION, Agenda
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import EquivalenceClass, QueuedPodGroupInfo, QueuedPodInfo
 from ksched_cli.engine.replay.records import (
@@ -300,7 +300,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     def end_at(self, at: int, pod: PodInfo, outcome: PodOutcome) -> None:
         """The pod leaves its node at that time, if it does not earlier."""
-        self.agenda.schedule(Rank.END, at, partial(self.end, pod.key, outcome), pod.uid)
+        self.agenda.schedule(END, at, partial(self.end, pod.key, outcome), pod.uid)
 
     def evict(self, pod: PodInfo, grace: int | None) -> None:
         """Evict a pod from a node; it stays for this many microseconds, or until its node
@@ -344,8 +344,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def gone(self, pod: PodInfo, outcome: PodOutcome) -> None:
         """A pod has left its node."""
         self.cluster.note_departure(pod)
-        self.agenda.cancel(Rank.END, pod.uid)
-        self.agenda.cancel(Rank.EVICTION, pod.uid)
+        self.agenda.cancel(END, pod.uid)
+        self.agenda.cancel(EVICTION, pod.uid)
         if self.on_departure is not None:
             self.on_departure(pod)
         record = self.log.record_of(pod)
