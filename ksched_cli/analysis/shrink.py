@@ -60,6 +60,10 @@ from ksched_cli.scenario.prices import NO_PRICES, Prices
 # Larger sets are tried one by one where they are not more than this.
 MAX_SETS = 300
 
+# A plan is verified by a drain of all its nodes at once, and one by one: each takes no longer than
+# the drains that found the nodes.
+_VERIFICATIONS = 2
+
 # Up to this many nodes, those that stay are tried in front of those that go, too, and at once with
 # them.
 MAX_IN_FRONT = 100
@@ -311,12 +315,17 @@ class Shrinking:
     # The plan that the cluster is after, and what takes its drains back.
     _after: Plan = field(default_factory=lambda: Plan({}))
     _drains: ExitStack = field(default_factory=ExitStack)
+    # How many nodes the batches that could go have, and how many seconds their drains took.
+    _drained: int = 0
+    _seconds: float = 0
 
     def run(self) -> Plan:
         """Return the plan that is worth the most, of those found. A drain of all its nodes at once
         finishes."""
         if len(self.candidates) > MAX_IN_FRONT:
-            return self._plan_of_many()
+            plan = self._plan_of_many()
+            self.progress.reserve = 0
+            return plan
         # 1. Nodes are added to the plan until no other can go after them.
         plan = self._extended(Plan({}))
         # 2. Each of the others is tried in front, too.
@@ -485,24 +494,39 @@ class Shrinking:
         """Drain batches of nodes, each with the ones before, whose size doubles while they succeed
         and halves where they do not. Pods may move more than once here. before: that are gone"""
         chosen, begin, size, finished = list[str](), 0, 1, True
-        while begin < len(nodes) and len(chosen) < maximum and not self.progress.stops():
+        while begin < len(nodes) and len(chosen) < maximum:
             batch = nodes[begin : begin + min(size, maximum - len(chosen))]
+            self._reserve(len(before) + len(chosen), len(batch))
+            if len(batch) > 1 and self.progress.is_short():
+                size = len(batch) // 2
+                continue
+            if self.progress.stops():
+                break
             finishes = False
             if self.room.lacking((*before, *chosen, *batch)):
                 pass
             elif len(batch) > 1 or finished or self.cluster.seems_to_leave(batch[0]):
                 with self.cluster.trial() as trial:
                     self.cluster.leave(batch)
+                    began = self.progress.clock()
                     finishes = self.cluster.drain(batch, gives_up=True).finishes
                     if finishes:
                         trial.keep()
                         chosen += batch
+                        self._seconds += self.progress.clock() - began
+                        self._drained += len(batch)
             if finishes or len(batch) == 1:
                 begin += len(batch)
                 self.progress.step(begin, len(nodes), counted_nodes(len(chosen)))
             finished = finishes
             size = size * 2 if finishes else max(size // 2, 1)
         return chosen
+
+    def _reserve(self, chosen: int, more: int) -> None:
+        """Reserve time for the drains of so many more nodes, and for those that verify a plan."""
+        if self._drained and len(self.candidates) > MAX_IN_FRONT:
+            each = self._seconds / self._drained
+            self.progress.reserve = each * (more + _VERIFICATIONS * (chosen + more))
 
     def _reordered(self, plan: Plan) -> Plan:
         """Put the other candidates in front of the drains, where that gains more: pods that fit on
