@@ -132,8 +132,7 @@ def best_placement(
     check_solver()
     # 1. The model of the cluster without these pods.
     emptied = pending_again(state, [p for p in state.pods if p.key in waiting and p.node_name])
-    rest = tuple(pod for pod in emptied.pods if pod.node_name)
-    empty = simulation.renewed(replace(emptied, pods=rest), before=None)
+    empty = simulation.renewed(emptied, before=None)
     info = empty.catalog.info
     infos = [info(pod) for pod in emptied.pods if pod.key in waiting and not pod.node_name]
     model = PlacementModel.of(empty, infos, ())
