@@ -16,7 +16,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
-from math import floor
+from math import floor, inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -53,6 +54,8 @@ MAX_PAIRS = 30_000
 NEAREST_ROWS, ROOMIEST_ROWS = 24, 40
 _SEED = 1
 _CHOICE_SECONDS = 0.5
+# A solution has so long also after the deadline.
+_LEAST_SECONDS = 0.3
 
 
 def has_solver() -> bool:
@@ -141,6 +144,7 @@ class PlacementModel:
     conflicts: two classes that avoid each other, and the topology key
     chosen: the rows of the only nodes that the model has; None for all
     cuts: solutions that the engine refused
+    deadline: of all solutions, as `monotonic` counts
     """
 
     snapshot: Snapshot
@@ -150,6 +154,7 @@ class PlacementModel:
     spreads: Sequence[Spread]
     chosen: Sequence[int] | None = None
     cuts: list[Solution] = field(default_factory=list)
+    deadline: float = inf
 
     @classmethod
     def of(
@@ -266,7 +271,7 @@ class PlacementModel:
             if isinstance(total, int):
                 continue
             model.maximize(total)
-            status = solver.status_name(solver.solve(model))
+            status = self._status(solver, model)
             if status not in ("OPTIMAL", "FEASIBLE"):
                 return Solution(bound=size)
             is_optimal &= status == "OPTIMAL"
@@ -279,7 +284,7 @@ class PlacementModel:
         moves = variables.cost([1] * len(self.classes))
         if variables.left:
             model.minimize(moves)
-        status = solver.status_name(solver.solve(model))
+        status = self._status(solver, model)
         if status not in ("OPTIMAL", "FEASIBLE"):
             is_none = status == "INFEASIBLE" and self.is_whole and not self.cuts
             return Solution(is_none=is_none, bound=bound)
@@ -341,9 +346,16 @@ class PlacementModel:
         model.minimize(variables.cost(self.weights))
         variables.hint(solution)
         solver.parameters.max_deterministic_time = _CHOICE_SECONDS
-        if solver.status_name(solver.solve(model)) in ("OPTIMAL", "FEASIBLE"):
+        if self._status(solver, model) in ("OPTIMAL", "FEASIBLE"):
             return self._solution(variables, solver)
         return solution
+
+    def _status(self, solver: cp_model.CpSolver, model: cp_model.CpModel) -> str:
+        """Solve the model, by the deadline. Return the status."""
+        limit = solver.parameters.max_time_in_seconds
+        left = max(_LEAST_SECONDS, self.deadline - monotonic())
+        solver.parameters.max_time_in_seconds = min(limit, left)
+        return str(solver.status_name(solver.solve(model)))
 
     def _solution(self, variables: _Variables, solver: cp_model.CpSolver) -> Solution:
         placed, left, came = (

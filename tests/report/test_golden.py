@@ -139,7 +139,7 @@ def audited(state: ClusterState) -> TextAt:
     pods = [replace(pod, node_name=wrong.get(pod.key, pod.node_name)) for pod in after.pods]
     after = dataclasses.replace(after, pods=tuple(pods))
     decision_log = read_decision_log(state, after, run.frameworks, log_of(after))
-    answer = audit(lambda: simulation(decision_log.state), decision_log)
+    answer = audit(simulation, decision_log)
     return partial(render, answer, Form.TABLE)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -31,6 +33,7 @@ from ksched_cli.analysis.audit.decisions import (
     Unexplained,
 )
 from ksched_cli.analysis.audit.replayed_cluster import (
+    NEAREST,
     Moments,
     ReplayedCluster,
     are_near,
@@ -93,6 +96,10 @@ RACE = "a race of kube-scheduler (kubernetes/kubernetes#136269): "
 UNSEEN = "the requests of {} are unknown: created, placed and gone between the two states, on {}"
 
 DEPARTED = "ksched decides the same once these pods have left: {}"
+
+# How many decisions tell what size of an image counts, and how many sizes are tried at a time.
+COUNTED = 300
+TRIED_SIZES = 32
 
 # How many names a reason lists.
 MAX_LISTED = 3
@@ -257,7 +264,7 @@ class Doubts:
         churned = self.cluster.has_churned
         is_unsure = not self.decision_log.state.noticed_nodes
         images = {normalized_image_name(each.image) for each in pod.spec.containers}
-        sizes = _image_sizes(simulation.state, images)
+        sizes = image_sizes(simulation.state, images)
         unsure = [name for name in sizes if is_unsure and len(set(sizes[name].values())) > 1]
         if not (unsure or churned):
             return ""
@@ -292,7 +299,7 @@ def _image_bytes(
     return least, most
 
 
-def _image_sizes(state: ClusterState, names: Container[str]) -> dict[str, dict[str, int]]:
+def image_sizes(state: ClusterState, names: Container[str]) -> dict[str, dict[str, int]]:
     """Image → node → its size there, of these images."""
     sizes: dict[str, dict[str, int]] = {}
     for node in state.nodes:
@@ -436,25 +443,67 @@ class AuditResult(Answer, frozen=True, kw_only=True):
 
 
 def audit(
-    open_simulation: Callable[[], Simulation],
+    open_simulation: Callable[[ClusterState], Simulation],
     decision_log: DecisionLog,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
     """Audit the decisions in their order.
 
-    open_simulation: makes one of the log's state and newcomers that has not run. on_progress:
+    open_simulation: makes one of the state that has not run, with the log's newcomers. on_progress:
     called after each decision with how many are judged, and of how many
     """
     with gc_rare():
-        auditor = _Auditor(open_simulation(), decision_log)
+        state = decision_log.state
+        is_recording = decision_log.order is OrderSource.RECORDING
+        if is_recording and not state.noticed_nodes:
+            state = _with_likely_sizes(open_simulation, decision_log)
+        auditor = _Auditor(open_simulation(state), decision_log, is_recording=is_recording)
         auditor.run(on_progress)
         # A recording has no decision's own moment: what does not agree is judged at each moment
         # that it may have been made at, while the decisions are followed once more.
-        if auditor.open and decision_log.order is OrderSource.RECORDING:
-            again = _Auditor(open_simulation(), decision_log, auditor.open)
+        if auditor.open and is_recording:
+            again = _Auditor(open_simulation(state), decision_log, auditor.open)
             again.run(on_progress)
             auditor.explain(again.explained)
     return auditor.audit()
+
+
+def _with_likely_sizes(
+    open_simulation: Callable[[ClusterState], Simulation], decision_log: DecisionLog
+) -> ClusterState:
+    """Return the state with an order in which the scheduler may have noticed its nodes. Where they
+    report different sizes of an image, one counts for all; of these the one is likely with which
+    the most decisions agree as they were recorded."""
+    state, decisions = decision_log.state, decision_log.decisions[:COUNTED]
+    placements = (each for each in decisions if isinstance(each, Placement) and each.judged)
+    containers = (each for placement in placements for each in placement.pod.spec.containers)
+    names = Counter(normalized_image_name(each.image) for each in containers)
+    sizes = image_sizes(state, names)
+    for name, _ in names.most_common():
+        by_node = sizes.get(name, {})
+        # By size, the least first; unless a node that comes earlier says how big the image is.
+        nodes = [node for _, node in sorted({size: node for node, size in by_node.items()}.items())]
+        if len(nodes) < 2 or not by_node.keys().isdisjoint(state.noticed_nodes):
+            continue
+        disagreeing: dict[int, int] = {}
+        # From afar at first, then nearer and nearer to the best.
+        low, high = 0, len(nodes) - 1
+        while True:
+            step = max(1, (high - low) // TRIED_SIZES)
+            for place in {*range(low, high, step), high} - disagreeing.keys():
+                order = (*state.noticed_nodes, nodes[place])
+                simulation = open_simulation(replace(state, noticed_nodes=order))
+                limit = min(disagreeing.values(), default=COUNTED)
+                of_first = replace(decision_log, decisions=decisions, refused=())
+                tally = _Tally(simulation, of_first)
+                tally.count_up_to(limit)
+                disagreeing[place] = tally.disagreeing
+            best = min(disagreeing, key=disagreeing.__getitem__)
+            if step == 1:
+                break
+            low, high = max(low, best - step), min(high, best + step)
+        state = replace(state, noticed_nodes=(*state.noticed_nodes, nodes[best]))
+    return state
 
 
 class _Auditor:
@@ -465,12 +514,19 @@ class _Auditor:
     """
 
     def __init__(
-        self, simulation: Simulation, decision_log: DecisionLog, unclear: Iterable[int] = ()
+        self,
+        simulation: Simulation,
+        decision_log: DecisionLog,
+        unclear: Iterable[int] = (),
+        *,
+        is_recording: bool = False,
     ) -> None:
-        """unclear: places of decisions that are judged at the moments before theirs, too"""
+        """unclear: places of decisions that are judged at the moments before theirs, too.
+        is_recording: a placement may have overtaken those beside it"""
         self.decision_log = decision_log
         self.decisions = decisions = decision_log.decisions
         self.place = 0
+        self.is_recording = is_recording
         changes = [each for each in decisions if isinstance(each, PodEvent)]
         has_notices = any(each.event is LogEvent.NOTICE for each in changes)
         self.cluster = ReplayedCluster(simulation, has_notices, decision_log.chosen_volumes)
@@ -529,6 +585,9 @@ class _Auditor:
         """Count a decision that agrees, that cannot be judged, or that differs."""
         if verdict.grade is not None:
             self.grades[verdict.grade.value] += 1
+            return
+        if self.is_recording and self.moments.overtakes(decision, self.place, NEAREST):
+            self.grades[Grade.REORDERED.value] += 1
             return
         reason = self.doubts.about(decision, verdict)
         if reason:
@@ -603,6 +662,29 @@ class _Auditor:
             if len(keys) >= LEAST_GROUPED:
                 cause = HELD_ROOM if node in taken else NOT_TAKEN
                 yield DifferenceGroup(node, tuple(keys), cause.format(node))
+
+
+class _Tally(_Auditor):
+    """Counts the decisions that do not agree where they were recorded."""
+
+    disagreeing = 0
+    limit = 0
+
+    def count_up_to(self, limit: int) -> None:
+        """Stop where there are more."""
+        self.limit = limit
+        with suppress(_Enough):
+            self.run(None)
+        self.cluster.simulation.close()
+
+    def _count(self, decision: NodeChoice, verdict: DecisionVerdict) -> None:
+        self.disagreeing += verdict.grade is None
+        if self.disagreeing > self.limit:
+            raise _Enough
+
+
+class _Enough(Exception):  # noqa: N818  # no error
+    """More decisions disagree than with another size."""
 
 
 def _because(node: str, expected: Sequence[str], views: PodViews) -> str:

@@ -13,10 +13,14 @@ from ksched_cli.analysis.audit.decisions import DecisionLog, LogLine, read_logs
 from ksched_cli.analysis.audit.recorded_decisions import read_recording
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.documents import read_file
 from ksched_cli.scenario.timeline import read_timeline
+
+Opens = Callable[[ClusterState], Simulation]
+"""Makes a simulation of a state that has not run."""
 
 
 class Audit(Question[AuditResult], frozen=True, kw_only=True):
@@ -35,11 +39,11 @@ class Audit(Question[AuditResult], frozen=True, kw_only=True):
 
     def answer(self, opened: Opened) -> AuditResult:
         opens, decisions = self._of_recording(opened) if self.recording else self._of_two(opened)
-        simulations = [opens()]
+        simulations = [opens(decisions.state)]
         opened.introduce(simulations[0], are_run=False)
 
-        def reopen() -> Simulation:
-            simulations.append(opens())
+        def reopen(state: ClusterState) -> Simulation:
+            simulations.append(opens(state))
             return simulations[-1]
 
         with opened.observer.progress("decisions judged") as on_progress:
@@ -48,7 +52,7 @@ class Audit(Question[AuditResult], frozen=True, kw_only=True):
         opened.conclude(*failed[:1])
         return structs.replace(answer, undecided=bool(failed))
 
-    def _of_two(self, opened: Opened) -> tuple[Callable[[], Simulation], DecisionLog]:
+    def _of_two(self, opened: Opened) -> tuple[Opens, DecisionLog]:
         """Read two states, and return what opens a simulation to repeat the decisions."""
         opener, run = opened.opener, opened.run
         state, later = opener.state(run), load_state(self.after, reads=opener.kinds(run))
@@ -57,14 +61,14 @@ class Audit(Question[AuditResult], frozen=True, kw_only=True):
         opened.warn(*(line for line in later.warnings if line not in state.warnings))
         decisions = read_decision_log(state, later, _schedulers(opened), self._log(opened))
 
-        def opens() -> Simulation:
-            simulation = opener.simulation(run, state=decisions.state)
+        def opens(state: ClusterState) -> Simulation:
+            simulation = opener.simulation(run, state=state)
             simulation.newcomers += decisions.newcomers
             return simulation
 
         return opens, decisions
 
-    def _of_recording(self, opened: Opened) -> tuple[Callable[[], Simulation], DecisionLog]:
+    def _of_recording(self, opened: Opened) -> tuple[Opens, DecisionLog]:
         """Read a recording, and return what opens a simulation to repeat the decisions."""
         opener, run, path = opened.opener, opened.run, self.recording
         state = opener.base_state(run)
@@ -75,7 +79,7 @@ class Audit(Question[AuditResult], frozen=True, kw_only=True):
         decisions = read_recording(
             state, timeline.events(), timeline.start, _schedulers(opened), log
         )
-        return lambda: opener.simulation(run, state=decisions.state), decisions
+        return lambda state: opener.simulation(run, state=state), decisions
 
     def _log(self, opened: Opened) -> list[LogLine]:
         """The lines of the logs; warns of logs without what is read of them."""

@@ -13,10 +13,12 @@ lapses only when that is noticed. Upstream: pkg/scheduler/backend/queue/nominato
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
@@ -239,6 +241,10 @@ class ReplayedCluster:
         """The pods on the node; none where there is no such node."""
         row = self.simulation.snapshot.row.get(node)
         return () if row is None else tuple(self.simulation.snapshot.pods[row])
+
+    def is_on(self, pod: Pod, node: str) -> bool:
+        """Whether the pod is on the node."""
+        return any(other.uid == pod.uid for other in self.on_node(node))
 
     def put(self, pod: Pod, node: str) -> None:
         """Put the pod on the node, if that is there, where it takes room. Plugins hear of no
@@ -513,6 +519,12 @@ def _is_best_from(simulation: Simulation, evaluation: Evaluation, row: int, star
 NOTICED_WITHIN = 5.0
 
 
+# How many placements before and after one are looked at that may have been decided on in another
+# order: at first the nearest, for most overtake few.
+NEAREST = (4,)
+FARTHER = (12, 40)
+
+
 def are_near(decision: Decision, other: Decision) -> bool:
     """Whether the scheduler may have decided on either before it noticed the other."""
     return abs(other.time - decision.time) <= NOTICED_WITHIN
@@ -525,7 +537,7 @@ class Moments:
     before. So it is judged before each change that is near, with the pods placed that the scheduler
     knew of then: its own decisions at once, and of these all that came before the pod did, or
     before its last attempt without a node. Others that were bound at about the same time may have
-    been decided on before or after.
+    been decided on before or after: bindings overtake each other, most of them by little.
 
     cluster: follows the decisions; explained: places of the decisions that agree at some moment
     """
@@ -543,6 +555,85 @@ class Moments:
             decision = decisions[place]
             if not isinstance(decision, PodEvent | ObjectChange):
                 self._open[place] = decision
+
+    def overtakes(self, decision: NodeChoice, own: int, reaches: Sequence[int]) -> bool:
+        """Whether it is ksched's choice, in its place, once some that were bound just before are
+        decided on after it, and some that were bound just after before it. reaches: among how many
+        on either side these are looked for"""
+        if not isinstance(decision, Placement):
+            return False
+        ahead = islice(self._near(decision, range(own - 1, -1, -1)), reaches[-1])
+        earlier = [each for each in ahead if self.cluster.is_on(each.pod, each.node)]
+        after = range(own + 1, len(self.decisions))
+        later = list(islice(self._near(decision, after), reaches[-1]))
+        return any(
+            self._agrees_among(decision, earlier[:reach], later[:reach]) for reach in reaches
+        )
+
+    def _near(self, placement: Placement, places: Iterable[int]) -> Iterator[Placement]:
+        """Return placements that it may have overtaken, the nearest first, up to a change of nodes
+        or objects. What waits for volumes or devices is none of them."""
+        for index in places:
+            other = self.decisions[index]
+            if isinstance(other, ObjectChange) or not are_near(placement, other):
+                return
+            if isinstance(other, Placement) and other.judged and other.pod.uid != placement.pod.uid:
+                waits = any(claim_uses(other.pod)) or other.pod.spec.resource_claims
+                if not waits and _were_both_there(placement, other):
+                    yield other
+
+    def _agrees_among(
+        self, placement: Placement, earlier: Sequence[Placement], later: Sequence[Placement]
+    ) -> bool:
+        """Climb from the order of the recording: exchange what brings the real node nearest to the
+        best one, until it is the best, or nothing brings it nearer."""
+        chosen, behind = frozenset[int](), math.inf
+        ahead, after = range(len(earlier)), range(len(earlier), len(earlier) + len(later))
+        # At first several in turn as well: one alone may make no difference.
+        steps = [
+            frozenset(each[:count]) for each in (ahead, after) for count in range(2, len(each))
+        ]
+        steps += [frozenset((index,)) for index in (*ahead, *after)]
+        while True:
+            gaps = []
+            for step in steps:
+                gaps.append(self._behind(placement, step, earlier, later))
+                if not gaps[-1]:
+                    return True
+            nearest = min(gaps, default=math.inf)
+            if nearest >= behind:
+                return False
+            behind, chosen = nearest, steps[gaps.index(nearest)]
+            steps = [chosen ^ {index} for index in (*ahead, *after)]
+
+    def _behind(
+        self,
+        placement: Placement,
+        exchanged: frozenset[int],
+        earlier: Sequence[Placement],
+        later: Sequence[Placement],
+    ) -> float:
+        """Return by how many points the real node is behind the best, where these are exchanged: 0
+        where it may be chosen, infinity where it does not fit."""
+        cluster, search = self.cluster, self.cluster.simulation.pipeline.search
+        start = search.next_start
+        with cluster.simulation.snapshot.trial():
+            for index in exchanged:
+                if index < len(earlier):
+                    cluster.take(earlier[index].pod, earlier[index].node)
+                else:
+                    other = later[index - len(earlier)]
+                    cluster.put(other.pod, other.node)
+            verdict = cluster.judge(placement)
+        search.next_start = start
+        if verdict.grade is not None:
+            return 0
+        evaluation = verdict.evaluation
+        own = evaluation.feasible.indices() == cluster.simulation.snapshot.row[placement.node]
+        totals = evaluation.totals
+        if evaluation.error or totals is None or not own.any():
+            return math.inf
+        return float(totals.max() - totals[own][0])
 
     def at(self, place: int) -> None:
         """The cluster is as it is before the decision at this place."""

@@ -53,7 +53,7 @@ def audited(
     """log: the scheduler's; by default that of the second state's events"""
     log = log_of(after) if log is None else log
     decision_log = read_decision_log(before, after, simulation(before, config).frameworks, log)
-    return audit(lambda: simulation(decision_log.state, config), decision_log)
+    return audit(partial(simulation, config=config), decision_log)
 
 
 def test_victims_stay_until_the_log_says_that_they_left() -> None:
@@ -77,7 +77,7 @@ def test_victims_stay_until_the_log_says_that_they_left() -> None:
         LogLine(LogEvent.ATTEMPT, "default/p"),
     ]
     decision_log = read_decision_log(before, after, simulation(before).frameworks, log)
-    answer = audit(lambda: simulation(decision_log.state), decision_log)
+    answer = audit(simulation, decision_log)
     assert (answer.differ, answer.order) == ((), OrderSource.LOG)
     assert agreeing(answer) == {"preempts": 1, "best": 1, "nominated": 1}
 
@@ -105,7 +105,7 @@ def test_of_equally_important_pods_the_one_that_changed_last_is_evicted() -> Non
     ]
     for lines, differences in ((log, 0), (log[1:], 1)):
         decision_log = read_decision_log(before, after, simulation(before).frameworks, lines)
-        answer = audit(partial(simulation, decision_log.state), decision_log)
+        answer = audit(simulation, decision_log)
         assert len(answer.differ) == differences
 
 
@@ -120,7 +120,7 @@ def test_a_pod_that_leaves_the_queue_is_nominated_no_more(is_removed: bool) -> N
         LogLine(LogEvent.ATTEMPT, "default/q"),
     ]
     decision_log = read_decision_log(before, after, simulation(before).frameworks, log)
-    answer = audit(lambda: simulation(decision_log.state), decision_log)
+    answer = audit(simulation, decision_log)
     assert [item.pod for item in answer.differ] == ([] if is_removed else ["default/q"])
 
 
@@ -141,7 +141,7 @@ def test_without_notices_nothing_is_judged_once_nominations_have_changed(has_not
         LogLine(LogEvent.ATTEMPT, "default/q"),
     ]
     decision_log = read_decision_log(before, after, simulation(before).frameworks, log)
-    answer = audit(lambda: simulation(decision_log.state), decision_log)
+    answer = audit(simulation, decision_log)
     differ = [item.pod for item in answer.differ]
     assert differ == ["default/p", "default/q"][: 1 + has_notices]
     assert [item.reason for item in answer.unexplained] == [LACKS_NOTICES][has_notices:]
@@ -498,7 +498,7 @@ def test_the_next_node_of_the_ranking_for_the_pod_before_is_no_difference(
     after = replace(before, pods=(bound(p, "n1", 1), bound(q, "n3", 2)))
     opened = partial(simulation, config=BATCHING, kubernetes_version=minor)
     decision_log = read_decision_log(before, after, opened(before).frameworks, log_of(after))
-    answer = audit(lambda: opened(decision_log.state), decision_log)
+    answer = audit(opened, decision_log)
     assert bool(answer.differ) is not agrees
     assert agreeing(answer).get("batched", 0) == agrees
 

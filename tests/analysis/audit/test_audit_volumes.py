@@ -1,7 +1,6 @@
 """Volumes that claims get between two states are the scheduler's choice."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -42,7 +41,7 @@ def audited(
         simulation(before).frameworks,
         [LogLine(LogEvent.ATTEMPT, pods[name].key) for name in placed],
     )
-    return audit(partial(simulation, decision_log.state), decision_log)
+    return audit(simulation, decision_log)
 
 
 @pytest.mark.parametrize("is_new", [False, True])

@@ -46,7 +46,7 @@ def recorded(
     assert timeline.start is not None
     names = simulation(state).frameworks
     decision_log = read_recording(state, timeline.events(), timeline.start, names, log)
-    answer = audit(lambda: simulation(decision_log.state, kubernetes_version=minor), decision_log)
+    answer = audit(lambda state: simulation(state, kubernetes_version=minor), decision_log)
     assert answer.order is OrderSource.RECORDING
     return answer
 
@@ -459,25 +459,67 @@ def images(*sizes: int) -> list[Any]:
 @pytest.mark.parametrize("churns", [False, True])
 def test_images_counted_before_nodes_came_may_decide(churns: bool, folder: Path) -> None:
     """The image is on b. One of two nodes has it; kube-scheduler may still count one of one."""
-    web = pod("p", cpu=1)
-    web["spec"]["containers"][0]["image"] = "web:1"
     nodes = images(0, 100)
     joins = [{"put": nodes[0]}] if churns else []
-    answer = recorded(folder, nodes[1:] if churns else nodes, *joins, {"pod": web}, bind("p", "b"))
+    answer = recorded(
+        folder, nodes[1:] if churns else nodes, *joins, {"pod": of_web("p")}, bind("p", "b")
+    )
     reasons = [IMAGE_COUNTS.format("web:1")] if churns else []
     assert [each.reason for each in answer.unexplained] == reasons
     assert len(answer.differ) == (not churns)
 
 
-@pytest.mark.parametrize("size", [30, 900])
-def test_images_whose_size_is_not_sure_may_decide(size: int, folder: Path) -> None:
-    web = pod("p", cpu=1)
-    web["spec"]["containers"][0]["image"] = "web:1"
+def of_web(name: str) -> Any:
+    manifest = pod(name, cpu=1)
+    manifest["spec"]["containers"][0]["image"] = "web:1"
+    return manifest
+
+
+def of_size(size: int) -> list[Any]:
+    """Nodes of which b and c have the image, c with this size in MiB."""
     third = node("c", cpu=1)
     third["status"]["images"] = [{"names": ["web:1"], "sizeBytes": size * 2**20}]
-    answer = recorded(folder, [*images(0, 30), third], {"pod": web}, bind("p", "b"))
-    reasons = [IMAGE_SIZES.format("web:1")] if size == 900 else []
-    assert [each.reason for each in answer.unexplained] == reasons
+    return [*images(0, 30), third]
+
+
+@pytest.mark.parametrize("size", [30, 900])
+def test_a_size_that_a_node_reports_of_an_image_may_decide(size: int, folder: Path) -> None:
+    answer = recorded(folder, of_size(size), {"pod": of_web("p")}, bind("p", "b"))
+    assert (len(answer.differ), answer.unexplained) == ((size == 30), ())
+
+
+def test_one_size_of_an_image_decides_all(folder: Path) -> None:
+    """p is on b because the image is large, q on a because it is small."""
+    bindings = bind("p", "b"), bind("q", "a")
+    pods = {"pod": of_web("p")}, {"pod": of_web("q")}
+    answer = recorded(folder, of_size(900), *pods, *bindings)
+    assert [each.reason for each in answer.unexplained] == [IMAGE_SIZES.format("web:1")]
+    assert (answer.decisions, answer.agree) == (1, 1)
+
+
+@pytest.mark.parametrize("app", ["x", "other"])
+def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(app: str, folder: Path) -> None:
+    """q may not go to a1, which is better, once p of its app is in that zone, on another node."""
+    nodes = [
+        node("a1", cpu=16, labels={"zone": "a"}),
+        node("a2", cpu=4, labels={"zone": "a", "small": ""}),
+        node("b1", cpu=8, labels={"zone": "b"}),
+    ]
+    q = pod("q", cpu=1, labels={"app": "x"})
+    q["spec"]["topologySpreadConstraints"] = [
+        {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "x"}},
+        }
+    ]
+    p = pod("p", cpu=1, labels={"app": app})
+    p["spec"]["nodeSelector"] = {"small": ""}
+    bindings = {**bind("q", "b1"), "at": 400}, {**bind("p", "a2"), "at": 400.05}
+    answer = recorded(folder, nodes, {"pod": q}, {"pod": p}, *bindings)
+    assert [each.pod for each in answer.differ] == ([] if app == "x" else ["default/q"])
+    assert answer.summary.reordered == (app == "x")
 
 
 def test_what_a_recorder_has_missed_is_not_judged(folder: Path) -> None:
