@@ -144,6 +144,7 @@ def best_placement(
     # 2. What any placement reaches at most, and a placement that may reach it.
     reached = problem.placement(nodes)
     if len(model.snapshot) * len(model.classes) <= MAX_PAIRS:
+        seconds /= 1 + bool(model.spreads)
         proposed, bounds = model.best(seconds, problem.levels, hint=reached, relaxed=(SPREAD,))
         if model.spreads:
             proposed, _ = model.best(seconds, problem.levels, hint={})
