@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
-from math import inf
+from math import floor, inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -262,7 +262,7 @@ class PlacementModel:
         variables = self._variables(relaxed, max_moves)
         model, placed = variables.model, variables.placed
         size = sum(each.size for each in self.classes[: self.waiting])
-        solver = _solver(seconds / (len(levels) + 1))
+        solver = solver_of(seconds / (len(levels) + 1))
         bound = 0 if levels else size
         is_optimal = self.is_whole
         # 1. As many pods as can be, level by level.
@@ -294,6 +294,47 @@ class PlacementModel:
             solution = self._chosen(variables, solver, solution)
         bound = bound if self.is_whole else size
         return replace(solution, is_optimal=is_optimal, bound=bound)
+
+    def best(
+        self,
+        seconds: float,
+        levels: Sequence[Mapping[int, int]],
+        *,
+        hint: Amounts,
+        relaxed: Collection[str] = (),
+    ) -> tuple[Amounts, list[int]]:
+        """Return the placement of pods that wait that is the best at the first level, of these at
+        the next, and so on; and what no placement exceeds at each, if it is as good before.
+
+        levels: what a pod of a class counts, by the number of the class
+        hint: a placement; no worse one is returned, where the model allows it
+        """
+        variables = self._variables(relaxed, None)
+        model, placed, best = variables.model, variables.placed, hint
+        solver = solver_of(seconds / max(len(levels), 1))
+        bounds = []
+        for level in levels:
+            most = sum(count * self.classes[number].size for number, count in level.items())
+            terms = [
+                (variable, level[number])
+                for (number, _), variable in placed.items()
+                if number in level
+            ]
+            if not terms:
+                bounds.append(0)
+                continue
+            total = variables.sum(*zip(*terms, strict=True))
+            model.clear_hints()
+            variables.hint(Solution(placed=best))
+            model.maximize(total)
+            if solver.status_name(solver.solve(model)) in ("OPTIMAL", "FEASIBLE"):
+                best = self._solution(variables, solver).placed
+                most = min(most, floor(solver.best_objective_bound + 0.001))
+            bounds.append(most)
+            model.add(
+                total >= sum(level.get(number, 0) * count for (number, _), count in best.items())
+            )
+        return best, bounds
 
     def _chosen(
         self, variables: _Variables, solver: cp_model.CpSolver, solution: Solution
@@ -361,7 +402,7 @@ class PlacementModel:
         return tuple(name for name in names if name not in relaxed)
 
 
-def _solver(seconds: float) -> cp_model.CpSolver:
+def solver_of(seconds: float) -> cp_model.CpSolver:
     """Return a solver that gives the same answer each time: its work is counted, and the clock only
     ends what takes far longer."""
     from ortools.sat.python import cp_model
@@ -413,9 +454,10 @@ class _Variables:
     def total(self, variables: Mapping[tuple[int, int], Any], number: int) -> Any:
         """Return how many pods of a class the variables have; 0 where they have none of it."""
         own = ((number, row) for row in self.rows)
-        return self._sum([variables[key] for key in own if key in variables])
+        return self.sum([variables[key] for key in own if key in variables])
 
-    def _sum(self, variables: Sequence[Any], amounts: Sequence[int] = ()) -> Any:
+    def sum(self, variables: Sequence[Any], amounts: Sequence[int] = ()) -> Any:
+        """Return a sum, of the variables times amounts where there are any."""
         from ortools.sat.python import cp_model
 
         if not variables:
@@ -432,7 +474,7 @@ class _Variables:
                 self.model.add_hint(variable, values.get(key, 0))
 
     def cost(self, weights: Sequence[int]) -> Any:
-        return self._sum([*self.left.values()], [weights[number] for number, _ in self.left])
+        return self.sum([*self.left.values()], [weights[number] for number, _ in self.left])
 
     def arrivals(self, number: int, row: int) -> Any:
         """The pods of a class that come to a row; 0 where none can."""
@@ -463,7 +505,7 @@ class _Variables:
         if not arrivals:
             return None
         comes = self.model.new_bool_var(name)
-        self.model.add(self._sum(arrivals) == 0).only_enforce_if(~comes)
+        self.model.add(self.sum(arrivals) == 0).only_enforce_if(~comes)
         return comes
 
     def bound_resource(self, resource: str) -> None:
@@ -483,7 +525,7 @@ class _Variables:
                 for number, amount in requesting
                 for variable, sign in self._changes(number, row)
             ]
-            total = self._sum(*zip(*terms, strict=True))
+            total = self.sum(*zip(*terms, strict=True))
             bound = self.model.add(total <= int(room[row] - used[row]))
             if used[row] > room[row]:
                 # It has too much already, which only an arrival makes wrong.
