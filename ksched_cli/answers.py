@@ -76,16 +76,24 @@ class Answer(Part, frozen=True, kw_only=True):
         except ImportError:
             raise MissingExtraError("to_frame", "notebook") from None
         field = field or self.ROWS
-        content = plain(getattr(self, field, None))
-        if isinstance(content, Mapping):
-            rows, index = list(content.values()), list(content)
-        elif isinstance(content, list):
-            rows, index = content, None
-        else:
-            lists = (name for name in self.__struct_fields__ if _has_items(getattr(self, name)))
-            raise UsageError(f'"{field}" has no rows; these have: {", ".join(lists)}')
-        if any(isinstance(row, Mapping) for row in rows):
-            return json_normalize(rows).set_axis(index, axis=0) if index else json_normalize(rows)
+        hidden, _ = _paths(type(self))
+        lists = {
+            name: value
+            for name in self.__struct_fields__
+            if name not in hidden and _has_items(value := getattr(self, name))
+        }
+        if self.ROWS and self.ROWS not in lists:
+            lists[self.ROWS] = getattr(self, self.ROWS)
+        if field not in lists or lists[field] is UNSET:
+            without = f'"{field}" has no rows' if field else f"{self.kind} has no main list"
+            names = (name for name, value in lists.items() if value is not UNSET)
+            raise UsageError(f"{without}; these have: {', '.join(names)}")
+        content = plain(lists[field])
+        keyed = isinstance(content, Mapping)
+        rows, index = (list(content.values()), list(content)) if keyed else (content, None)
+        if rows and all(isinstance(row, Mapping) for row in rows):
+            frame = json_normalize(rows)
+            return frame.set_axis(index, axis=0) if keyed else frame
         return DataFrame({field: rows}, index)
 
     def _repr_html_(self) -> str:

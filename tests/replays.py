@@ -107,10 +107,11 @@ def replay_of(  # what a test may say of a replay
 ) -> Replay:
     """The events on a cluster of the objects, not begun yet, with its attempts traced.
 
-    autoscaler: the content of a file of that kind; header: fields of the timeline, and `prices` as
-    --price has them
+    autoscaler: the content of a file of that kind; header: fields of the timeline, `prices` as
+    --price has them, and the labels of ReplayOptions
     """
     state, prices = state_of(folder, *objects), read_prices(header.pop("prices", ()))
+    labels = {name: header.pop(name, "") for name in ("job_label", "user_label")}
     scaling = None if autoscaler is None else autoscaler_of(folder, state, autoscaler)
     path = folder / "timeline.json"
     document = {"apiVersion": "ksched/v1", "kind": "Timeline", **header, "events": events}
@@ -119,6 +120,7 @@ def replay_of(  # what a test may say of a replay
     options = ReplayOptions(
         timeline.start,
         timeline.until,
+        **labels,
         traces=True,
         keeps_records=True,
         autoscaler=scaling,

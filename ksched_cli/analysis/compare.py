@@ -28,9 +28,11 @@ from ksched_cli.analysis.replay_figures import (
     JobFigures,
     ReplayCost,
     UsageOverTime,
+    UserFigures,
     WaitingTimes,
     replay_figures,
     replay_waits,
+    user_figures,
     wait_of,
 )
 from ksched_cli.analysis.replay_result import (
@@ -546,6 +548,7 @@ class ReplaySideResult(Part, frozen=True):
     waiting: for a node; pods that still wait at the end count with the time so far
     pending_hours: the hours that pods were without a node, added up; gated pods do not count
     jobs: of pod groups, controllers and pods alone; null where none was completed
+    users: of jobs: values of a label, or namespaces
     nodes: how many there were over time
     cost: of the nodes, where prices are given
     autoscaler: with --autoscaler
@@ -563,6 +566,7 @@ class ReplaySideResult(Part, frozen=True):
     waiting: WaitingTimes
     pending_hours: Hours
     jobs: JobFigures | None
+    users: tuple[UserFigures, ...]
     nodes: NodeRange
     cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
@@ -584,6 +588,7 @@ class ReplaySideResult(Part, frozen=True):
             replay_waits(replay).all,
             figures.pending_hours,
             figures.jobs,
+            user_figures(replay, usage),
             NodeRange.of(replay.nodes, replay.clock.now),
             ReplayCost.of(replay) or UNSET,
             scaling_of(replay) or UNSET,
@@ -717,6 +722,31 @@ class DrawnSide(Part, frozen=True):
     figures: Annotated[Mapping[str, Interval], HIDDEN]
 
 
+class FigureOfSide(Part, frozen=True):
+    """A figure of a side over several draws.
+
+    low, high: of the 95 % interval of the mean; the others of the difference to the first side,
+               null on the first side
+    """
+
+    side: str
+    figure: str
+    mean: float
+    low: float
+    high: float
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    within_noise: bool | None = None
+
+    @classmethod
+    def of(
+        cls, side: str, figure: str, interval: Interval, difference: DifferenceInterval | None
+    ) -> FigureOfSide:
+        bounds = (round(bound, DIGITS) for bound in structs.astuple(interval))
+        return cls(side, figure, *bounds, *(structs.astuple(difference) if difference else ()))
+
+
 class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
     """Several draws per side: every figure is a mean with its 95 % interval (Student's t).
 
@@ -728,13 +758,22 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "compare"
     VIEW: ClassVar = "replay_comparison:drawn"
-    ROWS: ClassVar = "sides"
+    ROWS: ClassVar = "figures_of_sides"
 
     kind: Literal["Comparison"] = "Comparison"
     seeds: tuple[int, ...]
     sides: tuple[DrawnSide, ...]
     pods: Annotated[tuple[str, ...], Meta(max_length=0)] = ()
     curves: Annotated[tuple[ReplayCurves, ...], HIDDEN] = ()
+
+    @property
+    def figures_of_sides(self) -> tuple[FigureOfSide, ...]:
+        """Each figure of each side, for CSV and Python."""
+        return tuple(
+            FigureOfSide.of(side.name, figure, interval, side.differences.get(figure))
+            for side in self.sides
+            for figure, interval in side.figures.items()
+        )
 
     @property
     def exit_code(self) -> ExitCode:
@@ -762,6 +801,7 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "replay"
     VIEW: ClassVar = "replay_comparison:draws"
+    ROWS: ClassVar = "rows_of_figures"
 
     kind: Literal["ReplayDraws"] = "ReplayDraws"
     timeline: str
@@ -770,6 +810,13 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
     figures: Annotated[Mapping[str, Interval], HIDDEN]
     draws: Annotated[tuple[Mapping[str, float], ...], HIDDEN] = ()
     curves: Annotated[ReplayCurves | None, HIDDEN] = None
+
+    @property
+    def rows_of_figures(self) -> tuple[Mapping[str, Any], ...]:
+        """The name and the interval of each figure, for CSV and Python."""
+        return tuple(
+            {"figure": name, **structs.asdict(interval)} for name, interval in self.figures.items()
+        )
 
     @property
     def exit_code(self) -> ExitCode:

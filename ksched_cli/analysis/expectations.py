@@ -409,7 +409,15 @@ def outcome_of_replay(opener: Opener, run: Run, replay: Replay) -> Outcome:
     replay.cluster.engine.close()
     records = {record.pod: record for record in replay.log.records}
     state, now = replay.state(), replay.clock.now
-    at_end = structs.replace(run, timeline="", until="", autoscaler="", evict_at_once=False)
+    at_end = structs.replace(
+        run,
+        timeline="",
+        until="",
+        autoscaler="",
+        evict_at_once=False,
+        job_label="",
+        user_label="",
+    )
 
     def capacity(name: str, maximum: int) -> CapacityResult:
         simulation = opener.simulation(at_end, state=state)

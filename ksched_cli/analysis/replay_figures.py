@@ -8,7 +8,6 @@ tune and test take their figures from here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from typing import Annotated, NamedTuple, TypeAlias
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord, Waits
+from ksched_cli.engine.replay.records import PodOutcome, PodRecord, Waits, add_use
 from ksched_cli.engine.replay.replay import NodeBill, Replay
 from ksched_cli.kube.time import SECOND
 
@@ -186,6 +185,15 @@ class UsageOverTime:
         mean = float(np.dot(values, self.spans / total) if total else values[-1])
         highest = round(values[most].item(), DIGITS)
         return Extent(round(mean, DIGITS), highest, int(self.times[most]) / SECOND)
+
+    @cached_property
+    def capacity(self) -> dict[str, int]:
+        """What the nodes had of each resource but pods, times microseconds; without those of which
+        they had none."""
+        totals = {
+            name: self.time_of(self._allocatable(name)) for name in self._resources if name != PODS
+        }
+        return {name: total for name, total in totals.items() if total}
 
     # -- single moments -------------------------------------------------------------------------
 
@@ -528,6 +536,11 @@ class JobFigures(Struct, frozen=True, rename="camel"):
     slowdown:   the completion time over the time that its longest pod runs for
     bounded_slowdown: the same, where a run below 10 s counts as 10 s; at least 1
     makespan:   from the creation of the first pod to the end of the last job, in seconds
+    gpu_hours:  of all pods, by their requests of resources that end in /gpu
+    restarts:   how often a pod that was evicted got a node again
+    lost_hours: how long evicted pods had run that begin anew or are gone, added up
+    fairness:   Jain's index of the users' mean bounded slowdowns: 1 where all are equal, 1/n where
+                one of n has all
     """
 
     completed: Count
@@ -537,6 +550,31 @@ class JobFigures(Struct, frozen=True, rename="camel"):
     slowdown: Distribution
     bounded_slowdown: Distribution
     makespan: Seconds
+    gpu_hours: Finite
+    restarts: Count
+    lost_hours: Finite
+    fairness: Finite
+
+
+class UserFigures(Part, frozen=True):
+    """The jobs of a user: the value of a label, or a namespace.
+
+    name:      "" for pods without the label; "(others)" beyond a thousand
+    completed: how many were completed. The means are of these, null without any
+    completion_time, waiting: in seconds
+    gpu_hours: as those of all jobs
+    dominant_share: the largest of the user's shares in what the nodes had over time
+    dominant_resource: of this share; "" where the pods requested none
+    """
+
+    name: str
+    completed: Count
+    completion_time: float | None
+    waiting: float | None
+    bounded_slowdown: float | None
+    gpu_hours: Finite
+    dominant_share: Finite
+    dominant_resource: str
 
 
 class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -566,14 +604,6 @@ class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
     cost: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayRecord:
-    """A replay that has ended. pods: the records of all that it had to do with"""
-
-    replay: Replay
-    pods: Sequence[PodRecord]
-
-
 def replay_figures(replay: Replay, usage: UsageOverTime | None = None) -> ReplayFigures:
     """Return the figures of a replay. usage: of it, where it is at hand"""
     usage = usage or UsageOverTime(replay)
@@ -598,30 +628,93 @@ def _hours(time: int) -> float:
 _BOUND = 10 * SECOND  # of the bounded slowdown; Feitelson's
 
 
-def job_figures(replay: Replay) -> JobFigures | None:
-    """Return the figures of the jobs that were completed; None without any."""
-    jobs = replay.log.jobs.values()
-    spans, waits, slowdowns, bounded = list[int](), list[int](), list[float](), list[float]()
-    first, last = replay.clock.now, 0
-    for job in jobs:
+class _JobTimes(NamedTuple):
+    """The times of a completed job."""
+
+    user: str
+    span: int
+    wait: int
+    slowdown: float
+    bounded: float
+
+
+def _completed(replay: Replay) -> Iterator[_JobTimes]:
+    for job in replay.log.jobs.values():
         if job.is_complete and job.started is not None and job.ended is not None:
             span = job.ended - job.arrived
-            spans.append(span)
-            waits.append(job.started - job.arrived)
-            slowdowns.append(span / job.runs_for if job.runs_for else 1.0)
-            bounded.append(max(1.0, span / max(job.runs_for, _BOUND)))
-            first, last = min(first, job.arrived), max(last, job.ended)
-    if not spans:
+            slowdown = span / job.runs_for if job.runs_for else 1.0
+            bounded = max(1.0, span / max(job.runs_for, _BOUND))
+            yield _JobTimes(job.user, span, job.started - job.arrived, slowdown, bounded)
+
+
+def job_figures(replay: Replay) -> JobFigures | None:
+    """Return the figures of the jobs that were completed; None without any."""
+    jobs, times = replay.log.jobs.values(), [*_completed(replay)]
+    if not times:
         return None
+    done = [job for job in jobs if job.is_complete and job.ended is not None]
+    last = max(job.ended or 0 for job in done)
+    bounded = dict[str, list[float]]()
+    for job in times:
+        bounded.setdefault(job.user, []).append(job.bounded)
+    means = [sum(own) / len(own) for own in bounded.values()]
     return JobFigures(
-        len(spans),
+        len(times),
         sum(job.present > 0 for job in jobs),
-        durations(spans),
-        durations(waits),
-        Distribution(*_distribution(slowdowns)),
-        Distribution(*_distribution(bounded)),
-        round((last - first) / SECOND, DIGITS),
+        durations([job.span for job in times]),
+        durations([job.wait for job in times]),
+        Distribution(*_distribution([job.slowdown for job in times])),
+        Distribution(*_distribution([job.bounded for job in times])),
+        round((last - min(job.arrived for job in done)) / SECOND, DIGITS),
+        _hours(sum(map(_gpus, _used(replay).values()))),
+        sum(job.restarts for job in jobs),
+        _hours(sum(job.lost for job in jobs)),
+        round(sum(means) ** 2 / (len(means) * sum(mean * mean for mean in means)), DIGITS),
     )
+
+
+def user_figures(replay: Replay, usage: UsageOverTime) -> tuple[UserFigures, ...]:
+    """Return the figures of each user, in the order of their first jobs."""
+    times = dict[str, list[_JobTimes]]()
+    for job in _completed(replay):
+        times.setdefault(job.user, []).append(job)
+    figures = []
+    for user, used in _used(replay).items():
+        own = times.get(user, ())
+        capacity = usage.capacity.items()
+        shares = {name: used[name] / total for name, total in capacity if name in used}
+        dominant = max(shares, key=shares.__getitem__, default="")
+        figures.append(
+            UserFigures(
+                user,
+                len(own),
+                _mean([job.span for job in own], SECOND),
+                _mean([job.wait for job in own], SECOND),
+                _mean([job.bounded for job in own]),
+                _hours(_gpus(used)),
+                round(shares.get(dominant, 0.0), DIGITS),
+                dominant,
+            )
+        )
+    return tuple(figures)
+
+
+def _mean(values: Sequence[float], unit: int = 1) -> float | None:
+    return round(sum(values) / len(values) / unit, DIGITS) if values else None
+
+
+def _used(replay: Replay) -> dict[str, dict[str, int]]:
+    """By user and resource, the requests of all pods times how long they were on nodes."""
+    used = {user: dict(amounts) for user, amounts in replay.log.used.items()}
+    for record in replay.log.live.values():
+        user = replay.log.jobs[record.job].user
+        add_use(used[user], record.requests, record.ran_until(replay.clock.now))
+    return used
+
+
+def _gpus(used: Mapping[str, int]) -> int:
+    """The amount of all resources that are GPUs by their names."""
+    return sum(amount for name, amount in used.items() if name.endswith("/gpu"))
 
 
 def replay_waits(replay: Replay) -> ReplayWaits:

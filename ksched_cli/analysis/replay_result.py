@@ -31,6 +31,7 @@ from ksched_cli.analysis.replay_figures import (
     ReplayWaits,
     UsageOverTime,
     UsageSample,
+    UserFigures,
     costs_at,
     points_of,
     replay_figures,
@@ -38,6 +39,7 @@ from ksched_cli.analysis.replay_figures import (
     resources,
     steps_of,
     unpriced_warning,
+    user_figures,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects import Pod
@@ -505,6 +507,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     job_completion_time: of pods that were placed and ended, from their creation to their end, in
                          seconds; null without any
     jobs: of pod groups, controllers and pods alone; null where none was completed
+    users: of jobs: values of a label, or namespaces
     nodes: how many there were over time
     used_node_hours: the hours that nodes with pods were there, added up
     cost: of the nodes, where prices are given
@@ -539,6 +542,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     pending_hours: Hours
     job_completion_time: Durations | None
     jobs: JobFigures | None
+    users: tuple[UserFigures, ...]
     nodes: NodeRange
     used_node_hours: Hours
     over_time: OverTime
@@ -554,6 +558,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     resources: Annotated[tuple[str, ...], HIDDEN] = ()
     steps: Annotated[tuple[UsageStep, ...], HIDDEN] = ()
     moments: Annotated[tuple[MomentRow, ...], HIDDEN] = ()
+    user_label: Annotated[str, HIDDEN] = ""
     still_pending: Annotated[tuple[PendingPods, ...], HIDDEN] = ()
     left: Annotated[tuple[int, ...], HIDDEN] = ()
     undecided: Annotated[bool, HIDDEN] = False
@@ -587,6 +592,8 @@ def replay_result(
         pending_hours=figures.pending_hours,
         job_completion_time=figures.job_completion_time,
         jobs=figures.jobs,
+        users=user_figures(replay, usage),
+        user_label=replay.options.user_label,
         nodes=NodeRange.of(replay.nodes, replay.clock.now),
         used_node_hours=figures.used_node_hours,
         over_time=usage.over_time(),

@@ -44,7 +44,7 @@ class Given:
         self._names: dict[tuple[str, object], str] = {}
 
     def states(self, state: State) -> tuple[str, ...]:
-        """The names of the parts of a state, in the form of Run.states."""
+        """The names of the parts of a state, in the form of Run.states. Raises UsageError."""
         from ksched_cli.cluster.loading.sources import Source
 
         if isinstance(state, str | PathLike | bytes | Mapping):
@@ -52,14 +52,18 @@ class Given:
         names: list[str] = []
         objects: list[Manifest] = []
         contents: dict[str, bytes] = {}
+        if not isinstance(state, Sequence):
+            raise UsageError(f"state takes paths, bytes and objects; not {state!r}")
         for part in state:
             if isinstance(part, Mapping):
                 objects.append(part)
             elif isinstance(part, bytes):
                 names.append(self._name("state", part))
                 contents[names[-1]] = part
-            else:
+            elif isinstance(part, str | PathLike):
                 names.append(fspath(part))
+            else:
+                raise UsageError(f"a state is a path, bytes or an object; not {part!r}")
         if objects:
             raw = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": objects})
             names.append(self._name("state", raw))

@@ -90,6 +90,11 @@ class Run(Settings, frozen=True, kw_only=True):
     def described(self, given: Given, uses: Collection[str] = ()) -> described.Run:
         """The Run as the engine knows it. given: takes what is in no file; uses: the fields of
         replays that the question takes at one instant, too. Raises KschedError."""
+        for name in ("changes", "plugins", "prices"):
+            if isinstance(value := getattr(self, name), str) or not isinstance(value, Sequence):
+                raise UsageError(f"{name} takes a list; not {value!r}")
+        if not isinstance(self.patches, Mapping):
+            raise UsageError(f"patches takes a mapping of paths to values; not {self.patches!r}")
         settings = {field.name: getattr(self, field.name) for field in fields_of(Settings)}
         timeline, autoscaler = self.timeline, self.autoscaler
         settings["tie_break"] = self.tie_break or ("name" if self.seed is None else "random")

@@ -134,6 +134,7 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
     yield _pending(answer.still_pending)
     yield _waiting(answer)
     yield _jobs(answer)
+    yield _users(answer)
     yield _usage(answer, moments)
     if answer.regret:
         yield regret_table(answer.regret)
@@ -204,16 +205,57 @@ def _jobs(answer: ReplayResult) -> Table:
     """The figures of jobs, unless each that was completed is a pod alone."""
     jobs, rows = answer.jobs, list[tuple[str, ...]]()
     note = ""
-    if jobs and answer.summary.ended > jobs.completed:
+    if jobs and _has_jobs(answer):
         times = (("completion time", jobs.completion_time), ("waited", jobs.waiting))
         ratios = (("slowdown", jobs.slowdown), ("bounded slowdown", jobs.bounded_slowdown))
         rows = [(name, *map(time_text, astuple(own))) for name, own in times]
         rows += [(name, *(f"{each:,.2f}" for each in astuple(own))) for name, own in ratios]
         unfinished = f", {jobs.unfinished:,} unfinished" if jobs.unfinished else ""
         note = f"{jobs.completed:,} completed in {time_text(jobs.makespan)}{unfinished}."
+        if jobs.gpu_hours:
+            note += f" {hours_text(jobs.gpu_hours)} GPU-hours."
+        if jobs.restarts or jobs.lost_hours:
+            restarts, lost = counted(jobs.restarts, "restart"), hours_text(jobs.lost_hours)
+            note += f" {restarts} after evictions, which lost {lost} pod-hours."
     titles = ("Mean", "P50", "P90", "P95", "P99", "Max")
     columns = [Column(title, Kind.NUMBER, drop=at % 3) for at, title in enumerate(titles, start=3)]
     return Table(heading="Jobs", columns=[Column(""), *columns], rows=rows, note=note)
+
+
+def _has_jobs(answer: ReplayResult) -> bool:
+    """Whether some job that was completed is no pod alone."""
+    return answer.jobs is not None and answer.summary.ended > answer.jobs.completed
+
+
+def _users(answer: ReplayResult) -> Table:
+    """The jobs of each user, where there are several; of namespaces unless each job is a pod."""
+    jobs, users = answer.jobs, answer.users
+    note = ""
+    if jobs is None or len(users) < 2 or not (answer.user_label or _has_jobs(answer)):
+        users = ()
+    else:
+        note = f"Means of completed jobs. Jain's index of the slowdowns is {jobs.fairness:.2f}."
+    gpus = [(Column("GPU-hours", Kind.NUMBER), lambda user: hours_text(user.gpu_hours))]
+    return table(
+        "Users",
+        users,
+        (Column("User"), lambda user: user.name or "(none)"),
+        (Column("Jobs", Kind.NUMBER), lambda user: user.completed),
+        (Column("Completion time", Kind.DURATION), lambda user: user.completion_time),
+        (Column("Waited", Kind.DURATION, drop=1), lambda user: user.waiting),
+        (Column("Bounded slowdown", Kind.NUMBER), lambda user: ratio_text(user.bounded_slowdown)),
+        *(gpus if any(user.gpu_hours for user in users) else ()),
+        (Column("Dominant share", Kind.SHARE), lambda user: user.dominant_share),
+        (Column("Of", drop=2), lambda user: short(user.dominant_resource)),
+        brief=_SHOWN_GROUPS,
+        note=note,
+        grid="users" if len(users) > _SHOWN_GROUPS else "",
+    )
+
+
+def ratio_text(ratio: float | None) -> str:
+    """Return a slowdown with two digits; "" for none."""
+    return "" if ratio is None else f"{ratio:,.2f}"
 
 
 def _usage(answer: ReplayResult, moments: MomentTexts) -> Table:

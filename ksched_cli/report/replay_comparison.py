@@ -21,7 +21,7 @@ from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.compare import because_of, judgement
 from ksched_cli.report.regret import regret_rows
-from ksched_cli.report.replay import cost_text, hours_text, range_text
+from ksched_cli.report.replay import cost_text, hours_text, range_text, ratio_text
 from ksched_cli.report.times import duration, time_text
 from ksched_cli.report.view import (
     Column,
@@ -154,10 +154,23 @@ def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
     for name, key in _TIMES:
         yield f"waited, {name}", *(time_text(getattr(side.waiting, key)) for side in sides)
     # Else the figures of jobs are those of pods.
-    if any(side.jobs and side.summary.ended > side.jobs.completed for side in sides):
+    if any(
+        side.run.user_label or (side.jobs and side.summary.ended > side.jobs.completed)
+        for side in sides
+    ):
         for name, figures in _JOB_TIMES:
             own = (time_text(figures(side.jobs).mean) if side.jobs else "" for side in sides)
             yield f"{name}, mean", *own
+        all_jobs = [side.jobs for side in sides]
+        yield "GPU-hours", *(hours_text(jobs.gpu_hours) if jobs else "" for jobs in all_jobs)
+        yield "restarts", *(jobs.restarts if jobs else "" for jobs in all_jobs)
+        yield "lost pod-hours", *(hours_text(jobs.lost_hours) if jobs else "" for jobs in all_jobs)
+        if any(len(side.users) > 1 for side in sides):
+            yield "Jain's index", *(f"{jobs.fairness:.2f}" if jobs else "" for jobs in all_jobs)
+            means = [{user.name: user.bounded_slowdown for user in side.users} for side in sides]
+            for user in dict.fromkeys(user for each in means for user in each):
+                of_user = (ratio_text(each.get(user)) for each in means)
+                yield f"bounded slowdown, {user or '(none)'}", *of_user
     yield "most pending at once", *(side.most_pending for side in sides)
     yield "pending-hours", *(hours_text(side.pending_hours) for side in sides)
     yield from regret_rows([side.regret for side in sides])

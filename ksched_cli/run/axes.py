@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
+import msgspec
 from msgspec import NODEFAULT, Struct, structs
 
 from ksched_cli.errors import UsageError
@@ -306,10 +307,15 @@ class Field:
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     def check(self, value: Any) -> None:
-        """Raises UsageError where the value is none of the choices."""
+        """Raises UsageError where the value is none of the choices, or of another type."""
+        option = self.typed(self.options[0])
         if self.choices and value not in self.choices:
-            option = self.typed(self.options[0])
             raise UsageError(f'{option} takes {" or ".join(self.choices)}; not "{value}"')
+        try:
+            msgspec.convert(value, self.type)
+        except msgspec.ValidationError as error:
+            problem = str(error).partition(" - at ")[0].replace("`", "")
+            raise UsageError(f"{option} is {value!r}: {problem[0].lower()}{problem[1:]}") from None
 
 
 @cache

@@ -450,6 +450,8 @@ class Opener:
                 timeline.until,
                 makes_pods=run.workloads,
                 evicts_at_once=run.evict_at_once,
+                job_label=run.job_label,
+                user_label=run.user_label,
                 traces=watch.traces,
                 keeps_records=watch.keeps_records,
                 on_instant=watch.on_instant,

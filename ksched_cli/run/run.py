@@ -54,6 +54,8 @@ from ksched_cli.run.patches import parse_path
 # The commands that compare a run with the best placement, and how long they look for it.
 WITH_REGRET = ("schedule", "compare", "replay")
 REGRET_SECONDS = 30.0
+# Fields that only replays take.
+_OF_REPLAYS = ("until", "evict_at_once", "job_label", "user_label")
 # Fields of replays that some questions take at one instant, too.
 NEEDS_NO_TIMELINE = ("autoscaler", "prices")
 
@@ -217,6 +219,8 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
     seed:          of the draws; None draws differently each time
     preemption:    evict the victims that PostFilter finds
     retries:       try pods again that failed
+    job_label:     in a replay, the label whose values are jobs; "" takes groups and controllers
+    user_label:    in a replay, the label whose values are the users of jobs; "" takes namespaces
     evict_at_once: in a replay, victims leave at the instant of their eviction
     workloads:     create the pods that workloads lack, and the claims that pods lack
     extenders:     call the configuration's extenders
@@ -287,6 +291,18 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
         switch("evict_at_once", "eviction at once", "eviction with grace periods"),
         InFiles(),
     ] = False
+    job_label: Annotated[
+        str,
+        Option("In a replay, jobs are the pods with the same value of this label.", "KEY", TIME),
+        text("job label", "jobs by {}", "jobs by group and controller"),
+        InFiles(),
+    ] = ""
+    user_label: Annotated[
+        str,
+        Option("In a replay, compare users by this label; default the namespace.", "KEY", TIME),
+        text("user label", "users by {}", "users by namespace"),
+        InFiles(),
+    ] = ""
     extenders: Annotated[
         bool,
         Option("Decide without calling the extenders.", panel=EXTENDERS),
@@ -493,7 +509,7 @@ class Run(
                 "several runs"
             )
         if not self.timeline:
-            for name in ("autoscaler", "prices", "until", "evict_at_once"):
+            for name in ("autoscaler", "prices", *_OF_REPLAYS):
                 if getattr(self, name) and name not in uses:
                     raise UsageError(f"{_option_of(name)} requires a timeline")
 

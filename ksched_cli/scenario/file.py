@@ -52,7 +52,7 @@ VERBS: Mapping[str, Verb] = {
     "uncordon": Verb(partial(Cordon.parse, undo=True), _SELECTING),
     "taint": Verb(TaintNodes.parse, {"--all": False, "--overwrite": False, **_SELECTING}),
     "label": Verb(Label.parse, {"--overwrite": False, **_CHOOSING}),
-    "scale": Verb(Scale.parse, {"--replicas": True, **_CHOOSING}),
+    "scale": Verb(Scale.parse, {"--replicas": True, "--factor": True, **_CHOOSING}),
     "set resources": Verb(
         SetResources.parse,
         {"--requests": True, "--limits": True, "--containers": True, **_CHOOSING, **_AT_ONCE},

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from functools import cmp_to_key
 from itertools import islice
-from math import log2
+from math import ceil, log2
 from typing import Any
 
 import msgspec
@@ -46,6 +48,7 @@ from ksched_cli.scenario.pods import (
     time_of,
     without_pods,
 )
+from ksched_cli.scenario.workloads import MAX_PODS, replicas_of
 
 # -- the order of removal -------------------------------------------------------------------------
 # The order in which a controller removes the pods of a workload that is scaled down.
@@ -169,20 +172,40 @@ def _ordinal(pod: Pod) -> int:
 
 # -- scale ----------------------------------------------------------------------------------------
 
+_FACTOR = re.compile(r"\d{1,6}(\.\d{1,6})?")
 SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
 
 @dataclass(frozen=True, slots=True)
 class Scale(TargetsChange):
-    replicas: int
+    """replicas: how many there will be; None where `factor` multiplies what is there, rounded up"""
+
+    replicas: int | None
+    factor: Fraction = Fraction(1)
 
     @staticmethod
     def parse(arguments: Arguments) -> Scale:
         targets = read_targets(arguments, SCALABLE)
-        return Scale(arguments.text, targets, arguments.count("--replicas"))
+        factor = arguments.flags.get("--factor")
+        if factor is None:
+            return Scale(arguments.text, targets, arguments.count("--replicas"))
+        if "--replicas" in arguments.flags:
+            raise arguments.error("it takes --replicas or --factor, not both")
+        if not _FACTOR.fullmatch(factor):
+            raise arguments.error(f'--factor is "{factor}"; it takes a number, such as 3 or 0.5')
+        return Scale(arguments.text, targets, None, Fraction(factor))
 
     def apply_to(self, state: ClusterState, target: Target) -> Changed:
-        return resize(self, state, find_workload(self, state, target), self.replicas)
+        workload = find_workload(self, state, target)
+        replicas = self.replicas
+        if replicas is None:
+            obj = workload.obj
+            before = len(workload.pods) if obj is None else replicas_of(obj.spec.replicas)
+            replicas = ceil(before * self.factor)
+            if replicas > MAX_PODS:
+                problem = f"would have {replicas} replicas; at most {MAX_PODS} are allowed"
+                raise self.error(f"{workload.text} {problem}")
+        return resize(self, state, workload, replicas)
 
 
 def resize(change: Change, state: ClusterState, workload: Workload, replicas: int) -> Changed:

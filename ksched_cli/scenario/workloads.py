@@ -359,7 +359,8 @@ def _template(plain: Manifest) -> Manifest:
     return (plain.get("spec") or {}).get("template") or {}
 
 
-def _replicas(replicas: int | None) -> int:
+def replicas_of(replicas: int | None) -> int:
+    """Return the replicas that a spec asks for, by default 1."""
     return 1 if replicas is None else replicas
 
 
@@ -374,7 +375,7 @@ def _make_replicas(plan: _Plan, workload: Any, kind: str, selector: LabelSelecto
 def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
     """Its ReplicaSet, where the state holds none, and that one's pods."""
     existing = plan.active("Deployment", deployment)
-    missing = _replicas(deployment.spec.replicas) - len(existing)
+    missing = replicas_of(deployment.spec.replicas) - len(existing)
     plain = plain_json(deployment.raw) if missing > 0 else {}
     template = _template(plain)
     if not template:
@@ -415,7 +416,7 @@ def replica_set_of(plain: Manifest, deployment: Deployment, revision: str = "") 
             "ownerReferences": [owner],
         },
         "spec": {
-            "replicas": _replicas(deployment.spec.replicas),
+            "replicas": replicas_of(deployment.spec.replicas),
             "selector": {
                 **selector,
                 "matchLabels": {**(selector.get("matchLabels") or {}), **label},
@@ -504,7 +505,7 @@ def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
     done = sum(pod.status.phase == "Succeeded" for pod in plan.owned.ended.get(key, ()))
     succeeded = max(job.status.succeeded, done)
     active = len(plan.active("Job", job))
-    parallelism = _replicas(job.spec.parallelism)
+    parallelism = replicas_of(job.spec.parallelism)
     completions = job.spec.completions
     if completions is None and job.spec.parallelism is None:
         completions = 1

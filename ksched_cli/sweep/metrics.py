@@ -21,7 +21,7 @@ from ksched_cli.run.inputs import CodeSource
 @dataclass(frozen=True, slots=True)
 class Metric:
     """function: of the snapshot after the run and its record, a RunRecord or of a replay a
-    ReplayRecord; gives a number, or numbers by name"""
+    ReplayResult, whose times are seconds; gives a number, or numbers by name"""
 
     name: str
     function: Callable[..., Any]

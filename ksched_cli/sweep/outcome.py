@@ -22,9 +22,9 @@ from ksched_cli.analysis.best_placement import Regret, regret_at_end, regret_of
 from ksched_cli.analysis.replay_figures import (
     Durations,
     JobFigures,
-    ReplayRecord,
     replay_figures,
 )
+from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.analysis.usage import nodes_used, utilization
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.replay.records import PodOutcome
@@ -33,7 +33,7 @@ from ksched_cli.errors import InputError, KschedError, PluginDefectError, UsageE
 from ksched_cli.kube.json_tree import replace_half_pairs
 from ksched_cli.kube.streams import LIMIT
 from ksched_cli.run.inputs import DIGEST_LENGTH
-from ksched_cli.run.open import Opener, Watch
+from ksched_cli.run.open import Opener, Watch, name_of
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.metrics import MeasuringPlugins, Metric, plugin_figures
 from ksched_cli.sweep.preparation import Shared
@@ -397,11 +397,10 @@ class Performer:
         if replay.scheduler.failed:
             return _failure_of(engine)
         self._on_replay(replay)
-        record = ReplayRecord(replay, log.records)
         figures = replay_figures(replay)
         outcomes = [each.outcome for each in log.live.values()]
-        lines = [f"{pod.pod} {pod.node} {pod.placed}\n" for pod in record.pods if pod.node]
-        evicted = (pod.pod for pod in record.pods if pod.evicted is not None)
+        lines = [f"{pod.pod} {pod.node} {pod.placed}\n" for pod in log.records if pod.node]
+        evicted = (pod.pod for pod in log.records if pod.evicted is not None)
         regret = regret_at_end(self._opener, run, replay)
         ended = Ended(
             placed=log.counts.placed,
@@ -411,7 +410,9 @@ class Performer:
             nodes_used=figures.nodes_used,
             utilization=_utilization(engine),
             placements=_digest(lines, evicted),
-            metrics=self._own_figures(engine, record),
+            metrics=self._own_figures(
+                engine, replay_result(replay, name_of(run.timeline)) if self._metrics else None
+            ),
             best=BestPlacement.of(regret),
         )
         present = {name: each for name, each in structs.asdict(figures).items() if each is not None}

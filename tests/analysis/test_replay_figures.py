@@ -16,16 +16,18 @@ from msgspec import structs
 
 from ksched_cli.analysis.replay_figures import (
     Durations,
-    ReplayRecord,
     UsageOverTime,
     calendar_steps,
     durations,
+    job_figures,
     replay_figures,
     replay_waits,
+    user_figures,
 )
 from ksched_cli.analysis.usage import nodes_used
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
@@ -66,7 +68,7 @@ def events_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def replayed(
     folder: Path, events: list[dict[str, Any]], look: Callable[[Replay], None] | None = None
-) -> tuple[Replay, ReplayRecord]:
+) -> tuple[Replay, list[PodRecord]]:
     import json
 
     bound = {"metadata": {"name": "old", "namespace": "default"}}
@@ -77,7 +79,7 @@ def replayed(
     run = Run(states=(str(state),), timeline=str(folder / "t.json"), until="60s")
     replay = Opener().replay(run, Watch(keeps_records=True, on_instant=look))
     replay.run()
-    return replay, ReplayRecord(replay, replay.log.records)
+    return replay, replay.log.records
 
 
 def stranded_cpu(snapshot: Snapshot) -> float:
@@ -145,7 +147,7 @@ def test_waits_and_completions_are_of_the_pods_that_came(tmp_path: Path) -> None
         {"at": 9, "delete": {"kind": "Pod", "name": "gated-and-gone"}},
     ]
     replay, record = replayed(tmp_path, events)
-    placed = {pod.pod: pod.placed for pod in record.pods}
+    placed = {pod.pod: pod.placed for pod in record}
     late = placed["default/late"]
     assert late is not None
     figures = replay_figures(replay)
@@ -341,6 +343,59 @@ def test_a_job_whose_pod_is_evicted_and_restarts_takes_until_it_ends(tmp_path: P
     jobs = replay_figures(replay(tmp_path, [node("n")], events, evicted="restarts")).jobs
     assert jobs is not None
     assert (jobs.completed, jobs.completion_time.max, jobs.waiting.max) == (2, 45, 0)
+
+
+def test_jobs_and_users_by_labels(tmp_path: Path) -> None:
+    """One core. ann's job train has two pods of 10 s, which come at 0 and run one after the other,
+    bob's single pod of 10 s waits for both, until 20."""
+    events = [
+        {"at": 0, "pod": labelled(name, "train", "ann"), "runsFor": 10} for name in ("t-0", "t-1")
+    ] + [{"at": 0, "pod": labelled("z", "", "bob"), "runsFor": 10}]
+    run = {"job_label": "job", "user_label": "user"}
+    ended = replay(tmp_path, [node("n")], events, **run)
+    jobs, users = job_figures(ended), user_figures(ended, UsageOverTime(ended))
+    assert jobs is not None
+    assert (jobs.completed, jobs.completion_time.max, jobs.waiting.max) == (2, 30, 20)
+    ann, bob = users
+    assert (ann.name, ann.completed, ann.completion_time, ann.waiting) == ("ann", 1, 20, 10)
+    assert (bob.name, bob.bounded_slowdown, bob.dominant_resource) == ("bob", 3, "cpu")
+    # Of 30 core seconds ann had 20; (2 + 3)² over 2 (2² + 3²) is 25 / 26.
+    assert (ann.dominant_share, bob.dominant_share) == (0.666667, 0.333333)
+    assert jobs.fairness == pytest.approx(25 / 26, abs=1e-6)
+
+
+def labelled(name: str, job: str, user: str) -> dict[str, Any]:
+    """A pod of one core. job: "" for none"""
+    own = pod(name)
+    own["metadata"]["labels"] = {"user": user, **({"job": job} if job else {})}
+    return own
+
+
+@pytest.mark.parametrize(
+    ("evicted", "restarts", "lost"),
+    [("restarts", 1, 5), ("resumes", 1, 0), ("gone", 0, 5)],
+)
+def test_restarts_and_lost_work_after_an_eviction(
+    evicted: str, restarts: int, lost: int, tmp_path: Path
+) -> None:
+    """low has two GPUs, runs from 0, is evicted at 5 for high, which has the GPUs until 25."""
+    gpus = {"cpu": "1", "nvidia.com/gpu": "2"}
+    low = pod("low", terminationGracePeriodSeconds=0)
+    high = pod("high", priority=10)
+    for each in (low, high):
+        each["spec"]["containers"][0]["resources"] = {"requests": gpus, "limits": gpus}
+    events = [
+        {"at": 0, "pod": low, "runsFor": 20},
+        {"at": 5, "pod": high, "runsFor": 20},
+    ]
+    gpu_node = node("n")
+    gpu_node["status"]["capacity"]["nvidia.com/gpu"] = "2"
+    jobs = replay_figures(replay(tmp_path, [gpu_node], events, evicted=evicted)).jobs
+    assert jobs is not None
+    assert jobs.restarts == restarts
+    assert jobs.lost_hours == pytest.approx(lost / 3600, abs=1e-6)
+    seconds = {"restarts": 45, "resumes": 40, "gone": 25}[evicted]
+    assert jobs.gpu_hours == pytest.approx(2 * seconds / 3600, abs=1e-6)
 
 
 def test_six_events_with_an_eviction_and_a_gate(tmp_path: Path) -> None:

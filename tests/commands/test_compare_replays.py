@@ -71,3 +71,34 @@ def test_two_configurations_are_compared_under_one_autoscaler(
     result = conforms(json.loads(out), "comparison")
     assert [side["name"] for side in result["sides"]] == ["default configuration", "slow.yaml"]
     assert [side["nodes"]["max"] for side in result["sides"]] == [2, 2]
+
+
+def test_users_of_jobs_are_compared(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    """One core: ann's job of two pods runs until 20, bob's waits for it."""
+    path = tmp_path / "timeline.json"
+    names = {"a-0": ("a", "ann"), "a-1": ("a", "ann"), "b-0": ("b", "bob")}
+    events = [
+        {"at": 0, "pod": pod(name, cpu=1, labels={"job": job, "user": user}), "runsFor": 10}
+        for name, (job, user) in names.items()
+    ]
+    path.write_text(json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}))
+    state = write_state(node("a", cpu=1))
+    given = ("--timeline", path, "--state", state, "--user-label", "user")
+    sides = ("--job-label", "job", "--vs", "--change", "add-nodes b --like a")
+    code, out, _ = ksched("compare", *given, *sides, "-o", "json")
+    result = conforms(json.loads(out), "comparison")
+    assert code == 1
+    assert [
+        [(user["name"], user["boundedSlowdown"]) for user in side["users"]]
+        for side in result["sides"]
+    ] == [[("ann", 2), ("bob", 3)], [("ann", 1), ("bob", 2)]]
+    _, out, _ = ksched("compare", *given, *sides)
+    assert "bounded slowdown, bob" in out
+    _, out, _ = ksched("compare", *given, "--vs", "--job-label", "job")
+    assert "jobs by group and controller  jobs by job" in out
+    _, out, _ = ksched("replay", *given[1:], "--job-label", "job")
+    assert "Jain's index of the slowdowns is 0.96" in out
+    code, _, err = ksched("schedule", "--state", state, "--user-label", "user")
+    assert (code, "--user-label requires a timeline" in err) == (2, True)

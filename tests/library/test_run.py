@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.analysis.compare import replay_draws
+from ksched_cli.answers import Answer
 from ksched_cli.api import (
     CycleState,
     InputError,
@@ -183,6 +186,25 @@ def test_a_run_that_fails_is_a_row_that_says_why(last_node: type[ScorePlugin]) -
     assert "out of order" in answer.failures[0].error
 
 
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"tie_break": "whatever"}, '--tie-break takes name or random; not "whatever"'),
+        ({"seed": "x"}, "--seed is 'x': expected int | null, got str"),
+        ({"preemption": "no"}, "--no-preemption is 'no': expected bool, got str"),
+        ({"kubernetes_version": 1.34}, "--kubernetes-version is 1.34: expected str, got float"),
+        ({"changes": "drain a"}, "changes takes a list; not 'drain a'"),
+        ({"patches": [1]}, "patches takes a mapping of paths to values; not [1]"),
+        ({"state": 3}, "state takes paths, bytes and objects; not 3"),
+        ({"state": [3]}, "a state is a path, bytes or an object; not 3"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Run(state=STATE).with_(**fields).schedule()
+    assert problem in str(error.value)
+
+
 # -- what an answer shows -------------------------------------------------------------------------
 
 
@@ -202,6 +224,52 @@ def test_a_frame_has_a_row_per_item() -> None:
     assert answer.to_frame("pending").empty
     with pytest.raises(UsageError, match=r'"kind" has no rows; these have: .*placements, pending'):
         answer.to_frame("kind")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda run, replayed: run.schedule(),
+        lambda run, replayed: run.status(),
+        lambda run, replayed: run.fullness(),
+        lambda run, replayed: run.explain("p"),
+        lambda run, replayed: run.fix("p"),
+        lambda run, replayed: run.shrink(),
+        lambda run, replayed: replayed.replay(),
+        lambda run, replayed: compare(run, run.with_(changes=["cordon a"])),
+        lambda run, replayed: compare(run, run.with_(changes=["cordon a"]), seeds=2),
+        lambda run, replayed: compare(replayed, replayed.with_(changes=["cordon a"])),
+        lambda run, replayed: sweep([run]),
+    ],
+)
+def test_any_field_is_a_frame_or_an_error_that_says_so(ask: Callable[[Run, Run], Answer]) -> None:
+    run = Run(state=STATE)
+    answer = ask(run, run.with_(timeline=[{"at": 1, "pod": pod("x"), "runsFor": 5}]))
+    for field in dir(answer):
+        try:
+            assert len(answer.to_frame(field)) >= 0
+        except UsageError as error:
+            assert f'"{field}" has no rows' in str(error)  # noqa: PT017  # most have some
+
+
+def test_a_comparison_of_draws_has_a_row_per_figure_and_side() -> None:
+    run = Run(state=[*STATE, pod("q")])
+    frame = compare(run, run.with_(changes=["cordon a"]), seeds=3).to_frame()
+    assert list(frame.columns) == [
+        *("side", "figure", "mean", "low", "high"),
+        *("difference", "differenceLow", "differenceHigh", "withinNoise"),
+    ]
+    first, second = frame["side"].unique()
+    rows = frame[frame["figure"] == "nodesUsed"].set_index("side")
+    assert rows["mean"].tolist() == [2, 1]
+    assert rows.loc[second, "difference"] == -1
+    assert rows.loc[first, "difference"] != rows.loc[first, "difference"]  # not a number
+
+
+def test_draws_of_a_replay_have_a_row_per_figure() -> None:
+    figures = [{"pending": 1.0}, {"pending": 3.0}]
+    (row,) = replay_draws("day", figures, [0, 1]).to_frame().to_dict("records")
+    assert (row["figure"], row["mean"]) == ("pending", 2)
 
 
 def test_a_frame_needs_pandas(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,23 @@ def test_scaling_up_makes_pods_of_the_template() -> None:
     assert len(state.pods) == 0
 
 
+def test_a_factor_multiplies_the_replicas_of_every_chosen_workload() -> None:
+    labels = {"team": "search"}
+    objects = [
+        {**workload("Deployment", name, replicas=count), "metadata": {"name": name, "labels": own}}
+        for name, count, own in (("a", 2, labels), ("b", 3, labels), ("c", 5, {}))
+    ]
+    line = "scale deployments -l team=search --factor 2.5"
+    state, _ = changed(cluster(node("n1"), *objects), line)
+    assert {name[1]: each.spec.replicas for name, each in state.deployments.items()} == {
+        "a": 5,
+        "b": 8,
+        "c": 5,
+    }
+    state, _ = changed(state, "scale deployment/a --factor=0.2")
+    assert state.deployments["default", "a"].spec.replicas == 1
+
+
 def test_pods_alone_are_copied_where_the_state_has_no_template() -> None:
     labels = {"pod-template-hash": "abc"}
     running = owned("web-abc-x", owner="web-abc", node="n1", cpu=2, labels=labels)
@@ -77,6 +94,12 @@ def test_pods_alone_are_copied_where_the_state_has_no_template() -> None:
     [
         ("scale deployment/wb --replicas=2", 'no Deployment "wb" in the state (1 Deployment); did'),
         ("scale deployment/web", "--replicas=N is missing"),
+        (
+            "scale deployment/web --factor=-1",
+            '--factor is "-1"; it takes a number',
+        ),
+        ("scale deployment/web --factor=2 --replicas=2", "--replicas or --factor, not both"),
+        ("scale deployment/web --factor=999999", "would have 999999 replicas; at most 200000"),
         ("scale ds/web --replicas=2", '"ds/web" is not accepted here'),
         ("scale --replicas=2", "expected KIND/NAME"),
         (

@@ -28,7 +28,11 @@ def broken(snapshot, run):
     raise ValueError("no")
 
 def waited(snapshot, run):
-    return {"pods": len(run.pods), "events": run.replay.log.counts.events}
+    return {
+        "pods": len(run.pods),
+        "placed": max(pod.placed or 0 for pod in run.pods),
+        "span": run.end,
+    }
 """
 COUNTING = """
 from ksched_cli.api import SUCCESS, FilterPlugin, Measures
@@ -70,10 +74,10 @@ def test_a_function_gives_a_number_or_several(metrics: Path) -> None:
     assert outcome.figures()["both.share"] == 0.5
 
 
-def test_a_function_gets_the_records_of_a_replay(metrics: Path) -> None:
+def test_a_function_gets_the_answer_of_a_replay_with_times_in_seconds(metrics: Path) -> None:
     outcome = outcome_with(metrics, "waited", **OVER_TIME)
     assert isinstance(outcome, Ended)
-    assert outcome.metrics == {"waited.pods": 6, "waited.events": 3}
+    assert outcome.metrics == {"waited.pods": 6, "waited.placed": 5, "waited.span": 105}
 
 
 @pytest.mark.parametrize(

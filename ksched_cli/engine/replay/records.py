@@ -8,6 +8,7 @@ Times are microseconds since the start. A pod that joins or leaves a node takes 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
 from time import gmtime, strftime
@@ -83,7 +84,9 @@ class PodRecord(Struct):
     message:  of the last attempt without a node
     runs_for: from its placement to its end; None: it stays
     first_queued: of a pod that was evicted and came again: when it came first
-    job:      its pod group or controller, else the pod itself, as namespace/Kind/name
+    job:      its pod group or controller, else the pod itself, as namespace/Kind/name; by a label
+              namespace/value
+    requests: amounts by resource
     """
 
     pod: str
@@ -92,6 +95,7 @@ class PodRecord(Struct):
     owner: str
     queued: int
     job: str
+    requests: Mapping[str, int]
     first_tried: int | None = None
     placed: int | None = None
     node: str = ""
@@ -103,6 +107,11 @@ class PodRecord(Struct):
     was_bound: bool = False
     runs_for: int | None = None
     first_queued: int | None = None
+
+    def ran_until(self, at: int) -> int:
+        """Return how long it has been on its node; 0 where it has none."""
+        begin = self.queued if self.was_bound else self.placed
+        return 0 if begin is None else at - begin
 
     @property
     def arrived(self) -> int:
@@ -118,13 +127,18 @@ class JobRecord(Struct):
     started:  when the last of them got its first node
     ended:    when the last of them ended that has ended
     runs_for: how long the longest of them runs
+    restarts: how often a pod that was evicted got a node again
+    lost:     how long pods had run that were evicted, and begin anew or are gone
     """
 
     arrived: int
+    user: str = ""
     present: int = 0
     started: int | None = None
     ended: int | None = None
     runs_for: int = 0
+    restarts: int = 0
+    lost: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -396,6 +410,9 @@ class PodLog(Struct):
     departed: of the pods that are gone, in the order in which they left; None where these are not
               kept
     traces: lists attempts
+    job_label:  the label whose values are jobs; pods without it are in jobs by group or controller
+    user_label: the label whose values are users; "" takes namespaces
+    used: by user and resource, the amounts that pods that have left requested, times microseconds
     """
 
     live: dict[str, PodRecord] = field(default_factory=dict)
@@ -408,6 +425,10 @@ class PodLog(Struct):
     attempts: list[ReplayAttempt] = field(default_factory=list)
     departed: list[PodRecord] | None = None
     traces: bool = False
+    job_label: str = ""
+    user_label: str = ""
+    used: dict[str, dict[str, int]] = field(default_factory=dict)
+    _evicted: set[str] = field(default_factory=set)
 
     @property
     def records(self) -> list[PodRecord]:
@@ -420,11 +441,19 @@ class PodLog(Struct):
         group = group_key(pod.pod)
         if group is not None and group[1]:
             name = f"{group[0]}/PodGroup/{group[1]}"
-        record = PodRecord(pod.key, pod.namespace, pod.priority, owner, at, name)
+        labels = pod.pod.metadata.labels
+        if self.job_label and (value := labels.get(self.job_label)):
+            name = f"{pod.namespace}/{value}"
+        requests = pod.resources.requests
+        record = PodRecord(pod.key, pod.namespace, pod.priority, owner, at, name, requests)
         record.runs_for = runs_for
         job = self.jobs.get(name)
         if job is None:
-            job = self.jobs[name] = JobRecord(at)
+            user = labels.get(self.user_label, "") if self.user_label else pod.namespace
+            if user not in self.used and len(self.used) >= MAX_GROUPS:
+                user = OTHERS
+            self.used.setdefault(user, {})
+            job = self.jobs[name] = JobRecord(at, user)
         job.present += 1
         job.runs_for = max(job.runs_for, runs_for or 0)
         if pod.pod.node_name:
@@ -459,6 +488,9 @@ class PodLog(Struct):
         self.waits.add(record, at - record.queued)
         if record.first_queued is None:
             self.jobs[record.job].started = at
+        if record.pod in self._evicted:
+            self._evicted.discard(record.pod)
+            self.jobs[record.job].restarts += 1
 
     def evict(self, record: PodRecord, at: int) -> None:
         """The pod has to leave its node."""
@@ -471,6 +503,11 @@ class PodLog(Struct):
         record.ended, record.outcome = at, outcome
         job = self.jobs[record.job]
         job.present -= 1
+        ran = record.ran_until(at)
+        add_use(self.used[job.user], record.requests, ran)
+        if outcome is PodOutcome.EVICTED:
+            job.lost += ran
+            self._evicted.add(record.pod)
         if outcome is ENDED:
             self.counts.ended += 1
             job.ended = at
@@ -481,6 +518,13 @@ class PodLog(Struct):
         del self.live[record.pod]
         if self.departed is not None:
             self.departed.append(record)
+
+
+def add_use(used: dict[str, int], requests: Mapping[str, int], time: int) -> None:
+    """Add a pod's requests, times how long it was on its node."""
+    if time:
+        for resource, amount in requests.items():
+            used[resource] = used.get(resource, 0) + amount * time
 
 
 def owner_of(pod: PodInfo) -> str:

@@ -141,6 +141,7 @@ class ReplayOptions:
     """start: seconds since 1970; None: when the youngest pending pod of the state was created.
     until: microseconds after the start; None: when nothing can happen any more
     makes_pods: changes make the pods that workloads lack
+    job_label, user_label: as those of PodLog
     evicts_at_once: as Scheduler.makes_room_at_once
     keeps_records: the log keeps those of pods that have left, too
     autoscaler: None: the cluster has the nodes that the state and the timeline give it
@@ -155,6 +156,8 @@ class ReplayOptions:
     until: int | None = None
     makes_pods: bool = True
     evicts_at_once: bool = False
+    job_label: str = ""
+    user_label: str = ""
     traces: bool = False
     keeps_records: bool = False
     on_instant: OnInstant | None = None
@@ -217,7 +220,10 @@ class Replay:
             configuration.release.enabled("SchedulerPopFromBackoffQ"),
         )
         self.log = PodLog(
-            departed=[] if self.options.keeps_records else None, traces=self.options.traces
+            departed=[] if self.options.keeps_records else None,
+            traces=self.options.traces,
+            job_label=self.options.job_label,
+            user_label=self.options.user_label,
         )
         self.queue = SchedulingQueue(
             engine.frameworks,

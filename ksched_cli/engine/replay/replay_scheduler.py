@@ -362,8 +362,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         """A victim of preemption comes again."""
         left = record.runs_for
         if left is not None and self.recreation is Recreation.RESUMES:
-            placed = record.queued if record.placed is None else record.placed
-            left = max(0, left - (self.clock.now - placed))
+            left = max(0, left - record.ran_until(self.clock.now))
+            self.log.jobs[record.job].lost -= record.ran_until(self.clock.now)
         assert self.arrive is not None, "set before any pod is tried"
         self.arrive(pending_pod(pod.pod), left)
         self.log.live[pod.key].first_queued = record.arrived

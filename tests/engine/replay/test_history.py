@@ -11,7 +11,7 @@ from tests.replays import cluster_of, node, pod, state_of
 def test_there_are_only_so_many_groups() -> None:
     waits = Waits()
     for number in [*range(MAX_GROUPS + 5), 3]:
-        waits.add(PodRecord("a/p", "a", 0, f"a/Job/{number}", 0, "a/p"), 7)
+        waits.add(PodRecord("a/p", "a", 0, f"a/Job/{number}", 0, "a/p", {}), 7)
     assert len(waits.owner) == MAX_GROUPS + 1
     assert waits.owner[OTHERS].tolist() == [7] * 5
     assert waits.owner["a/Job/3"].tolist() == [7, 7]
