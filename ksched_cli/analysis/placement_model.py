@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import groupby
-from math import floor, inf
+from itertools import chain, groupby, pairwise
+from math import ceil, floor, inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -54,6 +54,8 @@ MAX_PAIRS = 30_000
 NEAREST_ROWS, ROOMIEST_ROWS = 24, 40
 _SEED = 1
 _CHOICE_SECONDS = 0.5
+# So long a solver looks for a proof that an answer of another search is the best.
+PROOF_SECONDS = 1.0
 # A solution has so long also after the deadline.
 _LEAST_SECONDS = 0.3
 
@@ -335,6 +337,46 @@ class PlacementModel:
                 total >= sum(level.get(number, 0) * count for (number, _), count in best.items())
             )
         return best, bounds
+
+    def fewest(  # noqa: C901  # one model, from top to bottom
+        self, seconds: float, groups: Sequence[Sequence[int]]
+    ) -> int:
+        """Return how many of these nodes a placement of all pods that wait uses at least, whatever
+        their spread constraints are: 0 where none is known, or the model is too large. groups: rows
+        of nodes that are alike"""
+        if len(self.snapshot) * len(self.classes) > MAX_PAIRS:
+            return 0
+        variables = self._variables((SPREAD,), None)
+        model = variables.model
+        for number, each in enumerate(self.classes[: self.waiting]):
+            total = variables.total(variables.placed, number)
+            if isinstance(total, int):
+                return 0
+            model.add(total == each.size)
+        by_row: dict[int, list[tuple[int, Any]]] = {}
+        for (number, row), variable in variables.placed.items():
+            by_row.setdefault(row, []).append((number, variable))
+        room = {resource: self.room(resource) for resource in self.resources}
+        used: dict[int, Any] = {}
+        for row in chain.from_iterable(groups):
+            used[row] = model.new_bool_var(f"used_{row}")
+            for resource, free in room.items():
+                terms = [
+                    (variable, amount)
+                    for number, variable in by_row.get(row, ())
+                    if (amount := self.classes[number].request(resource))
+                ]
+                if terms:
+                    total = variables.sum(*zip(*terms, strict=True))
+                    model.add(total <= max(0, int(free[row])) * used[row])
+        for group in groups:
+            for row, after in pairwise(group):
+                model.add_implication(used[after], used[row])
+        model.minimize(variables.sum([*used.values()]))
+        solver = solver_of(seconds)
+        if solver.status_name(solver.solve(model)) == "INFEASIBLE":
+            return 0
+        return max(0, ceil(solver.best_objective_bound - 0.001))
 
     def _chosen(
         self, variables: _Variables, solver: cp_model.CpSolver, solution: Solution

@@ -30,6 +30,7 @@ from msgspec import UNSET, UnsetType
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
 from ksched_cli.analysis.named_objects import Subject, check_nodes, label_selector_of
+from ksched_cli.analysis.placement_model import PROOF_SECONDS, PlacementModel, has_solver
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
 from ksched_cli.analysis.search import Search
@@ -54,7 +55,7 @@ from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
-from ksched_cli.scenario.pods import time_of
+from ksched_cli.scenario.pods import time_of, unbound
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 
 # Larger sets are tried one by one where they are not more than this.
@@ -829,7 +830,8 @@ class Repack(Part, frozen=True):
     """How few nodes would do if every pod were placed afresh, whatever keeps it where it is.
 
     nodes: on how many a run places as many pods as on all
-    at_least: no placement of all pods needs fewer, by what they request alone
+    at_least: no placement of all pods needs fewer: by what they request together; with the extra
+              `optimum`, by what each requests and where it may be
     unplaced: how many pods a run that places them afresh leaves pending, on all nodes too
     """
 
@@ -850,7 +852,23 @@ def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
             misfits = middle
     nodes = all_nodes - fits
     least = max(_least_nodes(base), all_nodes - len(free))
-    return Repack(nodes, min(least, nodes), unplaced)
+    if least < nodes and not unplaced and has_solver():
+        least = max(least, _proven_nodes(base, free))
+    return Repack(nodes, least if unplaced == 0 else min(least, nodes), unplaced)
+
+
+def _proven_nodes(base: DrainedCluster, free: Sequence[str]) -> int:
+    """Return the fewest nodes on which all pods can be, as a solver proves: by what each requests,
+    and by its constraints but spread."""
+    pods = [pod for pod in base.state.pods if pod.node_name and not goes_with_node(pod)]
+    moving = [pod for pod in pods if not (pod.deleting or pod.finished)]
+    simulation = base.simulation.renewed(unbound(base.state, moving), before=None)
+    keys = {pod.key for pod in moving}
+    waiting = [pod for pod in simulation.pending() if pod.key in keys]
+    groups = [[simulation.snapshot.row[name]] for name in free]
+    used = PlacementModel.of(simulation, waiting, ()).fewest(PROOF_SECONDS, groups)
+    simulation.close()
+    return len(base.state.nodes) - len(free) + used
 
 
 def _least_nodes(base: DrainedCluster) -> int:
