@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ksched_cli.report.times import time_text
-from ksched_cli.report.variants import COMPARED, compared_cells, number, span
+from ksched_cli.report.variants import COMPARED, compared_cells, interval, number, signed, span
 from ksched_cli.report.view import (
     Column,
     Kind,
@@ -74,6 +74,7 @@ def view(answer: SweepResult) -> View:
             ),
             *(_variants(answer) if len(variants) > 1 else ()),
             *_metrics(answer),
+            _effects(answer),
             Later(make=lambda: _charts(answer)),
         ],
     )
@@ -127,8 +128,8 @@ def _variants(answer: SweepResult) -> Iterator[Section]:
     on_front = (Column("Pareto front"), lambda each: "yes" if each.name in front.variants else "")
     yield table(
         "",
-        answer.variants,
-        (Column("Variant"), lambda each: each.name),
+        (each for each in answer.variants if not each.same_as),
+        (Column("Variant"), lambda each: _names(answer, each.name)),
         (Column("Runs", Kind.NUMBER), lambda each: each.runs),
         (Column("Outcomes", Kind.NUMBER), lambda each: each.outcomes),
         *([on_front] if front.metrics else ()),
@@ -138,15 +139,43 @@ def _variants(answer: SweepResult) -> Iterator[Section]:
     )
 
 
+def _names(answer: SweepResult, name: str) -> tuple[str, ...]:
+    """The variant, and those that came to the same."""
+    return (name, *(each.name for each in answer.variants if each.same_as == name))
+
+
+def _effects(answer: SweepResult) -> Table:
+    """The effect of each value of an axis on the metrics that it changes, in per cent."""
+    return table(
+        "Effect of each axis",
+        (each for each in answer.effects if each.low or each.high),
+        (Column("Axis"), lambda each: each.axis),
+        (Column("Value"), lambda each: _label(each.axis, each.value)),
+        (Column("Instead of"), lambda each: _label(each.axis, each.first)),
+        (Column("Metric"), lambda each: each.metric),
+        (Column("Mean effect", Kind.NUMBER), lambda each: f"{signed(each.percent)}%"),
+        (
+            Column("95% interval", Kind.NUMBER),
+            lambda each: f"{number(each.low)} … {number(each.high)}%" * (each.low != each.high),
+        ),
+        noun="effects",
+        note="Means over runs that differ in nothing else; intervals over the seeds.",
+    )
+
+
 def _metrics(answer: SweepResult) -> Iterator[Section]:
-    """A table per metric; those that are the same in every run on a line."""
+    """A table per metric, the best variant first; metrics that are the same in every run on a
+    line."""
     same = []
     for metric in answer.metrics:
         rows = [
-            (item.name, item.metrics[metric.name])
+            (_names(answer, item.name), item.metrics[metric.name])
             for item in answer.variants
-            if metric.name in item.metrics
+            if metric.name in item.metrics and not item.same_as
         ]
+        if metric.better:
+            sign = 1 if metric.better == "less" else -1
+            rows.sort(key=lambda row: (sign * row[1].median, sign * row[1].mean))
         least = min(each.min for _, each in rows)
         if least == max(each.max for _, each in rows):
             same.append(f"{metric.name} {number(least)}")
@@ -156,7 +185,9 @@ def _metrics(answer: SweepResult) -> Iterator[Section]:
         yield Text(lines=[f"the same in every run: {', '.join(same)}"], on=Medium.TEXT)
 
 
-def _metric(metric: ComparedMetric, rows: Sequence[tuple[str, MetricResult]]) -> Table:
+def _metric(metric: ComparedMetric, rows: Sequence[tuple[tuple[str, ...], MetricResult]]) -> Table:
+    has_means = any(each.low != each.high for _, each in rows)
+    mean = [Column("Mean", Kind.NUMBER), Column("95% of the mean", Kind.NUMBER, drop=2)]
     has_pairs = any(each.pairs for _, each in rows)
     goal = f", {metric.better} is better" if metric.better else ""
     return Table(
@@ -165,6 +196,7 @@ def _metric(metric: ComparedMetric, rows: Sequence[tuple[str, MetricResult]]) ->
             Column("Variant"),
             Column("Median", Kind.NUMBER),
             Column("5-95%", Kind.NUMBER, drop=2),
+            *(mean if has_means else ()),
             *(COMPARED if has_pairs else ()),
         ],
         rows=[
@@ -172,6 +204,7 @@ def _metric(metric: ComparedMetric, rows: Sequence[tuple[str, MetricResult]]) ->
                 variant,
                 number(each.median),
                 span(each),
+                *((number(each.mean), interval(each)) if has_means else ()),
                 *(compared_cells(each) if has_pairs else ()),
             )
             for variant, each in rows

@@ -7,7 +7,7 @@ from ksched_cli.sweep.answers import MetricResult, SpreadResult
 
 # What a variant's metric differs in from the baseline's.
 COMPARED = (
-    Column("Difference", Kind.NUMBER),
+    Column("Median difference", Kind.NUMBER),
     Column("5-95%", Kind.NUMBER, drop=3),
     Column("Better", Kind.NUMBER),
     Column("Worse", Kind.NUMBER, drop=1),
@@ -40,3 +40,8 @@ def signed(value: float) -> str:
 def span(spread: SpreadResult | MetricResult) -> str:
     """Return the 5th and the 95th percentile."""
     return f"{number(spread.p5)} … {number(spread.p95)}"
+
+
+def interval(metric: MetricResult) -> str:
+    """Return the 95 % interval of the mean."""
+    return f"{number(metric.low)} … {number(metric.high)}"

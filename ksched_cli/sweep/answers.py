@@ -13,6 +13,7 @@ from ksched_cli.sweep.execution import Execution
 from ksched_cli.sweep.outcome import Failed, Outcome
 from ksched_cli.sweep.summary import (
     MAXIMIZE,
+    AxisEffect,
     MetricSummary,
     Spread,
     Summary,
@@ -47,6 +48,7 @@ class SpreadResult(Part, frozen=True):
 class MetricResult(Part, frozen=True):
     """A metric of a variant.
 
+    mean, low, high: of all runs, with the 95 % interval of the mean
     difference: to the baseline, of runs on the same state and timeline with the same seed; null for
                 the baseline
     wins: pairs in which it is better than the baseline; null where no way is better
@@ -59,6 +61,9 @@ class MetricResult(Part, frozen=True):
     p95: float
     min: float
     max: float
+    mean: float
+    low: float
+    high: float
     difference: SpreadResult | None
     pairs: Count
     wins: Count | None
@@ -75,6 +80,9 @@ class MetricResult(Part, frozen=True):
             spread.p95,
             spread.min,
             spread.max,
+            round(metric.mean.mean, DIGITS),
+            round(metric.mean.low, DIGITS),
+            round(metric.mean.high, DIGITS),
             SpreadResult.of(metric.difference) if metric.difference else None,
             metric.pairs,
             wins,
@@ -117,6 +125,7 @@ class VariantResult(Part, frozen=True):
                 none
     runs: those that are ok
     outcomes: how many different placements they came to
+    same_as: the first variant whose runs came to the same placements and figures; null for itself
     """
 
     name: str
@@ -124,11 +133,53 @@ class VariantResult(Part, frozen=True):
     runs: Count
     outcomes: Count
     metrics: Mapping[str, MetricResult]
+    same_as: str | None
 
     @classmethod
     def of(cls, variant: VariantSummary) -> VariantResult:
         metrics = {name: MetricResult.of(each) for name, each in variant.metrics.items()}
-        return cls(variant.name, dict(variant.parameters), variant.runs, variant.outcomes, metrics)
+        return cls(
+            variant.name,
+            dict(variant.parameters),
+            variant.runs,
+            variant.outcomes,
+            metrics,
+            variant.same_as or None,
+        )
+
+
+class EffectResult(Part, frozen=True):
+    """What another value of an axis does to a metric, where all else is the same.
+
+    axis: a key of the file, or the path or name of a patch
+    value, first: of the axis; first is what the value is compared with
+    percent: the mean difference, in per cent of the mean with the first value
+    low, high: its 95 % interval over the seeds
+    runs: how many pairs of runs
+    """
+
+    axis: str
+    value: Any
+    first: Any
+    metric: str
+    percent: float
+    low: float
+    high: float
+    runs: Count
+
+    @classmethod
+    def of(cls, effect: AxisEffect) -> EffectResult:
+        percent = effect.percent
+        return cls(
+            effect.axis,
+            effect.value,
+            effect.first,
+            effect.metric,
+            round(percent.mean, DIGITS),
+            round(percent.low, DIGITS),
+            round(percent.high, DIGITS),
+            effect.runs,
+        )
 
 
 class FailureResult(Part, frozen=True):
@@ -146,6 +197,7 @@ class SweepResult(Answer, frozen=True, kw_only=True):
     rows: the file of --rows
     workers: 1 where the runs were made one after the other
     baseline: the variant that the others are compared with
+    effects: of each value of an axis beside its first one; none where axes go side by side
     failures: the most frequent ways in which runs ended otherwise
     is_defective: whether a defect, such as a plugin's, ended a run
     rows_of_runs: the row of each run, for CSV and Python
@@ -164,6 +216,7 @@ class SweepResult(Answer, frozen=True, kw_only=True):
     metrics: tuple[ComparedMetric, ...]
     pareto_front: ParetoFront
     variants: tuple[VariantResult, ...]
+    effects: tuple[EffectResult, ...]
     failures: tuple[FailureResult, ...]
     is_defective: Annotated[bool, HIDDEN] = False
     rows_of_runs: Annotated[tuple[Mapping[str, Any], ...], HIDDEN] = ()
@@ -184,6 +237,7 @@ class SweepResult(Answer, frozen=True, kw_only=True):
         workers: int,
         file: str = "",
         rows: Iterable[Mapping[str, Any]] = (),
+        effects: Iterable[AxisEffect] = (),
     ) -> SweepResult:
         """Return the answer of a sweep that has ended.
 
@@ -204,6 +258,7 @@ class SweepResult(Answer, frozen=True, kw_only=True):
             ),
             pareto_front=ParetoFront(summary.front, on_front),
             variants=tuple(map(VariantResult.of, summary.variants)),
+            effects=tuple(map(EffectResult.of, effects)),
             failures=tuple(
                 FailureResult(
                     cast(FailedStatus, item.status), item.error, item.runs, dict(item.example)

@@ -42,13 +42,14 @@ def open_executor(shared: Shared, options: ExecutorOptions) -> Iterator[tuple[Ex
 
 
 class Result(NamedTuple):
-    """A run of a plan that has a row. variant, pair: see Plan"""
+    """A run of a plan that has a row. indexes: of its values; variant, pair: see Plan"""
 
     id: str
     variant: str
     pair: Indexes
     parameters: Parameters
     outcome: Outcome
+    indexes: Indexes = ()
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,8 @@ class Execution:
         for number, row in self._numbered():
             indexes = plan.at(number)
             parameters, outcome = plan.parameters(indexes), outcome_of(row)
-            yield Result(row["id"], plan.variant(indexes), plan.pair(indexes), parameters, outcome)
+            variant, pair = plan.variant(indexes), plan.pair(indexes)
+            yield Result(row["id"], variant, pair, parameters, outcome, indexes)
 
     def _numbered(self) -> Iterator[tuple[int, Row]]:
         numbers = (number for number, identity in enumerate(self.ids) if identity in self.rows)

@@ -34,7 +34,7 @@ PLUGINS, PATCHES, VERSIONS = "plugins", "patches", "kubernetesVersions"
 CONFIGURATIONS, AUTOSCALERS, PRICES = "configurations", "autoscalers", "prices"
 _WIDTH = 1_000  # of a part of a variant's name, which a person chose
 # Runs of two variants are compared where these are the same.
-_PAIRED = (STATES, TIMELINES, SEEDS)
+PAIRED = (STATES, TIMELINES, SEEDS)
 # Values of these fields are added to those that the Run has.
 _ADDED = ("changes", "patches", "plugins")
 
@@ -176,8 +176,8 @@ class Plan:
     def _compared(self) -> tuple[bool, ...]:
         """By axis, whether runs that differ in it are of different variants: all but the paired
         ones, and the changes where anything else varies."""
-        others = (axis for axis in self.axes if axis.key not in (CHANGES, *_PAIRED))
-        paired = (CHANGES, *_PAIRED) if any(len(axis) > 1 for axis in others) else _PAIRED
+        others = (axis for axis in self.axes if axis.key not in (CHANGES, *PAIRED))
+        paired = (CHANGES, *PAIRED) if any(len(axis) > 1 for axis in others) else PAIRED
         return tuple(axis.key not in paired for axis in self.axes)
 
     def pair(self, indexes: Indexes) -> Indexes:

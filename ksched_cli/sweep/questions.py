@@ -16,7 +16,7 @@ from ksched_cli.sweep.outcome import RowsFile, is_evicting
 from ksched_cli.sweep.plan import Plan
 from ksched_cli.sweep.preparation import Prepared, every
 from ksched_cli.sweep.run_process import Executor, serially
-from ksched_cli.sweep.summary import summarize
+from ksched_cli.sweep.summary import effects_of, summarize
 from ksched_cli.sweep.tune_file import TuneFile
 from ksched_cli.sweep.tuning import Problem, Search, search_and_judge
 
@@ -72,6 +72,7 @@ class Sweep(Question[SweepResult], frozen=True, kw_only=True):
                 workers=workers,
                 file=self.rows,
                 rows=execution.all_rows() if self.with_rows else (),
+                effects=effects_of(execution.results(), plan, summary.metrics),
             )
 
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ksched_cli.analysis.compare import Interval
 from ksched_cli.sweep.execution import Result
 from ksched_cli.sweep.outcome import Failed
-from ksched_cli.sweep.plan import Indexes, Parameters
+from ksched_cli.sweep.plan import PAIRED, SEEDS, Indexes, Parameters, Plan
 
 MINIMIZE, MAXIMIZE = "minimize", "maximize"
 # What a result compares, besides the metrics of plugins and functions, where the file names none:
@@ -47,6 +49,7 @@ class Spread:
 class MetricSummary:
     """A metric of a variant.
 
+    mean: of all runs, with its 95 % interval
     difference: to the baseline, of paired runs; None without pairs, and for the baseline
     pairs, wins, losses: how many pairs there are, and how many of them are better or worse than the
                 baseline; wins and losses are None where no way is better
@@ -54,6 +57,7 @@ class MetricSummary:
     """
 
     spread: Spread
+    mean: Interval
     difference: Spread | None = None
     pairs: int = 0
     wins: int | None = None
@@ -63,14 +67,16 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True)
 class VariantSummary:
-    """runs: that were ok; outcomes: how many different placements they came to; on_front: no
-    other variant is better in both metrics of the front"""
+    """runs: that were ok; outcomes: how many different placements they came to; same_as: the first
+    variant whose runs came to the same placements and figures, or ""; on_front: no other variant is
+    better in both metrics of the front"""
 
     name: str
     parameters: Parameters
     runs: int
     outcomes: int
     metrics: Mapping[str, MetricSummary]
+    same_as: str = ""
     on_front: bool = False
 
 
@@ -165,11 +171,14 @@ def _summaries(
 ) -> list[VariantSummary]:
     baseline: dict[Indexes, _Sample] = {}
     summaries = []
+    first: dict[object, str] = {}  # by what their runs came to, the variants
     for index, (name, group) in enumerate(samples.items()):
         if name not in parameters:
             continue  # no row yet
         if not index:
             baseline = {sample.pair: sample for sample in group}
+        came_to = sorted((each.pair, each.placements, *each.figures.items()) for each in group)
+        same = first.setdefault(tuple(came_to), name)
         summaries.append(
             VariantSummary(
                 name,
@@ -181,6 +190,7 @@ def _summaries(
                     for key, direction in metrics.items()
                     if any(key in sample.figures for sample in group)
                 },
+                same_as="" if same == name or not group else same,
             )
         )
     return summaries
@@ -198,7 +208,8 @@ def _metric(
     key: str,
     direction: str | None,
 ) -> MetricSummary:
-    spread = Spread.of([sample.figures[key] for sample in group if key in sample.figures])
+    values = [sample.figures[key] for sample in group if key in sample.figures]
+    spread, mean = Spread.of(values), Interval.of(values)
     differences = [
         (sample.seed, sample.figures[key] - baseline[sample.pair].figures[key])
         for sample in group
@@ -207,15 +218,81 @@ def _metric(
         and key in baseline[sample.pair].figures
     ]
     if not differences:
-        return MetricSummary(spread)
+        return MetricSummary(spread, mean)
     difference = Spread.of([value for _, value in differences])
     if direction is None:
-        return MetricSummary(spread, difference, len(differences))
+        return MetricSummary(spread, mean, difference, len(differences))
     sign = 1 if direction == MAXIMIZE else -1
     wins = sum(sign * value > 0 for _, value in differences)
     worse = [seed for seed, value in differences if sign * value < 0]
     seeds = tuple(sorted(set(worse)))
-    return MetricSummary(spread, difference, len(differences), wins, len(worse), seeds)
+    return MetricSummary(spread, mean, difference, len(differences), wins, len(worse), seeds)
+
+
+@dataclass(frozen=True, slots=True)
+class AxisEffect:
+    """What another value of an axis does to a metric, where all else is the same.
+
+    value, first: labels of the value and of the axis's first one
+    percent: the mean difference, in per cent of the mean with the first value; its interval is over
+             the seeds
+    runs:    the pairs of runs
+    """
+
+    axis: str
+    value: Any
+    first: Any
+    metric: str
+    percent: Interval
+    runs: int
+
+
+def effects_of(results: Iterable[Result], plan: Plan, metrics: Iterable[str]) -> list[AxisEffect]:
+    """Return the effect of each value of each axis that is compared, beside its first; none where
+    the axes go side by side, or with the first value a metric is 0 with some seed."""
+    figures: dict[Indexes, Mapping[str, float]] = {}
+    if not plan.is_zipped:
+        for result in results:
+            if not isinstance(result.outcome, Failed):
+                figures[result.indexes] = result.outcome.figures()
+    seeds = [at for at, axis in enumerate(plan.axes) if axis.key == SEEDS]
+    effects = []
+    for at, axis in enumerate(plan.axes):
+        first = axis.values[0]
+        for number, value in enumerate(axis.values[1:] if axis.key not in PAIRED else (), start=1):
+            pairs = {
+                indexes: (before, own)
+                for indexes, own in figures.items()
+                if indexes[at] == number
+                and (before := figures.get((*indexes[:at], 0, *indexes[at + 1 :]))) is not None
+            }
+            for metric in metrics:
+                percent, runs = _percent(pairs, metric, seeds)
+                if percent is not None:
+                    effects.append(
+                        AxisEffect(axis.name, value.label, first.label, metric, percent, runs)
+                    )
+    return effects
+
+
+def _percent(
+    pairs: Mapping[Indexes, tuple[Mapping[str, float], Mapping[str, float]]],
+    metric: str,
+    seeds: Sequence[int],
+) -> tuple[Interval | None, int]:
+    """Return how much the second of each pair has more of a metric, in per cent, and of how many
+    pairs that is. seeds: where their indexes are"""
+    changes: dict[Indexes, list[tuple[float, float]]] = {}
+    for indexes, (before, after) in pairs.items():
+        if metric in before and metric in after:
+            seed = tuple(indexes[place] for place in seeds)
+            change = after[metric] - before[metric], before[metric]
+            changes.setdefault(seed, []).append(change)
+    sums = [[sum(part) for part in zip(*own, strict=True)] for own in changes.values()]
+    if not sums or not all(base for _, base in sums):
+        return None, 0
+    percents = [100 * change / base for change, base in sums]
+    return Interval.of(percents), sum(map(len, changes.values()))
 
 
 def _front_metrics(

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.analysis.compare import Interval
 from ksched_cli.errors import ExitCode
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.variants import number, signed
 from ksched_cli.sweep.answers import SweepResult
 from ksched_cli.sweep.execution import Result
 from ksched_cli.sweep.outcome import Failed
-from ksched_cli.sweep.summary import summarize
+from ksched_cli.sweep.summary import AxisEffect, summarize
 from tests.report.schemas import shown
 from tests.sweep.test_summary import ORDER, failed, result
 
@@ -42,17 +43,25 @@ def test_the_best_variant_comes_first_and_a_metric_has_a_line_per_variant() -> N
         "Pareto front of evicted and nodesUsed",
         "",
         "evicted, less is better",
-        "VARIANT MEDIAN 5-95% DIFFERENCE 5-95% BETTER WORSE",
+        "VARIANT MEDIAN 5-95% MEDIAN DIFFERENCE 5-95% BETTER WORSE",
         "base 0 0 … 0",
         "other 1 1 … 1 +1 1 … 1 0% 100%",
         "",
         "nodesUsed, less is better",
-        "VARIANT MEDIAN 5-95% DIFFERENCE 5-95% BETTER WORSE",
-        "base 4.5 4.05 … 4.95",
-        "other 3 3 … 3 -1.5 -1.95 … -1.05 100% 0%",
+        "VARIANT MEDIAN 5-95% MEAN 95% OF THE MEAN MEDIAN DIFFERENCE 5-95% BETTER WORSE",
+        "other 3 3 … 3 3 3 … 3 -1.5 -1.95 … -1.05 100% 0%",
+        "base 4.5 4.05 … 4.95 4.5 -1.853 … 10.85",
         "",
         "the same in every run: pending 0, utilization.cpu.stddev 0.25",
     ]
+
+
+def test_equal_variants_share_a_line_and_effects_have_their_intervals() -> None:
+    results = [result(name, seed, 4 + seed) for name in ORDER for seed in (0, 1)]
+    effect = AxisEffect("weight", 5, 1, "nodesUsed", Interval(-10.0, -12.5, -7.5), 2)
+    text = shown(answer(results, 4, effects=[effect]))
+    assert "base, other 4.5 4.05 … 4.95 4.5 -1.853 … 10.85" in text
+    assert "weight 5 1 nodesUsed -10% -12.5 … -7.5%" in text
 
 
 def test_runs_of_one_variant_are_counted_first() -> None:

@@ -58,7 +58,7 @@ def test_the_text_has_the_judgement_the_trials_and_where_the_configuration_is() 
         "the configuration is in best.yaml",
         "",
         "On the held-out runs",
-        "METRIC CONFIGURATION MEDIAN 5-95% DIFFERENCE 5-95% BETTER WORSE",
+        "METRIC CONFIGURATION MEDIAN 5-95% MEDIAN DIFFERENCE 5-95% BETTER WORSE",
         "nodesUsed baseline 4 4 … 4",
         "nodesUsed tuned 3 3 … 3 -1 -1 … -1 100% 0%",
         "",

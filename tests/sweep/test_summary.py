@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from ksched_cli.analysis.replay_figures import Durations
+from ksched_cli.run.run import Run
 from ksched_cli.sweep.execution import Result
 from ksched_cli.sweep.outcome import Ended, Failed, Share
-from ksched_cli.sweep.summary import MAXIMIZE, MINIMIZE, pareto_front, summarize
+from ksched_cli.sweep.plan import Axis, Plan, Value
+from ksched_cli.sweep.summary import MAXIMIZE, MINIMIZE, effects_of, pareto_front, summarize
 
 ORDER = ("base", "other")
 PARAMETERS: dict[str, Any] = {
@@ -116,3 +118,38 @@ def test_the_spread_is_the_median_and_what_ninety_per_cent_lie_between() -> None
     (base,) = summarize(results, ORDER).variants
     spread = base.metrics["nodesUsed"].spread
     assert (spread.median, spread.low, spread.high) == pytest.approx((50, 5, 95))
+
+
+def test_equal_variants_name_the_first_one_that_is_the_same() -> None:
+    nodes = {"a": 4, "b": 4, "c": 3}
+    results = [result(name, seed, count) for name, count in nodes.items() for seed in range(2)]
+    same = {each.name: each.same_as for each in summarize(results, ["a", "b", "c"]).variants}
+    assert same == {"a": "", "b": "a", "c": ""}
+
+
+def test_the_mean_has_its_95_per_cent_interval() -> None:
+    results = [result("a", seed, nodes) for seed, nodes in enumerate((2, 4, 6))]
+    mean = summarize(results, ["a"]).variants[0].metrics["nodesUsed"].mean
+    # Student's t of two degrees of freedom is 4.303; the deviation is 2.
+    assert mean.mean == 4
+    assert mean.high == pytest.approx(4 + 4.303 * 2 / 3**0.5)
+
+
+def test_the_effect_of_an_axis_is_over_all_runs_that_differ_in_nothing_else() -> None:
+    """With gates on instead of off, 10 and 20 nodes become 11 and 25 with the seed 0, and 12 and 21
+    with the seed 1: 20 and 10 per cent of the 30."""
+    gates = Axis("featureGates", (Value("off"), Value("on")))
+    weight = Axis("patches.weight", (Value(1), Value(2)))
+    plan = Plan(Run(), (gates, weight, Axis("seeds", (Value(0), Value(1)))))
+    nodes = {(0, 0): (10, 10), (0, 1): (20, 20), (1, 0): (11, 12), (1, 1): (25, 21)}
+    results = [
+        result("a", seed, count)._replace(indexes=(gate, value, seed))
+        for (gate, value), counts in nodes.items()
+        for seed, count in enumerate(counts)
+    ]
+    on, heavier = effects_of(results, plan, ["nodesUsed"])
+    assert (on.axis, on.value, on.first, on.runs) == ("featureGates", "on", "off", 4)
+    assert on.percent.mean == pytest.approx(15)
+    assert on.percent.high == pytest.approx(15 + 12.706 * 50**0.5 / 2**0.5)
+    assert (heavier.axis, heavier.runs) == ("weight", 4)
+    assert heavier.percent.mean == pytest.approx((100 * 24 / 21 + 100 * 19 / 22) / 2)
