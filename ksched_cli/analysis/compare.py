@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from msgspec import UNSET, Meta, UnsetType, structs
 
+from ksched_cli.analysis.best_placement import Regret, check_solver, regret_at_end, regret_of
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
 from ksched_cli.analysis.diagnosis import owner_path
 from ksched_cli.analysis.question import Opened, Question
@@ -128,6 +129,7 @@ class SideSummary(Part, frozen=True):
     utilization: by resource, the shares that pods request of the nodes that have any: 0.5 is half
                  of a node's allocatable
     cost: of all nodes; missing without prices
+    regret: with --regret only
     """
 
     placed: Count
@@ -137,6 +139,7 @@ class SideSummary(Part, frozen=True):
     nodes_used: Count
     utilization: Mapping[str, Utilization]
     cost: HourlyCost | UnsetType = UNSET
+    regret: Regret | UnsetType = UNSET
 
 
 class RuleEffect(Part, frozen=True):
@@ -393,7 +396,8 @@ def differs(first: Place, other: Place) -> bool:
 
 
 def _result(outcome: _Outcome, differing: int) -> SideResult:
-    run, snapshot = outcome.run, outcome.side.simulation.snapshot
+    run, simulation, axes = outcome.run, outcome.side.simulation, outcome.side.named.run
+    snapshot = simulation.snapshot
     usages = node_usages(snapshot, outcome.side.prices)
     return SideResult(
         outcome.side.named.name,
@@ -409,6 +413,7 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
             nodes_used(snapshot),
             {name: share.rounded(SHARE_DIGITS) for name, share in utilization(snapshot).items()},
             HourlyCost.of(usages),
+            regret_of(simulation, run, axes.regret, axes.time_limit) if axes.regret else UNSET,
         ),
         usages=usages,
     )
@@ -547,6 +552,7 @@ class ReplaySideResult(Part, frozen=True):
     nodes: how many there were over time
     cost: of the nodes, where prices are given
     autoscaler: with --autoscaler
+    regret: at the end, with --regret only
     most_pending: at one moment
     """
 
@@ -564,6 +570,7 @@ class ReplaySideResult(Part, frozen=True):
     nodes: NodeRange
     cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
+    regret: Regret | UnsetType = UNSET
     most_pending: Annotated[int, HIDDEN] = 0
 
     @classmethod
@@ -585,7 +592,7 @@ class ReplaySideResult(Part, frozen=True):
             NodeRange.of(replay.nodes, replay.clock.now),
             ReplayCost.of(replay) or UNSET,
             scaling_of(replay) or UNSET,
-            int(usage.pending.max()),
+            most_pending=int(usage.pending.max()),
         )
 
 
@@ -920,6 +927,8 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
 
     def answer(self, opened: Opened) -> Comparison | ReplayComparison:
         check_timelines(opened.runs)
+        if any(run.regret for run in opened.runs):
+            check_solver()
         if opened.run.timeline and not self.at_end:
             return self._over_time(opened)
         with opened.observer.progress("pods placed") as on_progress:
@@ -935,8 +944,15 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
             ReplaySide.of(each, opened.replay(each.run, Watch(keeps_records=True)))
             for each in named(opened.runs, opened.opener.inputs)
         ]
+        answer = compare_replays(sides)
         answer = structs.replace(
-            compare_replays(sides),
+            answer,
+            sides=tuple(
+                structs.replace(
+                    result, regret=regret_at_end(opened.opener, side.named.run, side.replay)
+                )
+                for result, side in zip(answer.sides, sides, strict=True)
+            ),
             undecided=any(side.replay.scheduler.failed for side in sides),
         )
         for side in sides:

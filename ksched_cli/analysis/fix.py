@@ -1,4 +1,4 @@
-"""The smallest changes that would give pods a node, each verified by a whole run.
+"""What gives pods a node, cheapest first, each remedy verified by a whole run.
 
 Candidates come from the plugins that reject the pod (`Proposes`), from the cluster at the pod's
 turn. They are tried from the cheapest on: the change is made to the state and everything is run. A
@@ -15,7 +15,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.gates import READS, held_by
+from ksched_cli.analysis.group_placement import PodPlacement, group_placement
 from ksched_cli.analysis.in_turns import states_in_turns
 from ksched_cli.analysis.moves import Move, Mover, MoveSearch, NodeUsage, NoMoves, Plan
 from ksched_cli.analysis.named_objects import Subject, pods_of
@@ -67,6 +68,7 @@ from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.preemption_trial import EvictionBudgets, budgets_of
 from ksched_cli.framework.status import Defect
+from ksched_cli.kube.gates import POD_GROUP_GATE
 from ksched_cli.kube.quantity import whole_unit
 from ksched_cli.kube.versions import NEWEST, Release, release_of
 from ksched_cli.plugins.lower_requests import container_patch, lower_request, request_text
@@ -124,6 +126,8 @@ class Remedy(Part, frozen=True):
     because: the reasons that are lifted
     moves: running pods that move, in their order: each is evicted once the one before has a node
     usage: with moves, what is requested on the nodes that change
+    pause: seconds between the commands, after which no pod backs off any more; 0 where it does not
+           matter
     """
 
     text: str
@@ -138,6 +142,7 @@ class Remedy(Part, frozen=True):
     also: Aftermath = Aftermath()
     moves: tuple[Move, ...] = ()
     usage: tuple[NodeUsage, ...] = ()
+    pause: float = 0
     resolves: Annotated[tuple[str, ...], HIDDEN] = ()
     parts: Annotated[tuple[str, ...], HIDDEN] = ()
 
@@ -161,6 +166,8 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     tried: what was run and does not help, in words
     not_tried: what the search left out, and why
     held: with --pending, the pods that wait but are not in the queue
+    placement: a node for each pod of a group, in an order in which the Filters allow each of them,
+               where kube-scheduler does not find such; with --pending, of all such groups
     no_moves: why no moves of running pods are among the remedies; null where they are, or where no
               move could help
     """
@@ -183,6 +190,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     runs: Count = 0
     tried: tuple[str, ...] = ()
     not_tried: tuple[str, ...] = ()
+    placement: tuple[PodPlacement, ...] = ()
     no_moves: NoMoves | None = None
     held: Annotated[tuple[str, ...], HIDDEN] = ()
     undecided: Annotated[bool, HIDDEN] = False
@@ -373,6 +381,8 @@ MOST_STEPS = 100  # of a rollout; the rest of a longer one is done at once
 MAX_SECONDS = 60.0
 MAX_REMEDIES = 5
 MOVES_SECONDS = 30.0
+# Plans are run for so long beside a remedy that disturbs no running pod.
+BESIDE_SECONDS = 10.0
 # Nodes and pods of the largest cluster in which moves are looked for beside such a remedy.
 MOST_FOR_MOVES = 5_000
 # The plugins whose rejections may end where running pods are elsewhere.
@@ -521,6 +531,7 @@ class Fixer:
     open:  a simulation of a state
     state: before any remedy
     release: whose controllers roll changed templates out
+    placement: see Remedies
     empty_protects: whether a budget with an empty selector protects all pods of its namespace
     """
 
@@ -532,10 +543,12 @@ class Fixer:
     empty_protects: bool = False
     runs: int = 0
     tried: list[str] = field(default_factory=list)
+    placement: tuple[PodPlacement, ...] = ()
     failed: bool = False
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     _start: float = field(default_factory=monotonic)
     _last_run: int = field(init=False)
+    _moves_until: float = 0
     # Those of the question, which no remedy undoes.
     changes: tuple[ChangeRecord, ...] = field(init=False)
 
@@ -640,10 +653,12 @@ class Fixer:
         evicts = look is not None and any(each.evicts for each in look.candidates)
         if not (evicts or MAKING_ROOM & conflicting):
             return [*remedies], None
-        seconds = search.time_limit
+        # A second search has the time that the first one left.
+        self._moves_until = self._moves_until or monotonic() + search.time_limit
+        seconds, deadline = search.time_limit, self._moves_until
         if search.max_moves is None and not all(each.cost.disruption for each in remedies):
             # A remedy disturbs no running pod: moves are worth little work.
-            seconds = min(seconds, 1.0)
+            seconds, deadline = min(seconds, 1.0), min(deadline, monotonic() + BESIDE_SECONDS)
             if len(self.state.nodes) + len(self.state.pods) > MOST_FOR_MOVES:
                 why = "moves of running pods, which --max-moves looks for in a cluster of this size"
                 return [*remedies], NoMoves("not searched", (why,))
@@ -652,7 +667,12 @@ class Fixer:
             rolling(self.open, self.release, MOST_STEPS),
             self.state,
             before.nodes,
-            MoveSearch(search.max_moves, seconds, lambda pod: pod.key in search.stays),
+            MoveSearch(
+                search.max_moves,
+                seconds,
+                lambda pod: pod.key in search.stays,
+                deadline,
+            ),
             workloads=self.workloads,
         ).plan(pods, some=some)
         if isinstance(plan, NoMoves):
@@ -690,6 +710,7 @@ class Fixer:
             else (),
             also=also,
             moves=plan.moves,
+            pause=simulation.configuration.pod_max_backoff_seconds if plan.is_slow else 0,
             usage=plan.usage,
             resolves=tuple(sorted(plan.waiting)),
             parts=(text,),
@@ -709,7 +730,12 @@ class Fixer:
         frontier = _Frontier(self.search, self.changes)
         self._last_run = self.search.max_runs + self.runs - 1
         assert before.look is not None
-        frontier.push(with_scaling(before.look.candidates, self.state))
+        frontier.push(
+            chain(
+                with_scaling(before.look.candidates, self.state),
+                self._group_placement(before.look, pods),
+            )
+        )
         by_kinds = self._by_control(frontier, before, pods)
         settled = {*by_kinds}
         while len(by_kinds) < self.search.most and not self._limit:
@@ -736,6 +762,16 @@ class Fixer:
         limit = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
         best_first = sorted(by_kinds.values(), key=lambda each: each.cost.points)
         return best_first, frontier.not_tried(limit)
+
+    def _group_placement(self, look: Look, pods: frozenset[str]) -> tuple[Candidate, ...]:
+        """Return what may help the scheduler to a placement of the pods' group."""
+        if not look.group or "placement" in self.search.never:
+            return ()
+        placement = group_placement(self.open, self.state, pods, self.search.time_limit)
+        if placement is None:
+            return ()
+        self.placement += placement.pods
+        return placement.candidates
 
     def _best_of_kind(
         self, candidate: Candidate, before: Outcome, after: Outcome, pods: frozenset[str]
@@ -1030,6 +1066,7 @@ def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
     remedies, no_moves = fixer.with_moves(proposed, frozenset(waiting), before)
     return replace(
         answer,
+        placement=fixer.placement,
         no_moves=no_moves,
         group=before.look.group,
         blocked_by=before.look.pod.key,
@@ -1063,7 +1100,7 @@ def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from 
     may_wait = (each for each in fixer.state.pods if not (each.finished or each.deleting))
     held &= {each.key for each in may_wait if not each.node_name}
     answer = Remedies(pod="", pods=waiting, runs=fixer.runs, held=tuple(sorted(held)))
-    owners = {pod.key: _owner_key(pod) for pod in fixer.state.pods}
+    owners = {pod.key: _owner_key(pod, fixer.release) for pod in fixer.state.pods}
     original, outcome = fixer.state, first
     # Pods that waited → those in their places, after the remedies so far.
     names = {key: key for key in waiting}
@@ -1097,7 +1134,7 @@ def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from 
         earlier, fixer.state = fixer.state, fixer.changed(best.changes)
         successors = successors_of(earlier, fixer.state)
         names = {key: successors.get(name, name) for key, name in names.items()}
-        owners |= {pod.key: _owner_key(pod) for pod in fixer.state.pods}
+        owners |= {pod.key: _owner_key(pod, fixer.release) for pod in fixer.state.pods}
         outcome = fixer.run((), frozenset())
     fixer.state = original
     resolved = frozenset(key for key in waiting if names[key] not in hopeless)
@@ -1119,6 +1156,7 @@ def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from 
     return replace(
         answer,
         remedies=joined,
+        placement=fixer.placement,
         no_moves=no_moves,
         unresolved=tuple(key for key in waiting if key not in resolved),
         blocked_by=looks[0].pod.key if looks else "",
@@ -1130,10 +1168,11 @@ def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from 
     )
 
 
-def _owner_key(pod: Pod) -> tuple[str, object]:
-    """Return the namespace and the controller that the pods of one workload have in common; a pod
-    without a controller has None in its place."""
-    return pod.namespace, deployment_of(pod) or pod.metadata.controller
+def _owner_key(pod: Pod, release: Release) -> tuple[str, object]:
+    """Return the namespace, and the group or the controller that pods have in common which are
+    placed together; a pod without either has None in its place."""
+    group = group_key(pod) if release.enabled(POD_GROUP_GATE) else None
+    return pod.namespace, group or deployment_of(pod) or pod.metadata.controller
 
 
 def _in_order(
@@ -1191,7 +1230,7 @@ def _joined(
 
 
 class Fix(Question[Remedies], frozen=True, kw_only=True):
-    """Find the smallest changes that give a pod, or all pods of a workload, a node.
+    """Find what gives a pod, or all pods of a workload, a node, cheapest first.
 
     pod:     None: all pods that stay pending
     prefer:  kinds of changes

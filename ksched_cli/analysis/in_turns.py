@@ -38,11 +38,13 @@ def states_in_turns(
     roll: Roll,
     workloads: bool = True,
     is_plain: bool = False,
+    come_first: bool = False,
 ) -> Iterator[ClusterState]:
     """Yield the state after the scheduler had its turn before the first line, and after each.
 
     roll, workloads: see apply_changes
     is_plain: pods that wait never back off, and of nodes of equal scores the first by name is taken
+    come_first: the pod made for the first evicted one, too, is tried before those that wait
     Raises UsageError, also where a pod is to be deleted that has another name by then, and
     InputError
     """
@@ -52,7 +54,7 @@ def states_in_turns(
     live = LiveCluster(simulation, state)
     preempts = live.simulation.options.preempt
     renamed = _schedule(live, preempts)
-    is_first = True
+    is_first = not come_first
     try:
         yield live.state()
         for line in lines:

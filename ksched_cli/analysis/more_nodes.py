@@ -22,6 +22,7 @@ from msgspec import field as part_field
 from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import Subject, label_selector_of
+from ksched_cli.analysis.placement_model import PROOF_SECONDS, PlacementModel, has_solver
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.search import Search
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
@@ -34,7 +35,7 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
-from ksched_cli.scenario.pods import is_of_daemon_set
+from ksched_cli.scenario.pods import is_of_daemon_set, without_pods
 from ksched_cli.scenario.prices import Prices
 from ksched_cli.scenario.workloads import should_run_on
 
@@ -83,7 +84,8 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     like: the nodes that may be copied
     nodes_needed: null where no number helps
     mix: node → how many copies of it, for the pods that are helped; empty where none is
-    at_least: no fewer nodes hold the pods that are helped, by what these request alone
+    at_least: no fewer nodes hold the pods that are helped: by what these request together; with the
+              extra `optimum`, by what each requests and where it may be
     why_not_fewer: of the runs with fewer nodes, what the one with the most left pending
     evicted: pods of negative priority that are evicted with that mix
     per_hour: what these copies cost an hour, where prices are given
@@ -352,6 +354,29 @@ class Growth:
             least = max(least, ceil((amount - room) / most))
         return least
 
+    def proven(self, nodes: int, rest: Container[str]) -> int:
+        """Return the fewest nodes of any mix that hold the waiting pods, as a solver proves: by
+        what each requests, and by its constraints but spread. Pods of negative priority may leave.
+        nodes: no more need to be looked at; rest: the pods that no number helps"""
+        opened = self.open_with((nodes,) * len(self.likes))
+        leaving = [
+            pod for pod in opened.state.pods if pod.node_name and (pod.spec.priority or 0) < 0
+        ]
+        larger = opened.renewed(without_pods(opened.state, leaving), before=None)
+        waiting = [
+            pod
+            for pod in larger.pending()
+            if pod.key in self.waiting and pod.key not in rest and not pod.pod.node_name
+        ]
+        groups = [
+            [larger.snapshot.row[copy_name(node.name, number)] for number in range(1, nodes + 1)]
+            for node in self.likes
+        ]
+        least = PlacementModel.of(larger, waiting, ()).fewest(PROOF_SECONDS, groups)
+        larger.close()
+        opened.close()
+        return least
+
     # -- the search -------------------------------------------------------------------------------
 
     def grow(self, only: Pool | None = None) -> Mix:
@@ -529,13 +554,16 @@ def nodes_needed(
     fewer = [mix for mix in fewer if seen[mix].lacking - rest]
     nearest = max(fewer, key=growth.rank, default=None)
     names = [node.name for node in likes]
+    least = growth.least(rest) if is_helped else 0
+    if least < sum(best) and has_solver() and not progress.why():
+        least = max(least, growth.proven(sum(best), rest))
     groups = growth.explained(largest) if rest else ()
     hopeless = [group for group in groups if rest.intersection(group.pods)]
     return NodesNeeded(
         like=tuple(names),
         nodes_needed=None if rest else sum(best),
         mix=dict(zip(names, best, strict=True)) if is_helped else {},
-        at_least=growth.least(rest) if is_helped else 0,
+        at_least=least,
         why_not_fewer="" if nearest is None else _why_not(sum(nearest), seen[nearest], rest),
         evicted=seen[best].spared,
         per_hour=round(price_of(best, prices), 6) if prices else UNSET,

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import permutations, product
+from math import inf
 from time import monotonic
 from typing import Literal
 
@@ -44,6 +46,8 @@ from ksched_cli.scenario.pods import pending_again, time_of
 MAX_PLANS = 12
 # So many nodes are cordoned for a move at most; more is nothing that anybody types.
 MAX_CORDONED = 16
+# All orders in which nodes are uncordoned are tried for so many nodes at most.
+MAX_SWAPPED = 4
 BESIDE = "beside the pods that cannot move"
 
 
@@ -90,6 +94,7 @@ class Plan(Struct, frozen=True):
 
     waiting: the pods that waited, and have a node then
     is_fewest: no fewer moves would do
+    is_slow: no pod may back off any more at a step: they are tried in the order in which they came
     usage: of what they request, on the nodes that change
     """
 
@@ -99,17 +104,22 @@ class Plan(Struct, frozen=True):
     waiting: frozenset[str]
     is_fewest: bool
     usage: tuple[NodeUsage, ...]
+    is_slow: bool = False
 
 
 @dataclass(slots=True)
 class _Steps:
-    """Lines for --change, and of each pod that moves: the line after which it is evicted, counted
-    from 1, and the nodes that are cordoned then."""
+    """Lines for --change, and of each pod that moves: the line after which it has a node again,
+    counted from 1, and the nodes that are cordoned then.
+
+    is_slow: see Plan
+    """
 
     lines: list[str] = field(default_factory=list)
     pods: list[PodInfo] = field(default_factory=list)
     evictions: list[int] = field(default_factory=list)
     cordoned: list[tuple[str, ...]] = field(default_factory=list)
+    is_slow: bool = False
 
     def evict(self, pod: PodInfo, cordoned: tuple[str, ...]) -> None:
         self.lines.append(f"delete pods {pod.name} -n {pod.namespace}")
@@ -127,12 +137,15 @@ def _is_open(model: PlacementModel, name: str) -> bool:
 class MoveSearch:
     """The limits of a search for moves.
 
+    seconds: of the solver for a plan
     stays: whether a pod is never to be moved
+    deadline: when it ends at the latest, runs of plans included, as `monotonic` counts
     """
 
     max_moves: int | None = None
     seconds: float = 30
     stays: Callable[[Pod], bool] = lambda _: False
+    deadline: float = inf
 
 
 @dataclass(slots=True)
@@ -153,25 +166,28 @@ class Mover:
     def plan(self, waiting: frozenset[str], *, some: bool = False) -> Plan | NoMoves:
         """Return the fewest moves after which all of the pods have a node, or why there are none.
         some: after which most of them have one, where all cannot"""
-        began = monotonic()
+        deadline = self.search.deadline
         model = self._model(waiting)
+        model.deadline = deadline
         if not model.classes[model.waiting :]:
-            return NoMoves("none exists", ("no running pod may be moved",), 0)
+            return self._none_may_move(model)
         if model.is_whole and not some and (hopeless := _hopeless(model)):
             return NoMoves("none exists", (hopeless,))
         if not has_solver():
             why = str(MissingExtraError("the search for moves", "optimum"))
             return NoMoves("not searched", (why,))
         for number in range(MAX_PLANS):
+            if number and monotonic() > deadline:
+                return self._out_of_time(model)
             seconds = self.search.seconds
-            if number and monotonic() - began > seconds:
-                return NoMoves("none found", (self._out_of_time,))
             levels = model.by_priority() if some else ()
             solution = model.solve(seconds, levels=levels, max_moves=self.search.max_moves)
             if not solution.exists:
                 return self._none(model, solution, number)
             for steps in self._steps(model, solution):
-                plan = self._run(model, solution, steps)
+                if monotonic() > deadline:
+                    return self._out_of_time(model)
+                plan = self._run(model, solution, steps, deadline)
                 if plan is not None:
                     return plan
             model.cuts.append(solution)
@@ -241,13 +257,13 @@ class Mover:
             why = f"only the {count:,} most promising of {total:,} nodes were looked at"
             return NoMoves("none found", (why,))
         if not solution.is_none:
-            return NoMoves("none found", (self._out_of_time,), solution.bound)
+            return self._out_of_time(model)
         if limit is not None:
             unlimited = model.solve(seconds, relaxed=(SPREAD,))
             if unlimited.exists:
                 return NoMoves("none exists", (f"it takes more than {limit}",))
             if not unlimited.is_none:
-                return NoMoves("none found", (self._out_of_time,), unlimited.bound)
+                return self._out_of_time(model)
         elif not model.solve(seconds, relaxed=(SPREAD,)).is_none:
             why = "no placement keeps to all spread constraints in the end"
             return NoMoves("none found", (why,))
@@ -255,9 +271,23 @@ class Mover:
         because = tuple(_proof(model, model.conflict(seconds)))
         return NoMoves("none exists", because, most.bound)
 
-    @property
-    def _out_of_time(self) -> str:
-        return f"the search ended after {self.search.seconds:g} s"
+    def _none_may_move(self, model: PlacementModel) -> NoMoves:
+        """Return why the pods have no node where no running pod may be moved."""
+        if len(model.classes[0].pods) + model.waiting > 2 and has_solver():
+            if hopeless := _hopeless(model):
+                return NoMoves("none exists", (hopeless,))
+            if model.is_whole and model.solve(self.search.seconds, relaxed=(SPREAD,)).is_none:
+                because = tuple(_proof(model, model.conflict(self.search.seconds)))
+                return NoMoves("none exists", because)
+        return NoMoves("none exists", ("no running pod may be moved",))
+
+    def _out_of_time(self, model: PlacementModel) -> NoMoves:
+        """Return that the search ended, and how many pods could get a node, where not all can."""
+        most = model.solve(self.search.seconds, levels=[range(model.waiting)], relaxed=(SPREAD,))
+        size = sum(each.size for each in model.classes[: model.waiting])
+        at_most = most.bound if most.bound < size else None
+        why = f"the search ended after {self.search.seconds:g} s"
+        return NoMoves("none found", (why,), at_most)
 
     # -- plans ------------------------------------------------------------------------------------
 
@@ -285,6 +315,11 @@ class Mover:
             for order in (choosy, choosy[::-1]):
                 first = [names[row] for _, row in order if names[row] in closed_names]
                 yield self._closed(model, moves, dict.fromkeys((*first, *closed_names)))
+        if len(moves) > 1 and len(closed_names) <= MAX_SWAPPED:
+            # Pods that change places: all leave, and the nodes open one by one.
+            pods = [pod for _, pod, _ in moves]
+            for leaving, opened in product((pods, pods[::-1]), permutations(closed_names)):
+                yield self._all_at_once(leaving, opened)
 
     def _opened_after_each(
         self, model: PlacementModel, moves: Sequence[tuple[PodInfo, tuple[str, ...]]]
@@ -319,12 +354,28 @@ class Mover:
         steps.lines += [f"uncordon {name}" for name in names]
         return steps
 
-    def _run(self, model: PlacementModel, solution: Solution, plan: _Steps) -> Plan | None:
+    def _all_at_once(self, pods: Sequence[PodInfo], names: Sequence[str]) -> _Steps:
+        """Cordon the nodes, evict all pods, and uncordon the nodes one by one. Who takes a node is
+        certain where no pod backs off."""
+        closed = tuple(sorted(names))
+        steps = _Steps([f"cordon {' '.join(closed)}"], is_slow=True)
+        for pod in pods:
+            steps.evict(pod, closed)
+        steps.lines += [f"uncordon {name}" for name in names]
+        # A pod has a node again at the end.
+        steps.evictions = [len(steps.lines)] * len(pods)
+        return steps
+
+    def _run(
+        self, model: PlacementModel, solution: Solution, plan: _Steps, deadline: float
+    ) -> Plan | None:
         """Make the steps. Return None where a pod finds no node at its turn, or loses its own, be
-        the scheduler's draws and the order of the queue as they may."""
+        the scheduler's draws and the order of the queue as they may; also where time runs out."""
         needing = {pod.key for each in model.classes[: model.waiting] for pod in each.pods}
         count = sum(solution.placed.values())
-        for is_plain in (False, True):
+        # What is made for an evicted pod may come before or after those that wait are tried.
+        plain = {"is_plain": True}
+        for order in (plain,) if plan.is_slow else ({}, plain, {"come_first": True}):
             steps = []
             states = states_in_turns(
                 self.open,
@@ -332,10 +383,12 @@ class Mover:
                 plan.lines,
                 roll=self.roll,
                 workloads=self.workloads,
-                is_plain=is_plain,
+                **order,
             )
             try:
                 for state in states:
+                    if monotonic() > deadline:
+                        return None
                     steps.append({pod.key: pod.node_name for pod in state.pods if pod.node_name})
             except (UsageError, InputError):
                 return None
@@ -354,7 +407,8 @@ class Mover:
         touched = {steps[-1][key] for key in waiting}
         touched |= {node for each in moved for node in (each.from_node, each.to_node)}
         usage = tuple(self._usage(model, state, sorted(touched)))
-        return Plan(moved, tuple(plan.lines), state, waiting, solution.is_optimal, usage)
+        lines, is_fewest = tuple(plan.lines), solution.is_optimal
+        return Plan(moved, lines, state, waiting, is_fewest, usage, plan.is_slow)
 
     def _usage(
         self, model: PlacementModel, state: ClusterState, names: Sequence[str]

@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import chain, groupby, pairwise
+from math import ceil, floor, inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -52,6 +54,10 @@ MAX_PAIRS = 30_000
 NEAREST_ROWS, ROOMIEST_ROWS = 24, 40
 _SEED = 1
 _CHOICE_SECONDS = 0.5
+# So long a solver looks for a proof that an answer of another search is the best.
+PROOF_SECONDS = 1.0
+# A solution has so long also after the deadline.
+_LEAST_SECONDS = 0.3
 
 
 def has_solver() -> bool:
@@ -140,6 +146,7 @@ class PlacementModel:
     conflicts: two classes that avoid each other, and the topology key
     chosen: the rows of the only nodes that the model has; None for all
     cuts: solutions that the engine refused
+    deadline: of all solutions, as `monotonic` counts
     """
 
     snapshot: Snapshot
@@ -149,6 +156,7 @@ class PlacementModel:
     spreads: Sequence[Spread]
     chosen: Sequence[int] | None = None
     cuts: list[Solution] = field(default_factory=list)
+    deadline: float = inf
 
     @classmethod
     def of(
@@ -256,7 +264,7 @@ class PlacementModel:
         variables = self._variables(relaxed, max_moves)
         model, placed = variables.model, variables.placed
         size = sum(each.size for each in self.classes[: self.waiting])
-        solver = _solver(seconds / (len(levels) + 1))
+        solver = solver_of(seconds / (len(levels) + 1))
         bound = 0 if levels else size
         is_optimal = self.is_whole
         # 1. As many pods as can be, level by level.
@@ -265,7 +273,7 @@ class PlacementModel:
             if isinstance(total, int):
                 continue
             model.maximize(total)
-            status = solver.status_name(solver.solve(model))
+            status = self._status(solver, model)
             if status not in ("OPTIMAL", "FEASIBLE"):
                 return Solution(bound=size)
             is_optimal &= status == "OPTIMAL"
@@ -278,7 +286,7 @@ class PlacementModel:
         moves = variables.cost([1] * len(self.classes))
         if variables.left:
             model.minimize(moves)
-        status = solver.status_name(solver.solve(model))
+        status = self._status(solver, model)
         if status not in ("OPTIMAL", "FEASIBLE"):
             is_none = status == "INFEASIBLE" and self.is_whole and not self.cuts
             return Solution(is_none=is_none, bound=bound)
@@ -288,6 +296,87 @@ class PlacementModel:
             solution = self._chosen(variables, solver, solution)
         bound = bound if self.is_whole else size
         return replace(solution, is_optimal=is_optimal, bound=bound)
+
+    def best(
+        self,
+        seconds: float,
+        levels: Sequence[Mapping[int, int]],
+        *,
+        hint: Amounts,
+        relaxed: Collection[str] = (),
+    ) -> tuple[Amounts, list[int]]:
+        """Return the placement of pods that wait that is the best at the first level, of these at
+        the next, and so on; and what no placement exceeds at each, if it is as good before.
+
+        levels: what a pod of a class counts, by the number of the class
+        hint: a placement; no worse one is returned, where the model allows it
+        """
+        variables = self._variables(relaxed, None)
+        model, placed, best = variables.model, variables.placed, hint
+        solver = solver_of(seconds / max(len(levels), 1))
+        bounds = []
+        for level in levels:
+            most = sum(count * self.classes[number].size for number, count in level.items())
+            terms = [
+                (variable, level[number])
+                for (number, _), variable in placed.items()
+                if number in level
+            ]
+            if not terms:
+                bounds.append(0)
+                continue
+            total = variables.sum(*zip(*terms, strict=True))
+            model.clear_hints()
+            variables.hint(Solution(placed=best))
+            model.maximize(total)
+            if solver.status_name(solver.solve(model)) in ("OPTIMAL", "FEASIBLE"):
+                best = self._solution(variables, solver).placed
+                most = min(most, floor(solver.best_objective_bound + 0.001))
+            bounds.append(most)
+            model.add(
+                total >= sum(level.get(number, 0) * count for (number, _), count in best.items())
+            )
+        return best, bounds
+
+    def fewest(  # noqa: C901  # one model, from top to bottom
+        self, seconds: float, groups: Sequence[Sequence[int]]
+    ) -> int:
+        """Return how many of these nodes a placement of all pods that wait uses at least, whatever
+        their spread constraints are: 0 where none is known, or the model is too large. groups: rows
+        of nodes that are alike"""
+        if len(self.snapshot) * len(self.classes) > MAX_PAIRS:
+            return 0
+        variables = self._variables((SPREAD,), None)
+        model = variables.model
+        for number, each in enumerate(self.classes[: self.waiting]):
+            total = variables.total(variables.placed, number)
+            if isinstance(total, int):
+                return 0
+            model.add(total == each.size)
+        by_row: dict[int, list[tuple[int, Any]]] = {}
+        for (number, row), variable in variables.placed.items():
+            by_row.setdefault(row, []).append((number, variable))
+        room = {resource: self.room(resource) for resource in self.resources}
+        used: dict[int, Any] = {}
+        for row in chain.from_iterable(groups):
+            used[row] = model.new_bool_var(f"used_{row}")
+            for resource, free in room.items():
+                terms = [
+                    (variable, amount)
+                    for number, variable in by_row.get(row, ())
+                    if (amount := self.classes[number].request(resource))
+                ]
+                if terms:
+                    total = variables.sum(*zip(*terms, strict=True))
+                    model.add(total <= max(0, int(free[row])) * used[row])
+        for group in groups:
+            for row, after in pairwise(group):
+                model.add_implication(used[after], used[row])
+        model.minimize(variables.sum([*used.values()]))
+        solver = solver_of(seconds)
+        if solver.status_name(solver.solve(model)) == "INFEASIBLE":
+            return 0
+        return max(0, ceil(solver.best_objective_bound - 0.001))
 
     def _chosen(
         self, variables: _Variables, solver: cp_model.CpSolver, solution: Solution
@@ -299,9 +388,16 @@ class PlacementModel:
         model.minimize(variables.cost(self.weights))
         variables.hint(solution)
         solver.parameters.max_deterministic_time = _CHOICE_SECONDS
-        if solver.status_name(solver.solve(model)) in ("OPTIMAL", "FEASIBLE"):
+        if self._status(solver, model) in ("OPTIMAL", "FEASIBLE"):
             return self._solution(variables, solver)
         return solution
+
+    def _status(self, solver: cp_model.CpSolver, model: cp_model.CpModel) -> str:
+        """Solve the model, by the deadline. Return the status."""
+        limit = solver.parameters.max_time_in_seconds
+        left = max(_LEAST_SECONDS, self.deadline - monotonic())
+        solver.parameters.max_time_in_seconds = min(limit, left)
+        return str(solver.status_name(solver.solve(model)))
 
     def _solution(self, variables: _Variables, solver: cp_model.CpSolver) -> Solution:
         placed, left, came = (
@@ -348,7 +444,7 @@ class PlacementModel:
         return tuple(name for name in names if name not in relaxed)
 
 
-def _solver(seconds: float) -> cp_model.CpSolver:
+def solver_of(seconds: float) -> cp_model.CpSolver:
     """Return a solver that gives the same answer each time: its work is counted, and the clock only
     ends what takes far longer."""
     from ortools.sat.python import cp_model
@@ -400,9 +496,10 @@ class _Variables:
     def total(self, variables: Mapping[tuple[int, int], Any], number: int) -> Any:
         """Return how many pods of a class the variables have; 0 where they have none of it."""
         own = ((number, row) for row in self.rows)
-        return self._sum([variables[key] for key in own if key in variables])
+        return self.sum([variables[key] for key in own if key in variables])
 
-    def _sum(self, variables: Sequence[Any], amounts: Sequence[int] = ()) -> Any:
+    def sum(self, variables: Sequence[Any], amounts: Sequence[int] = ()) -> Any:
+        """Return a sum, of the variables times amounts where there are any."""
         from ortools.sat.python import cp_model
 
         if not variables:
@@ -419,7 +516,7 @@ class _Variables:
                 self.model.add_hint(variable, values.get(key, 0))
 
     def cost(self, weights: Sequence[int]) -> Any:
-        return self._sum([*self.left.values()], [weights[number] for number, _ in self.left])
+        return self.sum([*self.left.values()], [weights[number] for number, _ in self.left])
 
     def arrivals(self, number: int, row: int) -> Any:
         """The pods of a class that come to a row; 0 where none can."""
@@ -450,7 +547,7 @@ class _Variables:
         if not arrivals:
             return None
         comes = self.model.new_bool_var(name)
-        self.model.add(self._sum(arrivals) == 0).only_enforce_if(~comes)
+        self.model.add(self.sum(arrivals) == 0).only_enforce_if(~comes)
         return comes
 
     def bound_resource(self, resource: str) -> None:
@@ -470,7 +567,7 @@ class _Variables:
                 for number, amount in requesting
                 for variable, sign in self._changes(number, row)
             ]
-            total = self._sum(*zip(*terms, strict=True))
+            total = self.sum(*zip(*terms, strict=True))
             bound = self.model.add(total <= int(room[row] - used[row]))
             if used[row] > room[row]:
                 # It has too much already, which only an arrival makes wrong.

@@ -355,6 +355,7 @@ COSTS: Mapping[str, float] = {
     "scheduler": 5,
     "rollout": 5,
     "restart": 5,
+    "placement": 5,
     "toleration": 5,
     "port": 5,
     "selector": 6,

@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from numpy.typing import NDArray
 
+from ksched_cli.analysis.best_placement import Regret, check_solver, regret_at_end
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import (
     DIGITS,
@@ -515,6 +516,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
            those at steps of the calendar and those of extremes. overTime has what is true of all
            moments
     autoscaler: with --autoscaler
+    regret: at the end, with --regret only
     pods: that came, ran or ended in the replay, in the order in which they came; not with --summary
     attempts: with --trace, in order
     queues: with --trace: where in the queue pods are at the end
@@ -547,6 +549,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     usage: tuple[UsageSample, ...]
     cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
+    regret: Regret | UnsetType = UNSET
     pods: tuple[PodResult, ...] | UnsetType = UNSET
     attempts: tuple[AttemptResult, ...] | UnsetType = UNSET
     queues: QueuePlaces | UnsetType = UNSET
@@ -919,13 +922,17 @@ class ReplayTimeline(Question[ReplayResult], frozen=True, kw_only=True):
 
     def answer(self, opened: Opened) -> ReplayResult:
         name = name_of(opened.run.timeline)
+        if opened.run.regret:
+            check_solver()
         replay = opened.replay(watch=Watch(traces=self.trace, keeps_records=self.lists_pods))
         opened.warn(*replay_warnings(replay))
         if replay.is_interrupted:
             opened.warn(
                 f"interrupted at {replay.clock.text}: the result covers the time until then"
             )
-        return replay_result(replay, name, traces=self.trace, all_moments=self.all_moments)
+        result = replay_result(replay, name, traces=self.trace, all_moments=self.all_moments)
+        regret = regret_at_end(opened.opener, opened.run, replay)
+        return structs.replace(result, regret=regret)
 
 
 class LookForward(Question[ForwardLook], frozen=True, kw_only=True):

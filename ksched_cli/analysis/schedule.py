@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, UnsetType, structs
 
 from ksched_cli.analysis.attempts import AttemptTrace, trace_of
+from ksched_cli.analysis.best_placement import Regret, check_solver, regret_of
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import find_pods
@@ -201,6 +202,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     nodes: every node after the run
     utilization: with --by only, of the nodes after the run
     cost: of all nodes after the run; missing without prices
+    regret: with --regret only
     notes: pod → name → what plugins noted of the placement; missing where none did
     extender_bindings: calls to extenders that bind pods; made only with --extender-bind
     attempts: with --trace only
@@ -232,6 +234,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     nodes: tuple[NodeResources, ...]
     utilization: UtilizationByLabel | UnsetType = UNSET
     cost: HourlyCost | UnsetType = UNSET
+    regret: Regret | UnsetType = UNSET
     notes: Mapping[str, Mapping[str, Any]] | UnsetType = UNSET
     extender_bindings: tuple[ExtenderBinding, ...] | UnsetType = UNSET
     attempts: tuple[AttemptTrace, ...] | UnsetType = UNSET
@@ -347,6 +350,9 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
     lists_nodes: bool = False
 
     def answer(self, opened: Opened) -> ScheduleResult:
+        quantity = opened.run.regret
+        if quantity:
+            check_solver()
         with opened.observer.progress("pods placed") as on_progress:
             watch = Watch(detailed=self.trace and not self.traced, on_progress=on_progress)
             simulation = opened.simulation(watch=watch)
@@ -370,4 +376,7 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
         )
         evicted = frozenset(result.evicted)
         recreated = tuple(pod for pod in recreated_pods(simulation) if pod.pod in evicted)
-        return structs.replace(result, recreated=recreated or UNSET)
+        regret: Regret | UnsetType = UNSET
+        if quantity:
+            regret = regret_of(simulation, record, quantity, opened.run.time_limit)
+        return structs.replace(result, recreated=recreated or UNSET, regret=regret)

@@ -18,24 +18,38 @@ class Search:
     """When a search ends, and who hears of its steps.
 
     time_limit: seconds after which it ends with what it has; 0 for none
+    reserve: seconds that its answer takes once it ends, which are part of the limit
+    clock: seconds
     """
 
     time_limit: float = 0
+    reserve: float = 0
     on_step: OnStep | None = None
+    clock: Callable[[], float] = monotonic
     _is_interrupted: bool = False
-    _began: float = field(default_factory=monotonic)
+    _began: float = field(init=False)
+    _why: str = ""
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
 
     def interrupt(self) -> None:
         """Have it end with what it has."""
         self._is_interrupted = True
 
+    def is_short(self) -> bool:
+        """Whether what is reserved does not fit in the limit any more."""
+        took = self.clock() - self._began
+        return bool(self.time_limit) and took + self.reserve >= self.time_limit
+
     def why(self) -> str:
-        """Return why it is to end with what it has, or ""."""
-        if self._is_interrupted:
-            return "interrupted"
-        if self.time_limit and monotonic() - self._began >= self.time_limit:
-            return f"the time limit of {self.time_limit:g} s was reached"
-        return ""
+        """Return why it is to end with what it has, or ""; it stays so."""
+        if not self._why:
+            if self._is_interrupted:
+                self._why = "interrupted"
+            elif self.is_short():
+                self._why = f"the time limit of {self.time_limit:g} s was reached"
+        return self._why
 
     def stops(self) -> bool:
         """Whether it is to end with what it has."""

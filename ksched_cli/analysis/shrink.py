@@ -30,6 +30,7 @@ from msgspec import UNSET, UnsetType
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
 from ksched_cli.analysis.named_objects import Subject, check_nodes, label_selector_of
+from ksched_cli.analysis.placement_model import PROOF_SECONDS, PlacementModel, has_solver
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
 from ksched_cli.analysis.search import Search
@@ -54,11 +55,15 @@ from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
-from ksched_cli.scenario.pods import time_of
+from ksched_cli.scenario.pods import time_of, unbound
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 
 # Larger sets are tried one by one where they are not more than this.
 MAX_SETS = 300
+
+# A plan is verified by a drain of all its nodes at once, and one by one: each takes no longer than
+# the drains that found the nodes.
+_VERIFICATIONS = 2
 
 # Up to this many nodes, those that stay are tried in front of those that go, too, and at once with
 # them.
@@ -311,12 +316,17 @@ class Shrinking:
     # The plan that the cluster is after, and what takes its drains back.
     _after: Plan = field(default_factory=lambda: Plan({}))
     _drains: ExitStack = field(default_factory=ExitStack)
+    # How many nodes the batches that could go have, and how many seconds their drains took.
+    _drained: int = 0
+    _seconds: float = 0
 
     def run(self) -> Plan:
         """Return the plan that is worth the most, of those found. A drain of all its nodes at once
         finishes."""
         if len(self.candidates) > MAX_IN_FRONT:
-            return self._plan_of_many()
+            plan = self._plan_of_many()
+            self.progress.reserve = 0
+            return plan
         # 1. Nodes are added to the plan until no other can go after them.
         plan = self._extended(Plan({}))
         # 2. Each of the others is tried in front, too.
@@ -485,24 +495,39 @@ class Shrinking:
         """Drain batches of nodes, each with the ones before, whose size doubles while they succeed
         and halves where they do not. Pods may move more than once here. before: that are gone"""
         chosen, begin, size, finished = list[str](), 0, 1, True
-        while begin < len(nodes) and len(chosen) < maximum and not self.progress.stops():
+        while begin < len(nodes) and len(chosen) < maximum:
             batch = nodes[begin : begin + min(size, maximum - len(chosen))]
+            self._reserve(len(before) + len(chosen), len(batch))
+            if len(batch) > 1 and self.progress.is_short():
+                size = len(batch) // 2
+                continue
+            if self.progress.stops():
+                break
             finishes = False
             if self.room.lacking((*before, *chosen, *batch)):
                 pass
             elif len(batch) > 1 or finished or self.cluster.seems_to_leave(batch[0]):
                 with self.cluster.trial() as trial:
                     self.cluster.leave(batch)
+                    began = self.progress.clock()
                     finishes = self.cluster.drain(batch, gives_up=True).finishes
                     if finishes:
                         trial.keep()
                         chosen += batch
+                        self._seconds += self.progress.clock() - began
+                        self._drained += len(batch)
             if finishes or len(batch) == 1:
                 begin += len(batch)
                 self.progress.step(begin, len(nodes), counted_nodes(len(chosen)))
             finished = finishes
             size = size * 2 if finishes else max(size // 2, 1)
         return chosen
+
+    def _reserve(self, chosen: int, more: int) -> None:
+        """Reserve time for the drains of so many more nodes, and for those that verify a plan."""
+        if self._drained and len(self.candidates) > MAX_IN_FRONT:
+            each = self._seconds / self._drained
+            self.progress.reserve = each * (more + _VERIFICATIONS * (chosen + more))
 
     def _reordered(self, plan: Plan) -> Plan:
         """Put the other candidates in front of the drains, where that gains more: pods that fit on
@@ -805,7 +830,8 @@ class Repack(Part, frozen=True):
     """How few nodes would do if every pod were placed afresh, whatever keeps it where it is.
 
     nodes: on how many a run places as many pods as on all
-    at_least: no placement of all pods needs fewer, by what they request alone
+    at_least: no placement of all pods needs fewer: by what they request together; with the extra
+              `optimum`, by what each requests and where it may be
     unplaced: how many pods a run that places them afresh leaves pending, on all nodes too
     """
 
@@ -826,7 +852,23 @@ def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
             misfits = middle
     nodes = all_nodes - fits
     least = max(_least_nodes(base), all_nodes - len(free))
-    return Repack(nodes, min(least, nodes), unplaced)
+    if least < nodes and not unplaced and has_solver():
+        least = max(least, _proven_nodes(base, free))
+    return Repack(nodes, least if unplaced == 0 else min(least, nodes), unplaced)
+
+
+def _proven_nodes(base: DrainedCluster, free: Sequence[str]) -> int:
+    """Return the fewest nodes on which all pods can be, as a solver proves: by what each requests,
+    and by its constraints but spread."""
+    pods = [pod for pod in base.state.pods if pod.node_name and not goes_with_node(pod)]
+    moving = [pod for pod in pods if not (pod.deleting or pod.finished)]
+    simulation = base.simulation.renewed(unbound(base.state, moving), before=None)
+    keys = {pod.key for pod in moving}
+    waiting = [pod for pod in simulation.pending() if pod.key in keys]
+    groups = [[simulation.snapshot.row[name]] for name in free]
+    used = PlacementModel.of(simulation, waiting, ()).fewest(PROOF_SECONDS, groups)
+    simulation.close()
+    return len(base.state.nodes) - len(free) + used
 
 
 def _least_nodes(base: DrainedCluster) -> int:

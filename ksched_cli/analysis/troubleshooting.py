@@ -90,7 +90,7 @@ def _calls(
         arguments = {"pod": group.pods[0]}
         if kind in WORKLOADS:
             arguments = {"pod": f"{kind.lower()}/{name}", "namespace": group.namespace}
-        yield NextCall("fix", arguments, "finds the smallest changes that place it")
+        yield NextCall("fix", arguments, "finds what gives it a node, each remedy tried in a run")
         reason = f"says why not {node.node}" if node is not None else "has every node's reasons"
         yield NextCall("explain", {"pod": group.pods[0], **at_node}, reason)
     for held in report.held[:MAX_CALLS]:

@@ -20,7 +20,12 @@ import typer
 from typer.models import OptionInfo
 
 from ksched_cli.commands import completion
-from ksched_cli.commands.command_line import option, positive_number, whole_number
+from ksched_cli.commands.command_line import (
+    option,
+    positive_number,
+    time_limit,
+    whole_number,
+)
 from ksched_cli.commands.options import (
     EVERY_FIELD,
     CommonOptions,
@@ -194,7 +199,8 @@ def _option_of(field: RunField, mark: Option, help_text: str, panel: str | None)
         kind, default = list[str] | None, None
     elif field.type is float:
         kind = float
-        settings = {"parser": positive_number(typed), "show_default": False}
+        parser = time_limit if typed == "--time-limit" else positive_number(typed)
+        settings = {"parser": parser, "show_default": False}
     elif field.type in (int, int | None):
         kind = field.type
         settings = {"parser": whole_number(typed)}

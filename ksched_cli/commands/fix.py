@@ -1,4 +1,4 @@
-"""`ksched fix POD`: the smallest changes after which it is placed; `--pending`: all that wait."""
+"""`ksched fix POD`: what gives it a node; `--pending`: all that wait."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fix(
     options: FixOptions,
     pod: PodName = "",
 ) -> ExitCode:
-    """The smallest changes after which this pod is placed, verified.
+    """What gives this pod a node, cheapest first, each remedy verified.
 
     A remedy is one change or a few, as lines for --change and as commands of kubectl, with what
     else it does. POD may be a workload or a PodGroup. Kinds:

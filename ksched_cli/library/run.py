@@ -196,7 +196,7 @@ class Run(Settings, frozen=True, kw_only=True):
         time_limit: float = 30,
         progress: Progress | None = None,
     ) -> Remedies:
-        """Find the smallest changes that give a pod, or all pods of a workload, a node.
+        """Find what gives a pod, or all pods of a workload, a node, cheapest first.
 
         pod: as `explain` takes it; None for all pods that stay pending, as --pending. The other
         arguments are the options of `ksched fix`. progress: called after each run, with the

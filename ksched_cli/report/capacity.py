@@ -129,9 +129,11 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
         evicted = f"{counted(count, 'pod')} of negative priority {verb(count, 'is', 'are')} evicted"
         lines.append(Line(evicted, Tone.WARN))
     total = sum(answer.mix.values())
-    if 0 < answer.at_least < total and answer.why_not_fewer:
+    if total and answer.at_least == total:
+        lines.append(Line("fewer cannot hold these pods"))
+    elif 0 < answer.at_least < total and answer.why_not_fewer:
         least = counted(answer.at_least, "node")
-        lines.append(Line(f"by what the pods request alone, at least {least}"))
+        lines.append(Line(f"fewer than {least} cannot hold these pods"))
         lines.append(Line(answer.why_not_fewer))
     tiles = [Tile("no number helps", counted(stay, "pod"), "bad")] if stay else []
     if needed is not None or answer.mix:

@@ -27,6 +27,7 @@ from ksched_cli.report.words import counted, listed, printable, verb
 
 SHOWN_NAMES = 3
 SHOWN_TRIED = 12
+SHOWN_PLACED = 8
 
 
 def view(answer: Remedies) -> View:
@@ -87,12 +88,26 @@ def _verdict(answer: Remedies) -> Iterator[Line]:
         yield Line(who + answer.cause.removeprefix("it "))
     elif answer.cause:
         yield Line(f"{who}fits on no node{where}: {answer.cause}")
+    yield from _placement(answer)
     if answer.unresolved and len(answer.pods) > 1:
         names = listed(answer.unresolved, SHOWN_NAMES)
         yield Line(f"no remedy was found for {names}", Tone.WARN)
     if answer.no_moves is not None and (not answer.remedies or answer.unresolved):
         yield from _why_no_moves(answer.no_moves, len(answer.pods))
     yield from _held(answer)
+
+
+def _placement(answer: Remedies) -> Iterator[Line]:
+    """Where the pods of a group could go."""
+    if answer.placement:
+        places = [
+            f"{pod.pod} on {pod.node}" + (f" ({', '.join(pod.devices)})" if pod.devices else "")
+            for pod in answer.placement
+        ]
+        text = (
+            f"a placement exists that kube-scheduler does not find: {listed(places, SHOWN_PLACED)}"
+        )
+        yield Line(text, Tone.WARN)
 
 
 def _why_no_moves(no_moves: NoMoves, count: int) -> Iterator[Line]:
@@ -174,7 +189,9 @@ def _effects(remedy: Remedy, answer: Remedies) -> Iterator[str]:
     """What the remedy does, line by line."""
     also, cost = remedy.also, remedy.cost
     count = len(answer.pods) - len(answer.unresolved)
-    if len(remedy.moves) > 1:
+    if remedy.pause:
+        yield f"each command {remedy.pause:g} s after the one before: no pod backs off then"
+    elif len(remedy.moves) > 1:
         yield "one after the other, each pod once the one before has a node again"
     yield f"then it goes to {remedy.node}" if count == 1 else f"then all {count:,} have a node"
     if cost.disruption:

@@ -34,6 +34,7 @@ from ksched_cli.answers import plain
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.reasons import message_line
+from ksched_cli.report.regret import regret_table
 from ksched_cli.report.times import MomentTexts, time_text
 from ksched_cli.report.view import (
     Block,
@@ -135,6 +136,8 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
     yield _jobs(answer)
     yield _users(answer)
     yield _usage(answer, moments)
+    if answer.regret:
+        yield regret_table(answer.regret)
     if answer.autoscaler:
         yield _node_groups(answer.autoscaler.groups)
         yield _decisions(answer.autoscaler.events, moments)

@@ -11,6 +11,7 @@ from ksched_cli.engine.records import ExtenderBinding
 from ksched_cli.report import usage
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
 from ksched_cli.report.recreation import evictions_table, waiting_lines
+from ksched_cli.report.regret import regret_table
 from ksched_cli.report.usage import cost_text
 from ksched_cli.report.view import (
     Block,
@@ -115,6 +116,8 @@ def _sections(answer: ScheduleResult) -> Iterator[Section]:
     if answer.pending_groups:
         command = Command(f"{program_name()} explain --pending", "shows the nearest nodes")
         yield Commands(heading="What to try next", commands=[command])
+    if answer.regret:
+        yield regret_table(answer.regret)
     yield from _placed(answer)
     yield _devices(answer.placed)
     yield evictions_table("Evictions", answer.evictions, answer.recreated or ())

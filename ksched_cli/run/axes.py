@@ -228,6 +228,10 @@ def _recording_content(run: Run, inputs: Inputs) -> Sequence[Any]:
     return [run.record_extenders, *_file("replay_extenders")(run, inputs)]
 
 
+def _regret_label(run: Run) -> str:
+    return f"regret in {run.regret} after {run.time_limit:g} s" if run.regret else "without regret"
+
+
 CONFIGURATION_AXIS = Axis("configuration", configuration_label, _configuration_content)
 PLUGINS_AXIS = Axis("plugins", _plugins_label, _plugins_content)
 PATCHES_AXIS = Axis("patches", _patches_label)
@@ -239,6 +243,7 @@ PRICES_AXIS = Axis(
 )
 TIES_AXIS = Axis("tie-break", _ties_label)
 RECORDING_AXIS = Axis("extenders' recording", _recording_label, _recording_content)
+REGRET_AXIS = Axis("regret", _regret_label)
 PLUGIN_TIMEOUT_AXIS = Axis("plugin timeout", lambda run: f"plugin timeout {run.plugin_timeout:g} s")
 
 

@@ -34,6 +34,7 @@ from ksched_cli.run.axes import (
     PLUGINS_AXIS,
     PRICES_AXIS,
     RECORDING_AXIS,
+    REGRET_AXIS,
     STATE_AXIS,
     TIES_AXIS,
     TIME,
@@ -50,6 +51,9 @@ from ksched_cli.run.axes import (
 )
 from ksched_cli.run.patches import parse_path
 
+# The commands that compare a run with the best placement, and how long they look for it.
+WITH_REGRET = ("schedule", "compare", "replay")
+REGRET_SECONDS = 30.0
 # Fields that only replays take.
 _OF_REPLAYS = ("until", "evict_at_once", "job_label", "user_label")
 # Fields of replays that some questions take at one instant, too.
@@ -224,6 +228,8 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
     record_extenders, replay_extenders: the path of a recording to write, or to answer from
     cache:         reuse plugins' answers for pods that look alike
     plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 is no limit
+    regret:        compare with the best placement: of "pods", or of a resource's requests
+    time_limit:    seconds after which the search for the best placement ends
     """
 
     namespace: Annotated[
@@ -341,6 +347,28 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
         PLUGIN_TIMEOUT_AXIS,
         InFiles(value=Amount),
     ] = 0
+    regret: Annotated[
+        str,
+        Option(
+            "Compare with the best placement: of pods, or of a resource's requests.",
+            "pods|RESOURCE",
+            DECISIONS,
+            only=WITH_REGRET,
+        ),
+        REGRET_AXIS,
+        InFiles(),
+    ] = ""
+    time_limit: Annotated[
+        float,
+        Option(
+            "End the search for the best placement after so long; default 30s.",
+            "DURATION",
+            DECISIONS,
+            only=WITH_REGRET,
+        ),
+        REGRET_AXIS,
+        InFiles(value=Amount),
+    ] = REGRET_SECONDS
 
 
 class Run(
@@ -472,6 +500,20 @@ class Run(
             field.check(getattr(self, field.name))
         if self.seed is not None and self.tie_break != "random":
             raise UsageError("--seed requires --tie-break random")
+        self._check_extenders()
+        if self.time_limit != REGRET_SECONDS and not self.regret:
+            raise UsageError("--time-limit requires --regret")
+        if self.regret and (self.record_extenders or self.extender_bind):
+            raise UsageError(
+                "--regret cannot be combined with --record-extenders or --extender-bind: it makes "
+                "several runs"
+            )
+        if not self.timeline:
+            for name in ("autoscaler", "prices", *_OF_REPLAYS):
+                if getattr(self, name) and name not in uses:
+                    raise UsageError(f"{_option_of(name)} requires a timeline")
+
+    def _check_extenders(self) -> None:
         if self.record_extenders and self.replay_extenders:
             raise UsageError("--record-extenders cannot be combined with --replay-extenders")
         if not self.extenders and (
@@ -485,10 +527,6 @@ class Run(
             raise UsageError(
                 "--replay-extenders cannot be combined with --extender-bind: it calls no extender"
             )
-        if not self.timeline:
-            for name in ("autoscaler", "prices", *_OF_REPLAYS):
-                if getattr(self, name) and name not in uses:
-                    raise UsageError(f"{_option_of(name)} requires a timeline")
 
 
 _RELEASE, _SETTINGS = len(ReleaseSettings.__struct_fields__), len(Settings.__struct_fields__)

@@ -173,19 +173,30 @@ def _identity(item: Any, merge_key: str) -> str | int | None:
 
 
 def json_patch(value: Any, operations: Any) -> Any:
-    """RFC 6902: add, remove, replace and test, in place. Raises PatchError."""
+    """RFC 6902: add, remove, replace, move, copy and test, in place. Raises PatchError."""
     for operation in operations if isinstance(operations, list) else [operations]:
         if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
             raise PatchError("expected a list of {op, path, value}")
         name, path = operation.get("op"), operation["path"]
-        steps = [s.replace("~1", "/").replace("~0", "~") for s in path.split("/")[1:]]
-        if name not in ("add", "remove", "replace", "test") or not steps:
-            raise PatchError(f'"{name}" at "{path}": expected add, remove, replace or test')
-        _operate(name, value, steps, path, operation.get("value"))
+        if name not in ("add", "remove", "replace", "move", "copy", "test") or "/" not in path:
+            expected = "expected add, remove, replace, move, copy or test"
+            raise PatchError(f'"{name}" at "{path}": {expected}')
+        item = operation.get("value")
+        if name in ("move", "copy"):
+            source = operation.get("from")
+            if not isinstance(source, str) or "/" not in source:
+                raise PatchError(f'{name} to "{path}": expected from')
+            item = deepcopy(_operate("get", value, source, None))
+            if name == "move":
+                _operate("remove", value, source, None)
+            name = "add"
+        _operate(name, value, path, item)
     return value
 
 
-def _operate(name: str, value: Any, steps: list[str], path: str, item: Any) -> None:
+def _operate(name: str, value: Any, path: str, item: Any) -> Any:
+    """Do one operation, and return the item that is there."""
+    steps = [s.replace("~1", "/").replace("~0", "~") for s in path.split("/")[1:]]
     try:
         for step in steps[:-1]:
             value = value[int(step) if isinstance(value, list) else step]
@@ -201,12 +212,14 @@ def _operate(name: str, value: Any, steps: list[str], path: str, item: Any) -> N
         elif name == "replace":
             _ = value[last]  # it must be there
             value[last] = item
-        elif value[last] != item:
+        elif name == "test" and value[last] != item:
             raise PatchError(f'test at "{path}": the value differs')
+        return item if name == "remove" else value[last]
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, PatchError):
             raise
-        raise PatchError(f'{name} at "{path}": this path does not exist') from None
+        what = "from" if name == "get" else f"{name} at"
+        raise PatchError(f'{what} "{path}": this path does not exist') from None
 
 
 # -- apply and patch ------------------------------------------------------------------------------

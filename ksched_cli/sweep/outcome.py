@@ -18,6 +18,7 @@ from typing import Annotated, Any, BinaryIO, Final, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from ksched_cli.analysis.best_placement import Regret, regret_at_end, regret_of
 from ksched_cli.analysis.replay_figures import (
     Durations,
     JobFigures,
@@ -238,6 +239,17 @@ class Share(Struct, frozen=True, forbid_unknown_fields=True):
     stddev: Figure
 
 
+class BestPlacement(Struct, frozen=True, rename="camel"):
+    """What the best placement has beyond the run, and what none exceeds; see Regret."""
+
+    regret: Count
+    at_most: Count
+
+    @classmethod
+    def of(cls, regret: Regret | UnsetType) -> BestPlacement | UnsetType:
+        return cls(regret.regret, regret.at_most) if regret else UNSET
+
+
 class Ended(_Attempted, frozen=True, kw_only=True):
     """A run that came to its end. What follows `metrics` is of replays, see ReplayFigures.
 
@@ -245,6 +257,7 @@ class Ended(_Attempted, frozen=True, kw_only=True):
     utilization: The shares by resource; of a replay, at its end.
     placements: A digest: the same where the same pods are on the same nodes.
     metrics: The metrics of plugins and of --metric.
+    best: The best placement, where the file asks for regret; that of a replay is at its end.
     ended: This and what follows, up to cost: of replays.
     wait: Seconds from creation to placement, of pods that were placed or still wait at the end.
     job_completion_time: Seconds from creation to end, of pods that were placed and ended.
@@ -264,6 +277,7 @@ class Ended(_Attempted, frozen=True, kw_only=True):
     utilization: dict[str, Share]
     placements: str
     metrics: dict[str, Figure]
+    best: BestPlacement | UnsetType = UNSET
     ended: Count | UnsetType = UNSET
     wait: Durations | UnsetType = UNSET
     job_completion_time: Durations | UnsetType = UNSET
@@ -353,6 +367,9 @@ class Performer:
             simulation.close()
         if record.failed:
             return _failure_of(simulation)
+        regret: Regret | UnsetType = UNSET
+        if run.regret:
+            regret = regret_of(simulation, record, run.regret, run.time_limit)
         lines = [f"{pod} {node}\n" for pod, node in record.placements.items()]
         return Ended(
             placed=len(record.placements),
@@ -363,6 +380,7 @@ class Performer:
             utilization=_utilization(simulation),
             placements=_digest(lines, (eviction.pod for eviction in record.evicted)),
             metrics=self._own_figures(simulation, record),
+            best=BestPlacement.of(regret),
         )
 
     def _replay(self, run: Run) -> Outcome:
@@ -383,6 +401,7 @@ class Performer:
         outcomes = [each.outcome for each in log.live.values()]
         lines = [f"{pod.pod} {pod.node} {pod.placed}\n" for pod in log.records if pod.node]
         evicted = (pod.pod for pod in log.records if pod.evicted is not None)
+        regret = regret_at_end(self._opener, run, replay)
         ended = Ended(
             placed=log.counts.placed,
             pending=outcomes.count(PodOutcome.PENDING),
@@ -394,6 +413,7 @@ class Performer:
             metrics=self._own_figures(
                 engine, replay_result(replay, name_of(run.timeline)) if self._metrics else None
             ),
+            best=BestPlacement.of(regret),
         )
         present = {name: each for name, each in structs.asdict(figures).items() if each is not None}
         return structs.replace(ended, **present)

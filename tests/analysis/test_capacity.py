@@ -219,7 +219,12 @@ def test_so_many_copies_are_placed_by_a_run_and_not_one_more(
 def needed(
     *objects: dict[str, Any], likes: Sequence[str] = ("a",), prices: Sequence[float] = ()
 ) -> NodesNeeded:
-    state = cluster(*objects)
+    return needed_in(cluster(*objects), likes, prices)
+
+
+def needed_in(
+    state: ClusterState, likes: Sequence[str], prices: Sequence[float] = ()
+) -> NodesNeeded:
     nodes = {node.name: node for node in state.nodes}
 
     def open_with(mix: Mix) -> Simulation:
@@ -252,6 +257,20 @@ def test_the_fewest_nodes_and_one_less_were_run(pending: int) -> None:
     runs = {trial.nodes: trial.pending for trial in answer.runs}
     assert runs[answer.nodes_needed] == 0
     assert runs[answer.nodes_needed - 1] > 0
+
+
+def test_what_each_pod_requests_proves_that_fewer_nodes_do_not_hold_them() -> None:
+    """A node of 8 cores has room for two pods of 3, although 17 of these request 51 of 72 cores."""
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    answer = needed(node("a", cpu=8), *(pod(f"p{number}", cpu=3) for number in range(17)))
+    assert (answer.nodes_needed, answer.at_least) == (8, 8)
+
+
+@given(states(max_running=8, max_pending=6))
+def test_no_more_nodes_are_proven_to_be_needed_than_are_enough(state: ClusterState) -> None:
+    likes = [node.name for node in state.nodes][:2]
+    answer = needed_in(state, likes)
+    assert answer.at_least <= sum(answer.mix.values())
 
 
 def test_a_mix_of_fewer_nodes_is_found_where_each_kind_would_do_alone() -> None:

@@ -9,6 +9,7 @@ from ksched_cli.analysis.fix import Fixer, Remedies, RemedySearch, fix
 from ksched_cli.analysis.named_objects import pods_of
 from ksched_cli.errors import UsageError
 from ksched_cli.testing import cluster, node, pod, simulation
+from tests.devices import GPU, claim, device_class, thing
 
 Manifest = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
@@ -148,3 +149,124 @@ def test_an_unknown_group_is_an_error(name: str, problem: str) -> None:
 def test_without_the_gate_there_are_no_groups() -> None:
     with pytest.raises(UsageError, match="GenericWorkload=true"):
         pods_of(simulation(cluster(node("a"), gang(1), *members("w0"))), "podgroup/red")
+
+
+# -- a placement that kube-scheduler does not find ------------------------------------------------
+
+SSD = {"disk": "ssd"}
+
+
+def controlled(manifest: Manifest) -> Manifest:
+    name = manifest["metadata"]["name"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": True}
+    manifest["metadata"]["ownerReferences"] = [owner]
+    return manifest
+
+
+def placement(answer: Remedies) -> list[tuple[str, str]]:
+    return [(each.pod.partition("/")[2], each.node) for each in answer.placement]
+
+
+@pytest.mark.parametrize("version", MINORS)
+def test_a_node_that_an_earlier_pod_takes_from_a_later_one_is_left_to_it(version: str) -> None:
+    hosts = ({"kubernetes.io/hostname": name} for name in "ab")
+    nodes = (node("a", cpu=2, labels={**next(hosts), **SSD}), node("b", cpu=2, labels=next(hosts)))
+    pods = [*members("any"), *members("picky", node_selector=SSD)]
+    group = gang(2, version=version)
+    answer = remedies(*nodes, group, *pods, name="any", version=version)
+    assert placement(answer) == [("picky", "a"), ("any", "b")]
+    assert answer.remedies[0].text == "select node b for default/any"
+
+
+def test_a_pod_that_comes_first_is_made_anew_so_that_it_comes_last() -> None:
+    nodes = (node("a", cpu=2, labels=SSD), node("b", cpu=2))
+    pods = [*members("any"), *members("picky", node_selector=SSD)]
+    answer = remedies(*nodes, gang(2), *map(controlled, pods), name="any")
+    assert (
+        answer.remedies[0].text == "create default/any anew, so that it comes after default/picky"
+    )
+    assert answer.remedies[0].changes == ("delete pods any -n default",)
+
+
+def test_a_placement_is_within_one_domain() -> None:
+    """Each pod has a node that it may use in another zone alone."""
+    nodes = (
+        node("a0", cpu=2, labels={ZONE: "a", **SSD}),
+        node("b0", cpu=2, labels={ZONE: "b", **SSD}),
+        node("b1", cpu=2, labels={ZONE: "b"}),
+    )
+    pods = [*members("any"), *members("picky", node_selector=SSD)]
+    answer = remedies(*nodes, gang(2, **IN_ZONE), *pods, name="any")
+    assert placement(answer) == [("picky", "b0"), ("any", "b1")]
+    alone = remedies(*nodes[:2], gang(2, **IN_ZONE), *pods, name="any")
+    assert not alone.placement
+
+
+def test_where_there_is_none_it_is_proven() -> None:
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    nodes = [node(name, cpu=3) for name in "abc"]
+    names = ("w0", "w1", "w2", "w3")
+    never = frozenset({"node", "request"})
+    answer = remedies(*nodes, gang(4), *members(*names), name="w0", never=never)
+    assert not answer.placement
+    assert answer.no_moves is not None
+    assert answer.no_moves.outcome == "none exists"
+    assert answer.no_moves.because == (
+        "cpu: no arrangement of the pods on the 3 nodes leaves enough on one of them",
+    )
+
+
+def counted(name: str, size: str, memory: int) -> Manifest:
+    used = [{"counterSet": "g", "counters": {"mem": {"value": str(memory)}}}]
+    attributes = {"size": {"string": size}}
+    return {"name": name, "attributes": attributes, "consumesCounters": used}
+
+
+def partitions() -> list[Manifest]:
+    """A device as a whole or in halves, the whole first."""
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    spec = {"driver": GPU, "nodeName": "n1", "pool": pool}
+    counters = [{"name": "g", "counters": {"mem": {"value": "2"}}}]
+    halves = [counted(name, "half", 1) for name in ("half-a", "half-b")]
+    return [
+        node("n1"),
+        device_class("gpu", [f"device.driver == '{GPU}'"]),
+        thing("ResourceSlice", "s0", {**spec, "sharedCounters": counters}),
+        thing("ResourceSlice", "s1", {**spec, "devices": [counted("whole", "whole", 2), *halves]}),
+    ]
+
+
+def with_claims(given: Manifest) -> list[Manifest]:
+    pods = members("p0", "p1", cpu="1")
+    for each in pods:
+        name = f"{each['metadata']['name']}-c"
+        each["spec"]["resourceClaims"] = [{"name": "c", "resourceClaimName": name}]
+    return [*pods, *(claim(f"p{index}-c", given) for index in range(2))]
+
+
+def selected(size: str) -> Manifest:
+    return {"class": "gpu", "selectors": [f"device.attributes['{GPU}'].size == '{size}'"]}
+
+
+def test_an_alternative_of_a_claim_that_leaves_devices_to_others_is_listed_first() -> None:
+    given = {"r": {"firstAvailable": [selected("whole"), selected("half")]}}
+    answer = remedies(*partitions(), gang(2), *with_claims(given), name="p0")
+    assert [each.devices for each in answer.placement] == [
+        (f"r/x1={GPU}/n1/half-a",),
+        (f"r/x1={GPU}/n1/half-b",),
+    ]
+    best = answer.remedies[0]
+    assert best.text == "list x1 before x0 in request r of claim default/p0-c"
+    (line,) = best.changes
+    assert '"op": "move"' in line
+
+
+def test_devices_that_consume_less_are_listed_first() -> None:
+    answer = remedies(*partitions(), gang(2), *with_claims({"r": "gpu"}), name="p0")
+    assert [each.devices for each in answer.placement] == [
+        (f"r={GPU}/n1/half-a",),
+        (f"r={GPU}/n1/half-b",),
+    ]
+    assert answer.remedies[0].text == (
+        "have its driver list the devices of ResourceSlice s1 as half-a, half-b, whole"
+    )

@@ -1,6 +1,6 @@
 """Which nodes could go."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import combinations
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.analysis.drained_cluster import DrainedCluster
+from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome
 from ksched_cli.analysis.named_objects import label_selector_of
 from ksched_cli.analysis.search import Search
 from ksched_cli.analysis.shrink import (
@@ -285,6 +285,28 @@ def test_a_search_that_is_ended_has_what_it_found() -> None:
     answer = shrink(DrainedCluster.after_run(run, RULES), ShrinkLimits(), search)
     assert (answer.removable, answer.stopped) == (0, "interrupted")
     assert {each.held_by[0].because for each in answer.nodes} == {NOT_LOOKED_AT}
+
+
+class TimedCluster(DrainedCluster):
+    """A cluster in which the drain of a pod takes a second."""
+
+    seconds = 0
+
+    def drain(self, nodes: Collection[str], **options: bool) -> DrainOutcome:
+        self.seconds += len(self.pods_leaving(nodes))
+        return super().drain(nodes, **options)
+
+
+@pytest.mark.parametrize("limit", [20, 50, 100, 200])
+def test_the_verification_of_a_plan_is_part_of_the_time_limit(limit: int) -> None:
+    names = [f"n{number}" for number in range(150)]
+    objects = [node(name, cpu=8) for name in names]
+    objects += [owned(f"web-{name}", cpu=1, node=name) for name in names]
+    base = TimedCluster.after_run(simulation(cluster(*objects)), RULES)
+    answer = shrink(base, ShrinkLimits(), Search(limit, clock=lambda: base.seconds))
+    assert limit // 6 <= answer.removable
+    assert base.seconds <= limit
+    assert answer.stopped == f"the time limit of {limit} s was reached"
 
 
 def test_repacking_says_how_few_nodes_would_do() -> None:

@@ -139,6 +139,16 @@ def test_prices_and_repacking_are_said_above_the_nodes(
     assert "placed afresh, all pods fit on 1 node of the cluster; no placement needs fewer" in out
 
 
+def test_what_each_pod_requests_proves_how_many_nodes_are_needed_at_least(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    pods = [owned(f"p{at}", cpu=3, node=f"n{at}") for at in range(6)]
+    state = write_state(*(node(f"n{at}", cpu=8) for at in range(6)), *pods)
+    _, out, _ = ksched("shrink", "--state", state, "--repack")
+    assert "all pods fit on 3 nodes of the cluster; no placement needs fewer than 3" in out
+
+
 def test_prices_say_what_each_pool_costs_before_and_after(
     ksched: Ksched, write_state: WriteState
 ) -> None:

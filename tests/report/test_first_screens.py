@@ -100,10 +100,12 @@ def _screens(
     """Yield the answer at each width, which is as its golden file says."""
     inputs, described = inputs_of([run])
     text_at = partial(render, ask(question, *described, inputs=inputs), Form.TABLE)
+    for width in range(40, 201, 4):
+        lines = text_at(Limit(width, 40)).splitlines()
+        prose = [line for line in lines if not line.startswith(COMMANDS)]
+        assert max(map(len, prose)) <= width
     for width in WIDTHS:
         text = text_at(Limit(width, 40))
-        prose = [line for line in text.splitlines() if not line.startswith(COMMANDS)]
-        assert max(map(len, prose)) <= width
         yield text
         path = GOLDEN / f"{name}-{width}.txt"
         if request.config.getoption("golden"):

@@ -68,6 +68,8 @@ def test_merges_are_idempotent_and_leave_the_original_alone(
         ({"a/b": 1, "m~n": 2}, [{"op": "remove", "path": "/a~1b"}], {"m~n": 2}),
         ({"a/b": 1, "m~n": 2}, [{"op": "remove", "path": "/m~0n"}], {"a/b": 1}),
         ({"a": 1}, {"op": "test", "path": "/a", "value": 1}, {"a": 1}),
+        ({"a": [1, 2]}, [{"op": "move", "from": "/a/1", "path": "/a/0"}], {"a": [2, 1]}),
+        ({"a": [1]}, [{"op": "copy", "from": "/a", "path": "/b"}], {"a": [1], "b": [1]}),
     ],
 )
 def test_a_json_patch_does_what_its_rfc_says(original: Any, operations: Any, result: Any) -> None:
@@ -79,8 +81,13 @@ def test_a_json_patch_does_what_its_rfc_says(original: Any, operations: Any, res
     [
         ("x", "expected a list of {op, path, value}"),
         ({"op": "add"}, "expected a list of {op, path, value}"),
-        ({"op": "move", "path": "/a"}, '"move" at "/a": expected add, remove, replace or test'),
-        ({"op": "add", "path": ""}, "expected add, remove, replace or test"),
+        (
+            {"op": "mend", "path": "/a"},
+            '"mend" at "/a": expected add, remove, replace, move, copy or test',
+        ),
+        ({"op": "move", "path": "/a"}, 'move to "/a": expected from'),
+        ({"op": "copy", "path": "/a", "from": "/c"}, 'from "/c": this path does not exist'),
+        ({"op": "add", "path": ""}, "expected add, remove, replace, move, copy or test"),
         ({"op": "remove", "path": "/z"}, 'remove at "/z": this path does not exist'),
         ({"op": "replace", "path": "/z", "value": 1}, "this path does not exist"),
         ({"op": "replace", "path": "/list/5", "value": 1}, "this path does not exist"),

@@ -23,7 +23,7 @@ from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster, is_victim
 from ksched_cli.engine.replay.node_outages import NodeOutages
 from ksched_cli.engine.replay.records import LoggedChange, PodLog, PodOutcome
-from ksched_cli.engine.replay.replay_scheduler import End, ReplayScheduler
+from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.engine.replay.rollouts import Rollouts
 from ksched_cli.engine.replay.scheduling_queue import ObjectEvent, SchedulingQueue
 from ksched_cli.errors import UsageError
@@ -337,8 +337,7 @@ class EventApplier:
             if at <= now:
                 self.scheduler.end(action.pod, PodOutcome.ENDED)
             else:
-                uid = self.cluster.bound[action.pod].uid
-                self.scheduler.ends.schedule(uid, End(at, action.pod, PodOutcome.ENDED))
+                self.scheduler.end_at(at, self.cluster.bound[action.pod], PodOutcome.ENDED)
         elif record is not None:
             record.runs_for = action.ran_for or 0
         else:

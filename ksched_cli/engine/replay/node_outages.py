@@ -13,6 +13,7 @@ a failure exactly after the grace period, and a return at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -21,9 +22,10 @@ from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import zone_key
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.replay.agenda import END, EVICTION
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import PodOutcome
-from ksched_cli.engine.replay.replay_scheduler import End, Ends, ReplayScheduler
+from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import (
     NO_EXECUTE,
@@ -73,7 +75,6 @@ class NodeOutages:
     _unnoticed: by node, when the controller will notice
     _zones:     by region and zone
     _is_total:  no node of the cluster is ready, and none is tainted NoExecute
-    _evictions: by UID
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class NodeOutages:
         self._unnoticed: dict[str, int] = {}
         self._zones: dict[str, Zone] = {}
         self._is_total = False
-        self._evictions = Ends()
+        self._agenda = scheduler.agenda
         scheduler.down_nodes = self._down
 
     @property
@@ -103,7 +104,7 @@ class NodeOutages:
         """The nodes stop working, which the controller notices later."""
         failing = [name for name in names if name not in self._down]
         for pod in self._pods_on(failing):
-            self.scheduler.ends.cancel(pod.uid)
+            self._agenda.cancel(END, pod.uid)
         self._down.update(failing)
         self._unnoticed |= dict.fromkeys(failing, self._now + GRACE_PERIOD)
 
@@ -113,7 +114,7 @@ class NodeOutages:
         self._change(lambda before: with_recovered(before, names))
         self._update_zones()
         for pod in self._pods_on(names):
-            self._evictions.cancel(pod.uid)
+            self._agenda.cancel(EVICTION, pod.uid)
             record = self.scheduler.log.live.get(pod.key)
             runs_for = None if record is None else record.runs_for
             if pod.pod.deleting:
@@ -136,12 +137,11 @@ class NodeOutages:
     # -- instants -------------------------------------------------------------------------------
 
     def next_instant(self) -> int | None:
-        """Return when something happens next to a failed node or its pods."""
+        """Return when something happens next to a failed node."""
         if not self._down:
             return None
         times = [*self._unnoticed.values()]
         times += [z.next for z in self._zones.values() if z.queue and z.interval is not None]
-        times += filter(None, [self._evictions.next])
         return min(times, default=None)
 
     def run_instant(self) -> None:
@@ -151,8 +151,6 @@ class NodeOutages:
             self._forget([name for name in self._down if name not in row])
             self._notice()
             self._taint_some()
-            while self._evictions.next is not None and self._evictions.next <= self._now:
-                self._evict(self._evictions.pop().key)
 
     def _forget(self, names: Collection[str]) -> None:
         """The nodes have not failed, or are no more."""
@@ -190,7 +188,7 @@ class NodeOutages:
             names = self._down - self._unnoticed.keys()
             self._change(lambda before: without_taints(before, names, (NO_EXECUTE,)))
             for pod in self._pods_on(names):
-                self._evictions.cancel(pod.uid)
+                self._agenda.cancel(EVICTION, pod.uid)
             queued = {name for zone in self._zones.values() for name in zone.queue}
             self._await_taint(sorted(names - queued))
         for key, failed in by_zone.items():
@@ -210,8 +208,8 @@ class NodeOutages:
             taints = [taint for taint in node.spec.taints if taint.effect == NO_EXECUTE]
             seconds = tolerated_for(pod.pod, taints)
             if seconds is not None and not is_static(pod.pod) and not pod.pod.deleting:
-                due = End(self._now + seconds * SECOND, pod.key, PodOutcome.EVICTED)
-                self._evictions.schedule(pod.uid, due)
+                due, evict = self._now + seconds * SECOND, partial(self._evict, pod.key)
+                self._agenda.schedule(EVICTION, due, evict, pod.uid)
 
     def _next_in_zones(self) -> Iterator[str]:
         for zone in self._zones.values():

@@ -1,9 +1,7 @@
 """A replay: a timeline's events in simulated time, from one eventful instant to the next.
 
-At an instant: pods end, then the timeline's events happen in order, then the node lifecycle
-controller and the autoscaler, where there is one, have their turn, then the queue moves what has
-been unschedulable for long and whose backoff is over, then pods are tried until none is left, in
-turns with the controllers of workloads that are rolled out. An attempt takes no time.
+At an instant, what is due happens in the order of `Rank`; then pods are tried until none is left,
+in turns with the controllers of workloads that are rolled out. An attempt takes no time.
 
 A node is billed from when the autoscaler asked for it, or from when it joined, until it leaves. Its
 price is that of its labels as it joined.
@@ -13,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
-from sys import maxsize
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -24,6 +22,16 @@ from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import seconds, why_ignored
+from ksched_cli.engine.replay.agenda import (
+    ALARM,
+    EVENT,
+    FLUSH,
+    OUTAGE,
+    PERMIT,
+    ROLLOUT,
+    SCALE,
+    Agenda,
+)
 from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.event_applier import EventApplier
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
@@ -36,7 +44,7 @@ from ksched_cli.engine.replay.records import (
     ReplayClock,
     UsageRecorder,
 )
-from ksched_cli.engine.replay.replay_scheduler import End, Ends, ReplayScheduler
+from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.framework.cluster_events import EVERYTHING
 from ksched_cli.kube.time import SECOND
@@ -121,7 +129,6 @@ class NodeBiller:
 # DefaultPodMaxInUnschedulablePodsDuration, 5.
 _IN_VAIN = 20 * 60 * SECOND
 _MAX_RUNG = 100
-_NEVER = maxsize
 # Called between two instants.
 OnInstant: TypeAlias = "Callable[[Replay], None]"
 
@@ -188,14 +195,13 @@ class Replay:
     clock: ReplayClock = field(init=False)
     queue: SchedulingQueue = field(init=False)
     log: PodLog = field(init=False)
-    ends: Ends = field(default_factory=Ends)
+    agenda: Agenda = field(init=False)
     scheduler: ReplayScheduler = field(init=False)
     usage: UsageRecorder = field(init=False)
     nodes: NodeCounts = field(default_factory=NodeCounts)
     autoscaler: Autoscaler | None = None
     biller: NodeBiller | None = None
     applier: EventApplier = field(init=False)
-    _next_event: TimelineEvent | None = None
     _changed: int = 0
     _length: int = 0
     _held: set[str] = field(default_factory=set)
@@ -207,6 +213,7 @@ class Replay:
         engine = self.cluster.engine
         configuration = self.cluster.configuration
         self.clock = ReplayClock(self._start())
+        self.agenda = Agenda(self.clock)
         backoff = Backoff(
             configuration.pod_initial_backoff_seconds * SECOND,
             configuration.pod_max_backoff_seconds * SECOND,
@@ -230,7 +237,7 @@ class Replay:
         self.scheduler = ReplayScheduler(
             self.cluster,
             self.queue,
-            self.ends,
+            self.agenda,
             self.log,
             self.clock,
             makes_room_at_once=self.options.evicts_at_once,
@@ -262,9 +269,9 @@ class Replay:
     def run(self) -> None:
         """Run to the end, or until it is interrupted."""
         with gc_rare():
-            self._next_event = next(self.events, None)
+            self._read_event()
             self._begin()
-            while not self.is_interrupted and (at := self._next_instant()) is not None:
+            while not self.is_interrupted and (at := self.agenda.next) is not None:
                 if self.options.until is not None and at > self.options.until:
                     break
                 self._run_instant(at)
@@ -280,7 +287,7 @@ class Replay:
         for pod in self.cluster.bound.values():
             self.applier.claim_uid(pod)
             if (left := run_times.get(pod.key)) is not None:
-                self.ends.schedule(pod.uid, End(left, pod.key, PodOutcome.ENDED))
+                self.scheduler.end_at(left, pod, PodOutcome.ENDED)
         pending = engine.pending()
         pending.sort(key=lambda pod: seconds(pod.pod.metadata.creation_timestamp))
         for pod in pending:
@@ -298,33 +305,6 @@ class Replay:
 
     # -- instants -------------------------------------------------------------------------------
 
-    def _next_instant(self) -> int | None:
-        """Return the next instant at which something happens; None where only flushes are left, of
-        pods that did not fit or whose attempts broke."""
-        at = _NEVER if self._next_event is None else self._next_event.at
-        if self.ends.next is not None and self.ends.next < at:
-            at = self.ends.next
-        if self.autoscaler is not None and (scaling := self.autoscaler.next_instant()) is not None:
-            at = min(at, scaling)
-        outages = self.applier.outages
-        if self.scheduler.down_nodes and (outage := outages.next_instant()) is not None:
-            at = min(at, outage)
-        rollouts = self.applier.rollouts
-        if rollouts and (available := rollouts.next_instant()) is not None:
-            at = min(at, available)
-        is_open = at == _NEVER and self.options.until is None
-        if (wake := self._next_wake()) is not None:
-            at = min(at, wake)
-        if is_open and self._is_in_vain():
-            return None
-        # Mostly no pod waits.
-        flush = self.queue.next_flush() if self.queue.pods else None
-        if flush is not None and not (
-            is_open and wake is None and not self.queue.may_retry(self._changed)
-        ):
-            at = min(at, flush)
-        return None if at == _NEVER else at
-
     def _is_in_vain(self) -> bool:
         """Whether attempts had no effect for longer than Permit holds a pod and the queue leaves
         one alone, as with a gang that is never complete; the same for attempts after alarms of
@@ -333,58 +313,90 @@ class Replay:
         alarm = self.cluster.engine.waiting.clock.next_alarm
         return is_long and (alarm is None or self._rung > _MAX_RUNG)
 
-    def _next_wake(self) -> int | None:
-        """The next Permit timeout, or alarm of a plugin."""
-        waiting = self.cluster.engine.waiting
-        moment = waiting.clock.next_alarm
-        if self.scheduler.waiting and (deadline := waiting.next_deadline) is not None:
-            moment = deadline if moment is None else min(moment, deadline)
-        if moment is None:
-            return None
-        return max(self.clock.now, round((moment - self.clock.start) * SECOND))
-
-    def _run_instant(self, at: int) -> None:
-        """Runs all that happens at one instant, in kube-scheduler's order where it has one; only
-        the beginning of that where the replay is interrupted, as one instant may take long."""
-        self.clock.now = at
-        has_rung = self.cluster.engine.waiting.clock.jump(self.clock.seconds)
-        # 1. Pods end. Then the timeline's events happen in their order, and failed nodes evict.
-        self._apply_due(at)
-        if self.scheduler.down_nodes:
-            self.applier.outages.run_instant()
-        # 2. The autoscaler adds and removes nodes.
-        if self.autoscaler is not None and not self.is_interrupted:
-            self.autoscaler.run_instant()
-        # 3. Pods whose time has come move to the active queue.
-        if has_rung:
-            self._rung += 1
-            self.queue.move(EVERYTHING)
-        if not at % SECOND:
-            self.queue.flush()
-        if self.scheduler.waiting:
-            self.scheduler.settle()
-        # 4. Pods are tried until the active queue is empty, and the controllers of rollouts follow.
-        queue, try_next, rollouts = self.queue, self.scheduler.try_next, self.applier.rollouts
+    def _run_instant(self, at: int) -> None:  # noqa: C901  # one instant, from top to bottom
+        """Runs all that happens at one instant; only the beginning of that where the replay is
+        interrupted, as one instant may take long."""
+        agenda, queue, scheduler = self.agenda, self.queue, self.scheduler
+        rollouts, try_next = self.applier.rollouts, scheduler.try_next
+        # 1. Sources that look at the whole cluster have a turn in every instant.
+        agenda.begin(at)
+        if self.cluster.engine.waiting.clock.jump(self.clock.seconds):
+            agenda.move(ALARM, at, self._ring)
+        else:
+            agenda.cancel(ALARM)
+        if scheduler.down_nodes:
+            agenda.move(OUTAGE, at, self.applier.outages.run_instant)
+        if self.autoscaler is not None:
+            agenda.move(SCALE, at, self.autoscaler.run_instant)
+        if queue.pods and not at % SECOND:
+            agenda.move(FLUSH, at, queue.flush)
+        if scheduler.waiting:
+            agenda.move(PERMIT, at, scheduler.settle)
+        if rollouts:
+            agenda.move(ROLLOUT, at, None)
+        # 2. What is due happens.
+        while not self.is_interrupted and agenda.act():
+            pass
+        # 3. Pods are tried until the active queue is empty, and the controllers of rollouts follow.
         is_on = True
         while is_on:
             while queue.pods and not self.is_interrupted and try_next():
                 pass
             is_on = bool(rollouts) and not self.is_interrupted and rollouts.advance()
-        # 5. The curves get the values of this instant.
+        # 4. The curves get the values of this instant.
         self._note(at)
         if self.options.on_instant is not None:
             self.options.on_instant(self)
+        # 5. They say when they look next.
+        self._plan()
 
-    def _apply_due(self, at: int) -> None:
-        """Apply the ends and the events of an instant, or the first of them."""
-        while self.ends.next is not None and self.ends.next <= at and not self.is_interrupted:
-            end = self.ends.pop()
-            self.scheduler.end(end.key, end.outcome)
-        while (event := self._next_event) is not None and event.at <= at:
-            if self.is_interrupted:
-                return
-            self.applier.apply(event)
-            self._next_event = next(self.events, None)
+    def _plan(self) -> None:
+        """Ask the sources that look at the whole cluster when something is due next. Where nothing
+        is due but attempts that would have no effect, the replay ends."""
+        agenda, waiting = self.agenda, self.cluster.engine.waiting
+        outages, autoscaler, rollouts = self.applier.outages, self.autoscaler, self.applier.rollouts
+        if self.scheduler.down_nodes:
+            agenda.move(OUTAGE, outages.next_instant(), outages.run_instant)
+        if autoscaler is not None:
+            agenda.move(SCALE, autoscaler.next_instant(), autoscaler.run_instant)
+        if rollouts:
+            agenda.move(ROLLOUT, rollouts.next_instant(), None)
+        is_open = self.options.until is None and agenda.only_retries
+        is_over = is_open and self._is_in_vain()
+        is_useless = is_open
+        if (alarm := waiting.clock.next_alarm) is not None and not is_over:
+            agenda.move(ALARM, self._moment(alarm), self._ring)
+            is_useless = False
+        if self.scheduler.waiting and not is_over and waiting.next_deadline is not None:
+            agenda.move(PERMIT, self._moment(waiting.next_deadline), self.scheduler.settle)
+            is_useless = False
+        # Mostly no pod waits.
+        if (
+            not self.queue.pods
+            or is_over
+            or (is_useless and not self.queue.may_retry(self._changed))
+        ):
+            agenda.cancel(FLUSH)
+        else:
+            agenda.move(FLUSH, self.queue.next_flush(), self.queue.flush)
+
+    def _moment(self, at: float) -> int:
+        """Return a time of plugins in microseconds since the start; never one that is over."""
+        return max(self.clock.now, round((at - self.clock.start) * SECOND))
+
+    def _ring(self) -> None:
+        """Give all pods another chance, as a plugin asked for."""
+        self._rung += 1
+        self.queue.move(EVERYTHING)
+
+    def _read_event(self) -> None:
+        event = next(self.events, None)
+        if event is not None:
+            self.agenda.schedule(EVENT, event.at, partial(self._apply, event))
+
+    def _apply(self, event: TimelineEvent) -> None:
+        self.applier.apply(event)
+        self._read_event()
 
     def _note(self, at: int) -> None:
         """Note whether anything happened at this instant, and what it was for the curves."""

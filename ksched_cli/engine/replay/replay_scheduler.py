@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
-from heapq import heappop, heappush
 from typing import ParamSpec
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.base import ObjectMeta
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.pod_group_cycle import GroupResult
 from ksched_cli.engine.records import Attempt
+from ksched_cli.engine.replay.agenda import END, EVICTION, Agenda
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import EquivalenceClass, QueuedPodGroupInfo, QueuedPodInfo
 from ksched_cli.engine.replay.records import (
@@ -39,63 +39,6 @@ from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.pods import pending_pod
 
-
-class End(Struct, frozen=True):
-    """at: microseconds since the start. outcome: what the end makes of the pod."""
-
-    at: int
-    key: str
-    outcome: PodOutcome
-
-
-class Ends:
-    """The earliest end given for each pod; ends at one time keep their order of arrival.
-
-    next: the time of the next end
-    """
-
-    def __init__(self) -> None:
-        self.next: int | None = None
-        self._by_uid: dict[str, End] = {}
-        self._heap: list[tuple[int, int, str]] = []
-        self._sequence = 0
-
-    def __len__(self) -> int:
-        return len(self._by_uid)
-
-    def schedule(self, uid: str, end: End) -> None:
-        """Does nothing where the pod ends earlier."""
-        earlier = self._by_uid.get(uid)
-        if earlier is not None and earlier.at <= end.at:
-            return
-        self._by_uid[uid] = end
-        self._sequence += 1
-        heappush(self._heap, (end.at, self._sequence, uid))
-        self.next = self._heap[0][0]
-
-    def cancel(self, uid: str) -> None:
-        """The pod has ended otherwise."""
-        if self._by_uid.pop(uid, None) is not None:
-            self._drop_void()
-
-    def _drop_void(self) -> None:
-        """The first of the heap is the next end afterwards."""
-        heap, self.next = self._heap, None
-        while heap:
-            at, _, uid = heap[0]
-            end = self._by_uid.get(uid)
-            if end is not None and end.at == at:
-                self.next = at
-                return
-            heappop(heap)
-
-    def pop(self) -> End:
-        """Take the next end; there must be one."""
-        end = self._by_uid.pop(heappop(self._heap)[2])
-        self._drop_void()
-        return end
-
-
 P = ParamSpec("P")
 
 _DEFAULT_GRACE = 30
@@ -110,7 +53,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self,
         cluster: MutableCluster,
         queue: SchedulingQueue,
-        ends: Ends,
+        agenda: Agenda,
         log: PodLog,
         clock: ReplayClock,
         *,
@@ -119,7 +62,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         super().__init__(cluster.engine, makes_room_at_once=makes_room_at_once)
         self.cluster = cluster
         self.queue = queue
-        self.ends = ends
+        self.agenda = agenda
         self.log = log
         self.clock = clock
         # Nodes that have failed: no pod on them comes to its end.
@@ -353,8 +296,11 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def schedule_end(self, pod: PodInfo, runs_for: int | None) -> None:
         """The pod on a node ends after so many microseconds, unless the node has failed."""
         if runs_for is not None and pod.pod.node_name not in self.down_nodes:
-            end = End(self.clock.now + runs_for, pod.key, ENDED)
-            self.ends.schedule(pod.uid, end)
+            self.end_at(self.clock.now + runs_for, pod, ENDED)
+
+    def end_at(self, at: int, pod: PodInfo, outcome: PodOutcome) -> None:
+        """The pod leaves its node at that time, if it does not earlier."""
+        self.agenda.schedule(END, at, partial(self.end, pod.key, outcome), pod.uid)
 
     def evict(self, pod: PodInfo, grace: int | None) -> None:
         """Evict a pod from a node; it stays for this many microseconds, or until its node
@@ -367,12 +313,12 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         if grace == 0:
             self.end(pod.key, outcome)
             return
-        record = self.log.record_of(pod)
+        self.log.record_of(pod)
         is_victim = outcome is PodOutcome.EVICTED
         new = self.cluster.mark_deleting(pod, self.clock.text, is_victim=is_victim)
         self.follow_resize(pod, new)
         if grace is not None:
-            self.ends.schedule(pod.uid, End(self.clock.now + grace, record.pod, outcome))
+            self.end_at(self.clock.now + grace, pod, outcome)
         self.queue.move(events.ASSIGNED_POD_UPDATE, pod, new)
 
     def follow_resize(self, old: PodInfo | None, new: PodInfo) -> None:
@@ -398,7 +344,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def gone(self, pod: PodInfo, outcome: PodOutcome) -> None:
         """A pod has left its node."""
         self.cluster.note_departure(pod)
-        self.ends.cancel(pod.uid)
+        self.agenda.cancel(END, pod.uid)
+        self.agenda.cancel(EVICTION, pod.uid)
         if self.on_departure is not None:
             self.on_departure(pod)
         record = self.log.record_of(pod)

@@ -2,11 +2,13 @@
 promised.
 
     python -m tests.live.control_plane.remedies [--kubernetes-version MINOR] [--count N] [--seed S]
-        [--keep FOLDER]
+        [--kind KIND] [--keep FOLDER]
 
 Workloads that wait for random reasons come to a random cluster, one after the other. `ksched fix`
 is asked about each, and one of its remedies is made: by its printed commands, or, where it adds
-nodes, by writing them. The scheduler and the controllers run all the time, and KWOK is the kubelet.
+nodes, by writing them. Pods that move do so one after the other. --kind: remedies of this kind
+alone; of kind move, in clusters whose free room is in many places. The scheduler and the
+controllers run all the time, and KWOK is the kubelet.
 A promise is kept if all pods asked about have a node then. Some are broken by races that no state
 shows: the pods that come for evicted ones may be tried first, and others may take a new node before
 its DaemonSets' pods. Exit code 1 when fewer than nine of ten are kept. --keep has the logs, and for
@@ -34,6 +36,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from ksched_cli.analysis.proposals import COSTS
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.commands.main import application
@@ -140,6 +143,30 @@ def cluster(draw: random.Random) -> list[Manifest]:
     return [*nodes, agent, *running, budget]
 
 
+def full_cluster(draw: random.Random) -> list[Manifest]:
+    """Nodes with a little room each, and workloads that run on them, whose pods may move."""
+    sizes = [draw.choice([4, 4, 8]) for _ in range(draw.randrange(5, 9))]
+    labels = ({"disk": draw.choice(["ssd", "hdd"])} for _ in sizes)
+    nodes = [
+        node(f"node-{number}", size, 4 * size, labels=own)
+        for number, (size, own) in enumerate(zip(sizes, labels, strict=True))
+    ]
+    running, left = list[Manifest](), sum(sizes) - draw.uniform(0.8, 1.2) * len(sizes)
+    while left > 0:
+        cpu, replicas = draw.choice([500, 1000, 1500]), draw.randrange(2, 5)
+        left -= cpu / 1000 * replicas
+        kind = draw.choice(["Deployment", "Deployment", "StatefulSet"])
+        name = f"run-{len(running)}"
+        running.append(workload(kind, name, replicas, {"cpu": f"{cpu}m"}, draw.choice(["", "low"])))
+    return [*nodes, *running]
+
+
+def large_pod(draw: random.Random, name: str) -> Manifest:
+    """A pod that needs more than most nodes have free."""
+    kind = draw.choice(["Pod", "Deployment"])
+    return workload(kind, name, 1, {"cpu": draw.choice(["1500m", "2", "2500m"])}, "")
+
+
 def waiting_workload(draw: random.Random, name: str) -> Manifest:
     """A workload with one to three obstacles."""
     kind = draw.choice(WAITING_KINDS)
@@ -226,8 +253,9 @@ OBSTACLES: dict[str, Callable[[random.Random, str, Manifest], int]] = {
 class Trials:
     """A control plane, and one remedy after the other made in it."""
 
-    def __init__(self, plane: ControlPlane, folder: Path, seed: int) -> None:
-        self.plane, self.folder, self.seed = plane, folder, seed
+    def __init__(self, plane: ControlPlane, folder: Path, seed: int, kind: str = "") -> None:
+        """kind: of the remedies; "" for any"""
+        self.plane, self.folder, self.seed, self.kind = plane, folder, seed, kind
         self.draw = random.Random(seed)
         self.without_remedy = 0
         self._missed = False
@@ -253,12 +281,13 @@ class Trials:
         number = 0
         while True:
             self._clear()
-            self.plane.api.create(cluster(self.draw))
+            moves = self.kind == "move"
+            self.plane.api.create((full_cluster if moves else cluster)(self.draw))
             self._settle()
             for _ in range(WORKLOADS_PER_CLUSTER):
                 number += 1
                 name = f"w-{number}"
-                manifest = waiting_workload(self.draw, name)
+                manifest = (large_pod if moves else waiting_workload)(self.draw, name)
                 self.plane.api.create([manifest])
                 self._settle()
                 if not self._waiting(name, manifest):
@@ -267,14 +296,23 @@ class Trials:
                 if trial is not None:
                     yield trial
 
+    def _answer(self, subject: str, state: Path) -> dict[str, Any]:
+        """Return what `fix` says of the workload in the state."""
+        arguments = ["fix", subject, "--state", str(state), "-o", "json"]
+        if not subject.startswith(f"{NAMESPACE}/"):
+            arguments += ["-n", NAMESPACE]
+        if self.kind:
+            arguments += ["--never", ",".join(each for each in COSTS if each != self.kind)]
+        answer: dict[str, Any] = json.loads(_ksched(*arguments))
+        return answer
+
     def _try(self, kind: str, name: str, manifest: Manifest) -> Trial | None:
         """Make one of the remedies of the workload; None where it has none."""
         state = self.folder / "state.json"
         kubeconfig = ("--kubeconfig", str(self.plane.kubeconfig))
         _ksched("snapshot", str(state), *kubeconfig)
         subject = f"{NAMESPACE}/{name}" if kind == "Pod" else f"{kind.lower()}/{name}"
-        arguments = ("fix", subject, "-n", NAMESPACE, "--state", str(state), "-o", "json")
-        answer = json.loads(_ksched(*arguments[: 2 if kind == "Pod" else 4], *arguments[4:]))
+        answer = self._answer(subject, state)
         if not answer["remedies"]:
             self.without_remedy += 1
             return None
@@ -322,6 +360,8 @@ class Trials:
                 self._shell(command)
             else:
                 raise RuntimeError(f"no command for {line}")
+            if remedy.get("moves"):
+                self._settle()
 
     def _shell(self, command: str) -> None:
         folder = self.plane.binaries["kubectl"].parent
@@ -442,14 +482,19 @@ def _ksched(*arguments: str) -> str:
 
 
 def make_all(
-    minor: str, folder: Path, count: int, seed: int, minutes: float = math.inf
+    minor: str,
+    folder: Path,
+    count: int,
+    seed: int,
+    minutes: float = math.inf,
+    kind: str = "",
 ) -> tuple[list[Trial], int]:
     """The trials, and how many workloads have no remedy. folder: for states and logs; minutes:
     after which no other trial begins"""
     deadline = time.monotonic() + 60 * minutes
     trials: list[Trial] = []
     with ControlPlane(binaries(minor), folder) as plane:
-        machinery = Trials(plane, folder, seed)
+        machinery = Trials(plane, folder, seed, kind)
         machinery.start()
         for trial in machinery.run():
             trials.append(trial)
@@ -482,6 +527,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=40, help="remedies")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no more after these")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", choices=COSTS, default="", help="of the remedies")
     parser.add_argument("--keep", type=Path, help="folder for logs and states")
     options = parser.parse_args()
     # The control plane ends with this program.
@@ -490,7 +536,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="ksched-live-") as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        minor, limits = options.kubernetes_version, (options.count, options.seed, options.minutes)
+        minor, limits = (
+            options.kubernetes_version,
+            (
+                options.count,
+                options.seed,
+                options.minutes,
+                options.kind,
+            ),
+        )
         trials, without = make_all(minor, folder.resolve(), *limits)
     by_kind: dict[str, list[Trial]] = {}
     for trial in trials:

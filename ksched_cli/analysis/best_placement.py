@@ -1,0 +1,368 @@
+"""How far a run is from the best placement of the same pods.
+
+A solver bounds what any placement reaches (`placement_model`), and proposes one. The engine then
+runs with each pod nominated to its node there: what that run reaches, kube-scheduler's own rules
+allow. The bound leaves out what the model leaves out, and spread, which depends on the order of
+pods: it is never too low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product, repeat, takewhile
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import UNSET, UnsetType, structs
+
+from ksched_cli.analysis.placement_model import (
+    MAX_PAIRS,
+    SPREAD,
+    Amounts,
+    PlacementModel,
+    has_solver,
+    solver_of,
+)
+from ksched_cli.answers import Count, Part
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.resources import PODS
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import MissingExtraError, UsageError
+from ksched_cli.scenario.pods import pending_again
+
+if TYPE_CHECKING:
+    from ksched_cli.engine.replay.replay import Replay
+    from ksched_cli.run.open import Opener
+    from ksched_cli.run.run import Run
+
+
+class RegretLevel(Part, frozen=True):
+    """The pods of one priority, in the quantity.
+
+    total: of all pods
+    reached: by the run; best: by the best placement that was run
+    at_most: no placement that is as good at the priorities above reaches more
+    """
+
+    priority: int
+    total: Count
+    reached: Count
+    best: Count
+    at_most: Count
+
+
+class Regret(Part, frozen=True):
+    """What the best placement of the same pods reaches beyond a run. Pods that were on nodes before
+    stay there; those that the run evicts may be anywhere, too.
+
+    quantity: "pods", or the resource whose requests are added up
+    regret: how much more the best placement has of the highest priority at which both differ
+    at_most: no placement has more beyond the run, of the highest priority at which one could
+    levels: by priority, the highest first
+    """
+
+    quantity: str
+    regret: Count
+    at_most: Count
+    levels: tuple[RegretLevel, ...]
+
+    @property
+    def is_best(self) -> bool:
+        """Whether no placement is better than the best one that was run."""
+        return all(level.best == level.at_most for level in self.levels)
+
+
+def check_solver() -> None:
+    """Raises MissingExtraError where no solver is installed."""
+    if not has_solver():
+        raise MissingExtraError("--regret", "optimum")
+
+
+def regret_of(simulation: Simulation, run: RunRecord, quantity: str, seconds: float = 30) -> Regret:
+    """Compare a run at one instant with the best placement. Raises MissingExtraError.
+
+    simulation: after the run
+    quantity: "pods", or a resource
+    """
+    state = simulation.state
+    evicted = {eviction.pod for eviction in run.evicted}
+    waiting = {*run.placements, *run.pending, *evicted}
+    resized = {pod.key for pod in state.pods if pod.key in waiting and pod.node_name} - evicted
+    return best_placement(
+        simulation, state, waiting - resized, run.nodes(state.pods), quantity, seconds
+    )
+
+
+def regret_at_end(opener: Opener, run: Run, replay: Replay) -> Regret | UnsetType:
+    """Compare the end of a replay with the best placement of the pods that wait or run then. Those
+    that ran when it began stay on their nodes; the others may be anywhere. Unset where the Run does
+    not ask for it. Raises MissingExtraError."""
+    if not run.regret:
+        return UNSET
+    began = {pod.key for pod in opener.state(run).pods if pod.node_name}
+    simulation = opener.simulation(run, state=replay.state())
+    pods = simulation.state.pods
+    nodes = {pod.key: pod.node_name for pod in pods if pod.node_name and not pod.finished}
+    waiting = {entry.pod.key for entry in simulation.queue() if not entry.pod.is_resized}
+    waiting |= {key for key, name in nodes.items() if name in simulation.snapshot.row} - began
+    regret = best_placement(
+        simulation, simulation.state, waiting, nodes, run.regret, run.time_limit
+    )
+    simulation.close()
+    return regret
+
+
+def best_placement(
+    simulation: Simulation,
+    state: ClusterState,
+    waiting: set[str],
+    nodes: Mapping[str, str],
+    quantity: str,
+    seconds: float,
+) -> Regret:
+    """Compare where the pods are with the best placement of those that wait.
+
+    simulation: decides as the run did
+    waiting: the keys of the pods that may be on any node; nodes: of the pods that are on one
+    """
+    check_solver()
+    # 1. The model of the cluster without these pods.
+    emptied = pending_again(state, [p for p in state.pods if p.key in waiting and p.node_name])
+    empty = simulation.renewed(emptied, before=None)
+    info = empty.catalog.info
+    infos = [info(pod) for pod in emptied.pods if pod.key in waiting and not pod.node_name]
+    model = PlacementModel.of(empty, infos, ())
+    problem = _Problem(model, quantity)
+    if infos and not any(problem.levels):
+        raise UsageError(
+            f'--regret takes pods, or a resource that waiting pods request; not "{quantity}"'
+        )
+    # 2. What any placement reaches at most, and a placement that may reach it.
+    reached = problem.placement(nodes)
+    if len(model.snapshot) * len(model.classes) <= MAX_PAIRS:
+        seconds /= 1 + bool(model.spreads)
+        proposed, bounds = model.best(seconds, problem.levels, hint=reached, relaxed=(SPREAD,))
+        if model.spreads:
+            proposed, _ = model.best(seconds, problem.levels, hint={})
+    else:
+        chosen, bounds = problem.relaxed(seconds)
+        proposed = problem.packed(chosen)
+    # 3. What the engine reaches with these nominations.
+    engine = problem.placement(_run(simulation, emptied, waiting, problem.nodes(proposed)))
+    empty.close()
+    both = problem.values(reached), problem.values(engine)
+    return _regret(problem, both[0], max(both), bounds)
+
+
+def _regret(
+    problem: _Problem, reached: Sequence[int], best: Sequence[int], bounds: Sequence[int]
+) -> Regret:
+    levels = tuple(
+        RegretLevel(priority, everything, own, other, bound)
+        for priority, everything, own, other, bound in zip(
+            problem.priorities, problem.everything, reached, best, bounds, strict=True
+        )
+    )
+    beyond = (level.best - level.reached for level in levels)
+    open_beyond = (level.at_most - level.reached for level in levels)
+    return Regret(
+        problem.quantity,
+        next((amount for amount in beyond if amount), 0),
+        next((amount for amount in open_beyond if amount), 0),
+        levels,
+    )
+
+
+def _run(
+    simulation: Simulation, state: ClusterState, waiting: set[str], nodes: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return the nodes of the pods after a run of those that have nodes here, which they are
+    nominated to."""
+
+    def nominated(pod: Pod) -> Pod:
+        if pod.key not in waiting:
+            return pod
+        status = structs.replace(pod.status, nominated_node_name=nodes[pod.key])
+        return structs.replace(pod, status=status)
+
+    options = replace(simulation.options, preempt=False, detailed=False, on_progress=None)
+    pods = tuple(nominated(pod) for pod in state.pods if pod.key not in waiting or pod.key in nodes)
+    again = simulation.renewed(replace(state, pods=pods), before=None, options=options)
+    record = again.run()
+    again.close()
+    return record.nodes(pods)
+
+
+@dataclass(slots=True)
+class _Problem:
+    """A model, and what its pods count by priority."""
+
+    model: PlacementModel
+    quantity: str
+
+    @property
+    def _by_priority(self) -> list[list[int]]:
+        return self.model.by_priority()
+
+    @property
+    def priorities(self) -> list[int]:
+        return [self.model.classes[numbers[0]].pod.priority for numbers in self._by_priority]
+
+    def _count(self, number: int) -> int:
+        """Return what one pod of a class counts."""
+        if self.quantity == PODS:
+            return 1
+        return self.model.classes[number].pod.resources.requests.get(self.quantity, 0)
+
+    @property
+    def levels(self) -> list[dict[int, int]]:
+        """Return what a pod of each class counts, by priority."""
+        return [
+            {number: count for number in numbers if (count := self._count(number))}
+            for numbers in self._by_priority
+        ]
+
+    @property
+    def everything(self) -> list[int]:
+        classes = self.model.classes
+        return [
+            sum(count * classes[number].size for number, count in level.items())
+            for level in self.levels
+        ]
+
+    def values(self, placement: Amounts) -> list[int]:
+        """Return what a placement reaches, by priority."""
+        return [
+            sum(level.get(number, 0) * count for (number, _), count in placement.items())
+            for level in self.levels
+        ]
+
+    def placement(self, nodes: Mapping[str, str]) -> dict[tuple[int, int], int]:
+        """Return the placement of these nodes, by the pods' keys."""
+        placement: dict[tuple[int, int], int] = {}
+        for number, each in enumerate(self.model.classes):
+            for pod in each.pods:
+                if name := nodes.get(pod.key):
+                    key = number, self.model.snapshot.row[name]
+                    placement[key] = placement.get(key, 0) + 1
+        return placement
+
+    def nodes(self, placement: Amounts) -> dict[str, str]:
+        """Return the nodes of a placement, by the pods' keys."""
+        names, pods = self.model.snapshot.names, [iter(each.pods) for each in self.model.classes]
+        return {
+            next(pods[number]).key: names[row]
+            for (number, row), count in placement.items()
+            for _ in range(count)
+        }
+
+    # -- many nodes -------------------------------------------------------------------------------
+
+    def relaxed(self, seconds: float) -> tuple[list[int], list[int]]:
+        """Return how many pods of each class are placed if nodes that the same classes may use
+        lend each other what is free; and what no placement exceeds, by priority."""
+        from ortools.sat.python import cp_model
+
+        problem, model = self.model, cp_model.CpModel()
+        # 1. Nodes that the same classes may use are one group.
+        masks = np.array([each.allowed for each in problem.classes])
+        _, groups = np.unique(masks, axis=1, return_inverse=True)
+        groups = groups.reshape(-1)
+        members = [np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1)]
+        room = {name: np.maximum(problem.room(name), 0) for name in problem.resources}
+        # 2. No more pods of a class come to a group than its nodes alone have room for.
+        placed: list[list[Any]] = []
+        for number, each in enumerate(problem.classes):
+            fitting = np.full(len(problem.snapshot), each.size, dtype=np.int64)
+            for name, amount in each.requests.items():
+                fitting = np.minimum(fitting, room[name] // amount)
+            fitting[~each.allowed] = 0
+            most = [min(each.size, int(fitting[rows].sum())) for rows in members]
+            placed.append(
+                [model.new_int_var(0, count, f"{number}_{at}") for at, count in enumerate(most)]
+            )
+            model.add(sum(placed[-1]) <= each.size)
+        for name, free in room.items():
+            for at, rows in enumerate(members):
+                terms = [
+                    placed[number][at] * each.request(name)
+                    for number, each in enumerate(problem.classes)
+                    if each.request(name)
+                ]
+                model.add(sum(terms) <= int(free[rows].sum()))
+        # 3. The most at each priority.
+        solver = solver_of(seconds / max(len(self.levels), 1))
+        chosen, bounds = [0] * len(problem.classes), []
+        for level, everything in zip(self.levels, self.everything, strict=True):
+            total = sum(count * sum(placed[number]) for number, count in level.items())
+            limit = everything
+            if level:
+                model.maximize(total)
+                if solver.status_name(solver.solve(model)) in ("OPTIMAL", "FEASIBLE"):
+                    chosen = [sum(map(solver.value, variables)) for variables in placed]
+                    limit = min(everything, floor(solver.best_objective_bound + 0.001))
+                    model.add(total >= sum(n * chosen[number] for number, n in level.items()))
+                    model.clear_hints()
+                    for variable in chain.from_iterable(placed):
+                        model.add_hint(variable, solver.value(variable))
+            bounds.append(limit)
+        return chosen, bounds
+
+    def packed(self, chosen: Sequence[int]) -> dict[tuple[int, int], int]:
+        """Return the best placement that four rules of packing find. chosen: by class, how many
+        pods come before the others of their priority"""
+        rules = product((False, True), (False, True))
+        return max((self._packed(chosen, *rule) for rule in rules), key=self.values)
+
+    def _packed(
+        self, chosen: Sequence[int], by_amount: bool, aligned: bool
+    ) -> dict[tuple[int, int], int]:
+        """Pack by priority, the large pods first.
+
+        by_amount: those that count most come before
+        aligned: a pod comes to the node whose room is most like its requests; else to the full one
+                 where as much of each resource is left as of the scarcest
+        """
+        problem = self.model
+        names = problem.resources
+        free = np.array([problem.room(name) for name in names], dtype=np.int64)
+        own, total = np.maximum(free, 1), np.maximum(free.clip(min=0).sum(axis=1), 1)[:, None]
+        requests = np.array(
+            [[each.request(name) for name in names] for each in problem.classes], dtype=np.int64
+        )
+        counted = slice(len(names) - 1 or 1)  # not the number of pods
+        shares = (requests / total[:, 0])[:, counted]
+        scarcest = int((shares * [[each.size] for each in problem.classes]).sum(axis=0).argmax())
+        sizes = shares.sum(axis=1) if by_amount else shares.max(axis=1)
+        placement: dict[tuple[int, int], int] = {}
+
+        def place(number: int) -> bool:
+            """Place a pod of a class; whether there is room."""
+            request = requests[number][:, None]
+            after = free - request
+            fits = ((after >= 0) | (request == 0)).all(axis=0)
+            rows = np.flatnonzero(fits & problem.classes[number].allowed)
+            if not len(rows):
+                return False
+            if aligned:
+                worth = -((request / total) * (free[:, rows] / total))[counted].sum(axis=0)
+            else:
+                part = after[:, rows] / own[:, rows]
+                worth = (abs(part - part[scarcest]) + 0.3 * part)[counted].sum(axis=0)
+            row = int(rows[worth.argmin()])
+            free[:, row] -= requests[number]
+            placement[number, row] = placement.get((number, row), 0) + 1
+            return True
+
+        for numbers in self._by_priority:
+            amounts = {number: self._count(number) * by_amount for number in numbers}
+            ordered = sorted(numbers, key=lambda number: (-amounts[number], -sizes[number]))
+            left = {number: problem.classes[number].size for number in ordered}
+            for most in ({number: chosen[number] for number in ordered}, left):
+                for number in ordered:
+                    left[number] -= len([*takewhile(place, repeat(number, most[number]))])
+        return placement
