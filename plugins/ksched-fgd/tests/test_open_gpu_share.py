@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from gpu_objects import gpu_node, gpu_pod
-from ksched_fgd.gpu_choice import best, choose, worst
+from ksched_fgd.gpu_choice import best, choose, register_choice, worst
 from ksched_fgd.gpu_requests import GpuRequest
 from ksched_fgd.open_gpu_share import OpenGpuShare
 
@@ -177,6 +178,24 @@ def test_explain_tells_what_is_left_of_each_gpu() -> None:
     state = cluster(gpu_node("n"), gpu_pod("a", 600, on="n/0"), gpu_pod("p", 1000, 2))
     text = str(explanation(state, pod="p", plugins=[OpenGpuShare]))
     assert "wanted 1000 of 2 GPUs; left of each: 0: 400, 1: 1000" in text
+
+
+@register_choice("last")
+def last(left: Sequence[int], milli: int) -> int:
+    return max(index for index, amount in enumerate(left) if amount >= milli)
+
+
+@register_choice("first")
+def first(left: Sequence[int], milli: int) -> int:
+    """Chooses a GPU without room, too."""
+    return 0
+
+
+def test_a_function_chooses_by_its_registered_name() -> None:
+    objects = [gpu_node("n", 3), gpu_pod("a", 900, on="n/0"), gpu_pod("p", 400)]
+    assert gpus_of(share(*objects, gpuSelMethod="last")) == {"p": [2]}
+    run = share(*objects, gpuSelMethod="first")
+    assert "gpuSelMethod chose a GPU without room: (0,)" in run.last["default/p"].why_not
 
 
 def test_an_unknown_way_to_choose_is_refused() -> None:

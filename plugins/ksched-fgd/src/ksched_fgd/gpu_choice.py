@@ -6,7 +6,7 @@ pkg/type/resource.go (AllocateExclusiveGpuId).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ksched_fgd.go_random import GoRandom
@@ -42,7 +42,20 @@ def drawn(numbers: GoRandom) -> Choice:
     return draw
 
 
-CHOICES: Mapping[str, Choice] = {"best": best, "worst": worst}
+# By their names in gpuSelMethod.
+CHOICES: dict[str, Choice] = {"best": best, "worst": worst}
+
+
+def register_choice(name: str) -> Callable[[Choice], Choice]:
+    """Return a decorator that makes a function a value of gpuSelMethod. The function gets what is
+    left of each GPU of the node and the part that a pod requests, and returns the index of a GPU
+    with enough left; there is one."""
+
+    def register(choice: Choice) -> Choice:
+        CHOICES[name] = choice
+        return choice
+
+    return register
 
 
 def fits(left: Left, request: GpuRequest) -> bool:

@@ -6,7 +6,6 @@ Upstream: hkust-adsl/kubernetes-scheduler-simulator, pkg/simulator/plugin/open_g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
@@ -28,7 +27,7 @@ from ksched_cli.api import (
     Status,
     Verdicts,
 )
-from ksched_fgd.fgd_score import FgdChoice
+from ksched_fgd.fgd_score import FgdChoice, FgdScore
 from ksched_fgd.fragmentation import READS
 from ksched_fgd.go_random import GoRandom
 from ksched_fgd.gpu_choice import CHOICES, Choice, best, choose, drawn, fits
@@ -44,10 +43,17 @@ KEY = "Open-Gpu-Share"
 
 
 class OpenGpuShareArgs(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
-    """gpu_sel_method: how a part of a GPU is chosen. seed: of random."""
+    """gpu_sel_method: how a part of a GPU is chosen: random, FGDScore, or a registered name. seed:
+    of random."""
 
-    gpu_sel_method: Literal["best", "worst", "random", "FGDScore"] = "best"
+    gpu_sel_method: str = "best"
     seed: int = 42
+
+    def __post_init__(self) -> None:
+        names = (*CHOICES, "random", FgdScore.name)
+        if self.gpu_sel_method not in names:
+            listed = ", ".join(names)
+            raise ValueError(f'gpuSelMethod "{self.gpu_sel_method}" is none of {listed}')
 
 
 class DryRunGpus:
@@ -73,7 +79,7 @@ class OpenGpuShare(PreFilterPlugin, PreFilterExtensions, FilterPlugin, ReservePl
         if args.gpu_sel_method == "random":
             self._numbers = handle.service(RandomNumbers).of(args.seed)
             self._choice = drawn(self._numbers)
-        self._fgd = FgdChoice(handle) if args.gpu_sel_method == "FGDScore" else None
+        self._fgd = FgdChoice(handle) if args.gpu_sel_method == FgdScore.name else None
 
     # -- which nodes ----------------------------------------------------------------------------
 
@@ -151,6 +157,9 @@ class OpenGpuShare(PreFilterPlugin, PreFilterExtensions, FilterPlugin, ReservePl
             devices: tuple[int, ...] = (self._fgd.device(demand, node.row, cpu_left(node, pod)),)
         else:
             devices = choose(left, demand.gpus, self._choice)
+            milli = demand.gpus.milli
+            if not all(0 <= index < len(left) and left[index] >= milli for index in devices):
+                return Status.error(f"gpuSelMethod chose a GPU without room: {devices}")
         columns.assign(pod, node.row, devices)
         state.note("GPU", list(devices))
         return SUCCESS
