@@ -72,6 +72,9 @@ def from_dump(
     return ExitCode.YES
 
 
+_RUNS_FOR = "exponential:3600"
+
+
 @dataclass(frozen=True, slots=True)
 class GenerateOptions:
     """The options of `generate`.
@@ -85,7 +88,7 @@ class GenerateOptions:
     holiday DATE: Treat this day as a Sunday, with weekly or --like; repeatable.
     start TIME: When the timeline starts, a full hour; default Monday 2026-01-05.
     runs_for DISTRIBUTION: In seconds: fixed:S, uniform:MIN:MAX, exponential:MEAN,
-        lognormal:MEDIAN:SIGMA.
+        lognormal:MEDIAN:SIGMA; default exponential:3600. With --like, of pods whose end is unknown.
     priority VALUE[=WEIGHT]: Priority of the pods, instead of the templates'; repeatable.
     seed N: Repeat the random choices of this seed.
     """
@@ -100,7 +103,7 @@ class GenerateOptions:
     hours: str = "1,1,1,1,1,1,2,4,7,9,10,10,8,9,10,10,9,7,5,4,3,2,2,1"
     holiday: list[str] | None = None
     start: str = ""
-    runs_for: str = "exponential:3600"
+    runs_for: str = ""
     priority: list[str] | None = None
     seed: int = 1
     to: To = ""
@@ -141,6 +144,13 @@ def generate(
     shape, length = _shape(options), options.days * DAY
     if options.like:
         week = read_week(options.like, warn)
+        if options.runs_for:
+            week.set_run_time(run_time_of(options.runs_for))
+        elif endless := week.endless():
+            warn(
+                f"the pods of {endless} never end: {options.like} has no pod of theirs that ended; "
+                "--runs-for gives them run times"
+            )
         pods = options.pods or week.pods_in(length)
         events = week.events(options.seed, pods, length, shape)
         _write(week.header(shape.start), events, options.to)
@@ -149,7 +159,7 @@ def generate(
     generator = Generator(
         [template for text in templates or () for template in _templates(text)],
         shape.arrivals if is_weekly else arrivals_of(options.arrivals),
-        run_time_of(options.runs_for),
+        run_time_of(options.runs_for or _RUNS_FOR),
         options.pods or _PODS,
         length,
         [_priority(text) for text in options.priority or ()],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.testing import node
+from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
 
 TEMPLATE = """
@@ -184,6 +184,26 @@ def test_options_of_a_trace_that_do_not_fit_are_refused(
     code, out, err = ksched(*command, *options)
     assert (code, out) == (2, "")
     assert problem in err
+
+
+def test_pods_like_those_that_never_ended_end_only_with_runs_for(
+    ksched: Ksched, tmp_path: Path
+) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u"}
+    web = pod("web-1", node="n")
+    web["metadata"] |= {
+        "creationTimestamp": "2026-01-05T00:00:00Z",
+        "ownerReferences": [{**owner, "controller": True}],
+    }
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [web]}))
+    command = ("timeline", "generate", "--like", dump, "--pods", 2)
+    _, out, err = ksched(*command)
+    assert "runsFor" not in out
+    assert "the pods of 1 of 1 owners, such as default/ReplicaSet/web, never end" in err
+    code, out, err = ksched(*command, "--runs-for", "fixed:60")
+    assert (code, "never end" in err) == (0, False)
+    assert [json.loads(line).get("runsFor") for line in out.splitlines()] == [None, 60, 60]
 
 
 def test_a_week_has_its_weekdays_hours_and_holidays(

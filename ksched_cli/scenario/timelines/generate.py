@@ -332,6 +332,7 @@ class WeekLike:
 
     def __init__(self, timeline: Timeline) -> None:
         self._owners: dict[str, _Owner] = {}
+        self._run_time: RunTime | None = None
         begin = START.timestamp() if timeline.start is None else timeline.start
         for event in timeline.events():
             if isinstance(event.action, Arrival):
@@ -353,6 +354,19 @@ class WeekLike:
         """Return how many pods arrive in this many seconds on average."""
         first, last = self._span
         return max(1, round(self.pods * length / max(last - first, HOUR)))
+
+    def endless(self) -> str:
+        """Return whose pods have no end, in words; "" where every owner has a pod with one."""
+        owners = [name for name, owner in self._owners.items() if set(owner.run_times) == {None}]
+        if not owners:
+            return ""
+        # Pods without a controller have no name for people.
+        example = next((f", such as {name}," for name in owners if name.count("/") > 1), "")
+        return f"{len(owners):,} of {len(self._owners):,} owners{example}"
+
+    def set_run_time(self, run_time: RunTime) -> None:
+        """Draw the run times of pods whose end is unknown from a distribution."""
+        self._run_time = run_time
 
     def _templates(self) -> Iterator[tuple[str, _Owner, list[int]]]:
         for index, owner in enumerate(self._owners.values()):
@@ -400,6 +414,8 @@ class WeekLike:
             (template,) = draw.choices(range(len(keys)), counts)
             event: Plain = {"at": number(round(at, 3)), "template": f"{name}-{template}"}
             run_time = draw.choice(owner.run_times)
+            if run_time is None and self._run_time is not None:
+                run_time = self._run_time(draw)
             if run_time is not None:
                 event["runsFor"] = number(run_time)
             events.append((at, f"{name}-{index}", event))
