@@ -70,6 +70,28 @@ SHAPES: dict[str, dict[str, Any]] = {
         ),
         "pod": (1460, 3726, {"cpu": "1000m"}),
     },
+    "helios": {
+        "rows": (
+            "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,"
+            "duration,queue\n"
+            "1,uA,vcA,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,"
+            "2020-06-10 04:55:09,36848,0\n"
+            "2,uB,vcB,16,64,2,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:37,"
+            "2020-06-09 18:45:36,239,10\n"
+        ),
+        "pod": (26, 239, {"cpu": "32000m", "nvidia.com/gpu": "8"}),
+    },
+    "acme": {
+        "rows": (
+            "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,"
+            "duration,queue,gpu_time\n"
+            "1,uA,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,"
+            "2023-03-01 00:20:51+08:00,117,32,936.0\n"
+            "2,uA,2,16,256,Other,COMPLETED,2023-03-01 00:23:58+08:00,2023-03-01 00:24:11+08:00,"
+            "2023-03-01 01:09:04+08:00,2693,13,43088.0\n"
+        ),
+        "pod": (336, 2693, {"cpu": "128000m", "nvidia.com/gpu": "8"}),
+    },
     "azure-packing-2020": {
         "rows": (
             "vmId,tenantId,vmTypeId,priority,starttime,endtime,core,memory\n"
