@@ -75,20 +75,7 @@ class Answer(Part, frozen=True, kw_only=True):
             from pandas import DataFrame, json_normalize
         except ImportError:
             raise MissingExtraError("to_frame", "notebook") from None
-        field = field or self.ROWS
-        hidden, _ = _paths(type(self))
-        lists = {
-            name: value
-            for name in self.__struct_fields__
-            if name not in hidden and _has_items(value := getattr(self, name))
-        }
-        if self.ROWS and self.ROWS not in lists:
-            lists[self.ROWS] = getattr(self, self.ROWS)
-        if field not in lists or lists[field] is UNSET:
-            without = f'"{field}" has no rows' if field else f"{self.kind} has no main list"
-            names = (name for name, value in lists.items() if value is not UNSET)
-            raise UsageError(f"{without}; these have: {', '.join(names)}")
-        content = plain(lists[field])
+        field, content = rows_of(self, field)
         keyed = isinstance(content, Mapping)
         rows, index = (list(content.values()), list(content)) if keyed else (content, None)
         if rows and all(isinstance(row, Mapping) for row in rows):
@@ -101,6 +88,25 @@ class Answer(Part, frozen=True, kw_only=True):
 
     def _repr_markdown_(self) -> str:
         return SHOWN["markdown"](self)
+
+
+def rows_of(answer: Answer, field: str = "") -> tuple[str, Any]:
+    """Return the name of a field that is a list or a mapping, by default the answer's main list,
+    and its plain data. Raises UsageError for another field."""
+    field = field or answer.ROWS
+    hidden, _ = _paths(type(answer))
+    lists = {
+        name: value
+        for name in answer.__struct_fields__
+        if name not in hidden and _has_items(value := getattr(answer, name))
+    }
+    if answer.ROWS and answer.ROWS not in lists:
+        lists[answer.ROWS] = getattr(answer, answer.ROWS)
+    if field not in lists or lists[field] is UNSET:
+        without = f'"{field}" has no rows' if field else f"{answer.kind} has no main list"
+        names = (name for name, value in lists.items() if value is not UNSET)
+        raise UsageError(f"{without}; these have: {', '.join(names)}")
+    return field, plain(lists[field])
 
 
 def _has_items(value: object) -> bool:

@@ -751,6 +751,7 @@ class ForwardLook(StateAnswer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "replay"
     VIEW: ClassVar = "replay:forecast"
+    ROWS: ClassVar = "pods"
 
     kind: Literal["ForwardLook"] = "ForwardLook"
     now: str

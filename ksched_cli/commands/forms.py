@@ -7,19 +7,20 @@ import typer
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
-COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML, Form.MARKDOWN)
+COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML, Form.MARKDOWN, Form.LATEX)
 # What single commands take besides.
 MORE_FORMS = {
     "validate": (Form.SARIF, Form.GITHUB, Form.JUNIT),
     "schedule": (Form.WIDE, Form.NAME),
     "status": (Form.PROMETHEUS,),
-    "explain": (Form.NAME,),
+    "explain": (Form.NAME, Form.CSV),
+    "compare": (Form.CSV,),
     "fix": (Form.NAME, Form.PATCH),
     "preempt": (Form.NAME,),
     "capacity": (Form.WIDE, Form.NAME),
     "drain": (Form.WIDE, Form.NAME, Form.PROMETHEUS),
     "shrink": (Form.WIDE, Form.NAME),
-    "drift": (Form.WIDE, Form.NAME),
+    "drift": (Form.WIDE, Form.NAME, Form.CSV),
     "audit": (Form.NAME,),
     "replay": (Form.CSV, Form.NAME),
     "plugins": (Form.NAME,),

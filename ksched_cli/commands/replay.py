@@ -148,7 +148,8 @@ def _check_draws(options: ReplayCommandOptions, option: str) -> None:
         "--summary": options.summary,
         "--save-state": options.save_state,
         "--record-extenders": options.given["record_extenders"],
-        f"-o {options.output.value}": options.output in (Form.CSV, Form.NAME),
+        "--usage": options.usage,
+        f"-o {options.output.value}": options.output is Form.NAME,
     }
     for name in (name for name, is_given in given.items() if is_given):
         raise UsageError(f"{option} cannot be combined with {name}, which requires a single draw")

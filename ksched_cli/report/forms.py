@@ -32,6 +32,7 @@ class Form(StrEnum):
     JUNIT = "junit"
     CSV = "csv"
     MARKDOWN = "markdown"
+    LATEX = "latex"
     PATCH = "patch"
     PROMETHEUS = "prometheus"
 
@@ -58,6 +59,19 @@ def _markdown(answer: Answer, form: Form, limit: Limit) -> str:
     from ksched_cli.report.markdown import as_markdown
 
     return as_markdown(_view(answer, form, limit), limit)
+
+
+def _latex(answer: Answer, form: Form, limit: Limit) -> str:
+    from ksched_cli.report.latex import as_latex
+
+    return as_latex(_view(answer, form, limit))
+
+
+def _csv(answer: Answer, form: Form, limit: Limit) -> str:
+    """A line per item of the answer's main list, below a line of names."""
+    from ksched_cli.report.csv_rows import as_csv
+
+    return as_csv(answer)
 
 
 def _json(answer: Answer, form: Form, limit: Limit) -> str:
@@ -88,6 +102,8 @@ RENDERERS: Mapping[Form, Callable[[Answer, Form, Limit], str]] = {
     Form.NAME: _names,
     Form.HTML: _html,
     Form.MARKDOWN: _markdown,
+    Form.LATEX: _latex,
+    Form.CSV: _csv,
 }
 
 # The forms that one answer alone has: their functions, below ksched_cli/report.

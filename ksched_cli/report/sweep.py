@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ksched_cli.report.csv_rows import csv_of
 from ksched_cli.report.times import time_text
 from ksched_cli.report.variants import COMPARED, compared_cells, interval, number, signed, span
 from ksched_cli.report.view import (
@@ -24,7 +23,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, printable
+from ksched_cli.report.words import counted
 from ksched_cli.sweep.answers import (
     STATUSES,
     ComparedMetric,
@@ -254,16 +253,7 @@ def _charts(answer: SweepResult) -> Iterator[Section]:
 
 def rows_as_csv(answer: SweepResult) -> str:
     """Return a line per run, with a column per parameter and figure."""
-    flat = [
-        {printable(name): _shown(value) for name, value in _flat(row)}
-        for row in answer.rows_of_runs
-    ]
-    names = dict.fromkeys((*_FIXED, *(name for row in flat for name in row)))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(names), restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(flat)
-    return text.getvalue().rstrip("\n")
+    return csv_of((dict(_flat(row)) for row in answer.rows_of_runs), _FIXED)
 
 
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -279,10 +269,6 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                     item = json.dumps(item)
                 nested = item if isinstance(item, Mapping) else {"": item}
                 yield from ((".".join(filter(None, (name, key, k))), v) for k, v in nested.items())
-
-
-def _shown(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) else value
 
 
 # -- sweep --dry-run -------------------------------------------------------------------------------

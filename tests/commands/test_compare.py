@@ -317,3 +317,20 @@ def test_several_draws_are_compared_by_means_and_intervals(
     code, out, _ = ksched(*command, "--vs", "--no-retries")
     assert code == 0
     assert "within the noise of 6 seeds: no figure differs" in out
+
+
+def test_rows_are_csv_and_tables_latex(ksched: Ksched, write_state: Callable[..., Path]) -> None:
+    state = write_state(node("a", cpu=2), node("b", cpu=2), pod("p", cpu=1), pod("q", cpu=1))
+    sides = ("--state", state, "--vs", "--change", "cordon b")
+    _, out, _ = ksched("compare", *sides, "-o", "csv")
+    header, row = out.splitlines()
+    assert header.startswith("pod,owner,nodes,")
+    assert row.startswith("default/q,default/Pod/q,b a,")
+    _, out, _ = ksched("compare", "--seeds", "2", *sides, "-o", "csv")
+    assert out.splitlines()[0].startswith("side,figure,mean,low,high,difference,")
+    _, out, _ = ksched("compare", *sides, "-o", "latex")
+    assert r"\begin{tabular}" in out
+    running = write_state(node("a", cpu=2), pod("r", node="a"))
+    _, out, _ = ksched("drift", "--state", running, "-o", "csv")
+    assert out.startswith("pod,owner,node,verdict,")
+    assert "default/r,default/Pod/r,a,best," in out

@@ -11,8 +11,8 @@ from tests.commands.runners import Ksched, WriteConfig, WriteState
     [
         (
             ["-o", "xml"],
-            "-o of ksched schedule takes one of table, json, yaml, html, markdown, wide, name; "
-            'not "xml"',
+            "-o of ksched schedule takes one of table, json, yaml, html, markdown, latex, wide, "
+            'name; not "xml"',
         ),
         (["--seed", "3"], "--seed requires --tie-break random"),
         (["--tie-break", "best"], '--tie-break takes name or random; not "best"'),
@@ -32,7 +32,8 @@ def test_a_form_that_the_command_does_not_take_is_refused(
 ) -> None:
     code, _, err = ksched("validate", write_config("{}"), "-o", "wide")
     assert code == 2
-    assert 'takes one of table, json, yaml, html, markdown, sarif, github, junit; not "wide"' in err
+    forms = "table, json, yaml, html, markdown, latex, sarif, github, junit"
+    assert f'takes one of {forms}; not "wide"' in err
 
 
 def test_names_are_those_of_pending_pods_and_of_nodes_that_fit(

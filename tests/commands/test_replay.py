@@ -370,7 +370,7 @@ def test_several_draws_have_means_with_intervals(
     assert row[2:] == [f"{figure:.3g}" for figure in (mean, mean - half, mean + half)]
 
 
-@pytest.mark.parametrize("options", [("--trace", "-o", "json"), ("-o", "csv")])
+@pytest.mark.parametrize("options", [("--trace", "-o", "json"), ("--usage", "-o", "csv")])
 def test_several_draws_have_no_single_one(
     options: tuple[str, ...], ksched: Ksched, write_state: WriteState, timeline: Path
 ) -> None:
