@@ -1,6 +1,4 @@
-"""CEL's functions, as far as they are not left to the library (cel/environment.py, library_call).
-
-Those of the library (conversions, times, most on strings) take none of Kubernetes's own types.
+"""CEL's functions but for conversions, times and most of strings (cel/standard.py).
 
 Upstream: cel-go/common/types, cel-go/cel/library.go (optionals), cel-go/ext (lists.go, sets.go),
 apiserver/pkg/cel (ip.go, cidr.go), apiserver/pkg/cel/library (quantity.go, semverlib.go, lists.go,
@@ -13,22 +11,30 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from functools import cache, cmp_to_key, lru_cache
-from importlib import import_module
+from functools import cmp_to_key
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from ksched_cli.cel.environment import CelUnavailableError, library_call
+from ksched_cli.cel.standard import (
+    CONVERSIONS,
+    STRINGS,
+    add_times,
+    index_of,
+    last_index_of,
+    negate,
+    subtract_times,
+)
 from ksched_cli.cel.values import (
     NONE,
     CelError,
+    Duration,
     Optional,
     QuantitySum,
     Semver,
+    Timestamp,
     TypeName,
     Uint,
     add,
@@ -78,14 +84,14 @@ def _is_valid(function: str, parse: Function) -> Function:
 
 
 def _add(left: Any, right: Any) -> Any:
-    if isinstance(left, datetime | timedelta):
-        return library_call("_+_", (left, right), False)
+    if isinstance(left, Timestamp | Duration):
+        return add_times(left, right)
     return add(left, right)
 
 
 def _subtract(left: Any, right: Any) -> Any:
-    if isinstance(left, datetime | timedelta):
-        return library_call("_-_", (left, right), False)
+    if isinstance(left, Timestamp | Duration):
+        return subtract_times(left, right)
     return _numbers_difference(left, right)
 
 
@@ -130,8 +136,10 @@ def _remainder(left: int, right: int) -> int:
 
 
 def _negate(value: Any) -> Any:
-    if type(value) is float or type(value) is timedelta:
+    if type(value) is float:
         return -value
+    if type(value) is Duration:
+        return negate(value)
     if type(value) is int:
         return checked_int(-value, int)
     raise no_overload("-_", value)
@@ -153,14 +161,14 @@ def _map_insert(target: Any, *entries: Any) -> dict[Any, Any]:
 # -- optionals -----------------------------------------------------------------------------------
 
 # The zero value of Go's time.Time.
-_ZERO_TIMESTAMP = datetime(1, 1, 1, tzinfo=UTC)
+_ZERO_TIMESTAMP = CONVERSIONS["timestamp"]("0001-01-01T00:00:00Z")
 
 
 def _of_non_zero(value: Any) -> Optional:
     """Upstream: traits.Zeroer; types that do not implement it are never zero."""
-    if value is None or value == _ZERO_TIMESTAMP:
+    if value in (None, _ZERO_TIMESTAMP, Duration(0)):
         return NONE
-    of_plain_type = isinstance(value, bool | int | float | str | bytes | list | dict | timedelta)
+    of_plain_type = isinstance(value, bool | int | float | str | bytes | list | dict)
     return NONE if of_plain_type and not value else Optional(True, value)
 
 
@@ -176,6 +184,8 @@ def _unwrap(values: Any) -> list[Any]:
 
 
 STANDARD: dict[str, Function] = {
+    **CONVERSIONS,
+    **STRINGS,
     "_+_": _add,
     "_-_": _subtract,
     "_*_": _arithmetic("_*_", operator.mul, operator.mul),
@@ -288,8 +298,8 @@ KUBERNETES: dict[str, Function] = {
 
 # -- Kubernetes's functions of lists -------------------------------------------------------------
 
-_ORDERED = (bool, int, Uint, float, str, bytes, datetime, timedelta)
-_ZEROS = {int: 0, Uint: Uint(0), float: 0.0, timedelta: timedelta()}
+_ORDERED = (bool, int, Uint, float, str, bytes, Timestamp, Duration)
+_ZEROS = {int: 0, Uint: Uint(0), float: 0.0, Duration: Duration(0)}
 
 
 def _list(function: str, values: Any) -> list[Any]:
@@ -341,19 +351,19 @@ def _sum(values: Any) -> Any:
 def _total(zero: Any, values: Sequence[Any]) -> Any:
     total = zero
     for value in values:
-        total = add(total, value)
+        total = _add(total, value)
     return total
 
 
-def _index_of(function: str, indices: Callable[[int], Iterable[int]]) -> Function:
+def _index_of(in_text: Function, indices: Callable[[int], Iterable[int]]) -> Function:
     """indices: of a list of so many elements, in the order in which they are searched"""
 
-    def index_of(values: Any, element: Any, *start: Any) -> int:
+    def index(values: Any, element: Any, *start: Any) -> int:
         if type(values) is not list:
-            return int(library_call(function, (values, element, *start), True))
+            return int(in_text(values, element, *start))
         return next((i for i in indices(len(values)) if is_equal(values[i], element)), -1)
 
-    return index_of
+    return index
 
 
 def _includes(values: Any, element: Any) -> bool:
@@ -433,10 +443,10 @@ LISTS: dict[str, Function] = {
     "list_int_sum_int": lambda values: _total(0, values),
     "list_uint_sum_uint": lambda values: _total(Uint(0), values),
     "list_double_sum_double": lambda values: _total(0.0, values),
-    "list_duration_sum_duration": lambda values: _total(timedelta(), values),
+    "list_duration_sum_duration": lambda values: _total(Duration(0), values),
     "includes": _includes,
-    "indexOf": _index_of("indexOf", range),
-    "lastIndexOf": _index_of("lastIndexOf", lambda count: reversed(range(count))),
+    "indexOf": _index_of(index_of, range),
+    "lastIndexOf": _index_of(last_index_of, lambda count: reversed(range(count))),
     "lists.range": _range,
     "slice": _slice,
     "flatten": _flatten,
@@ -572,141 +582,3 @@ NETWORK: dict[str, Function] = {
     "prefixLength": _method("prefixLength", CIDR, lambda network: network.bits),
     "masked": _method("masked", CIDR, CIDR.masked),
 }
-
-
-# -- regular expressions -------------------------------------------------------------------------
-#
-# Go's regular expressions are RE2's, with its syntax and the first of the leftmost matches;
-# Python's `re` knows other classes and takes lookaheads and references.
-#
-# Upstream: cel-go/common/types/string.go (Match); Go's regexp (FindAllString) and regexp/syntax.
-
-# For repeated Unicode classes, as `\pL{500}`: RE2's default of 8 MiB has no room for them.
-_MEMORY = 32 << 20
-# What RE2 says of a pattern that it refuses → what Go says. Both quote the same part of it.
-_GO_ERRORS = {
-    "missing )": "missing closing )",
-    "missing ]": "missing closing ]",
-    "no argument for repetition operator": "missing argument to repetition operator",
-    "bad repetition operator": "invalid nested repetition operator",
-    "invalid repetition size": "invalid repeat count",
-    "invalid perl operator": "invalid or unsupported Perl syntax",
-    "invalid named capture group": "invalid named capture",
-}
-_TRAILING = "trailing \\"
-# RE2 names what it refuses of a lookbehind; Go takes it for the beginning of a name.
-_LOOKBEHIND = re.compile(r"\(\?<[=!][^>]*>?")
-# What RE2 reads and Go does not: \C, any byte, and names of other letters; outside of quoted text.
-_TOKENS = re.compile(r"\\Q.*?(?:\\E|\Z)|(\\C)|\\.|(\(\?P?<\w*[^\w>][^>]*>)", re.DOTALL | re.ASCII)
-
-
-class RegexError(Exception):
-    """A pattern that Go refuses; the text is Go's."""
-
-
-@cache
-def _re2() -> Any:
-    try:
-        return import_module("re2")
-    except ImportError as error:
-        raise CelUnavailableError(
-            f"find and findAll need the package google-re2, which cannot be loaded: {error}"
-        ) from None
-
-
-@cache
-def _options() -> Any:
-    options = _re2().Options()
-    options.log_errors = False
-    options.max_mem = _MEMORY
-    return options
-
-
-@lru_cache(maxsize=16)  # a pattern may take all of its memory
-def compiled(pattern: str) -> Any:
-    """What searches for the pattern in UTF-8. Raises RegexError, CelUnavailableError."""
-    library = _re2()
-    try:
-        program = library.compile(pattern.encode(), _options())
-    except library.error as error:
-        raise RegexError(_go_error(error.args[0].decode(), pattern)) from None
-    for any_byte, name in _TOKENS.findall(pattern):
-        if any_byte or name:
-            kind = "invalid escape sequence" if any_byte else "invalid named capture"
-            raise RegexError(f"error parsing regexp: {kind}: `{any_byte or name}`")
-    return program
-
-
-def _go_error(problem: str, pattern: str) -> str:
-    """What Go says of a pattern; problem: what RE2 says."""
-    if problem == _TRAILING:
-        return "error parsing regexp: trailing backslash at end of expression: ``"
-    kind, _, part = problem.partition(": ")
-    lookbehind = _LOOKBEHIND.search(pattern) if part in ("(?<=", "(?<!") else None
-    if lookbehind is not None:
-        kind, part = "invalid named capture", lookbehind.group()
-    return f"error parsing regexp: {_GO_ERRORS.get(kind, kind)}: `{part}`"
-
-
-def _matches(pattern: Any, whole: bytes) -> Iterator[bytes]:
-    """All matches in a text of UTF-8, from left to right. One that is empty does not follow another
-    at once."""
-    begin, last = 0, -1
-    while begin <= len(whole):
-        match = pattern.search(whole, begin)
-        if match is None:
-            return
-        start, end = match.span()
-        if start < len(whole) and _is_continuation(whole[start]):
-            begin = start + 1  # RE2 looks for \B within characters, too
-            continue
-        if start != end or start != last:
-            yield whole[start:end]
-        last = end
-        begin = end if end > begin else _next_character(whole, begin)
-
-
-def _is_continuation(byte: int) -> bool:
-    """Whether a byte is not the first of its character."""
-    return byte & 0xC0 == 0x80
-
-
-def _next_character(data: bytes, index: int) -> int:
-    """Where the character after that at an index begins, in UTF-8."""
-    index += 1
-    while index < len(data) and _is_continuation(data[index]):
-        index += 1
-    return index
-
-
-def _pattern(pattern: str) -> Any:
-    try:
-        return compiled(pattern)
-    except RegexError as error:
-        raise CelError(f"Illegal regex: {error}") from None
-
-
-def _find(whole: Any, pattern: Any) -> str:
-    matches = _matches(_pattern(text("find", pattern)), text("find", whole).encode())
-    return next(matches, b"").decode()
-
-
-def _find_all(whole: Any, pattern: Any, count: Any = -1) -> list[str]:
-    if type(count) is not int:
-        raise no_overload("findAll", whole, pattern, count)
-    matches = _matches(_pattern(text("findAll", pattern)), text("findAll", whole).encode())
-    return [match.decode() for match in islice(matches, None if count < 0 else count)]
-
-
-def _is_match(whole: Any, pattern: Any) -> bool:
-    data = text("matches", whole).encode()
-    try:
-        program = compiled(text("matches", pattern))
-    except RegexError as error:
-        raise CelError(str(error)) from None
-    return next(_matches(program, data), None) is not None
-
-
-REGEX: dict[str, Function] = {"find": _find, "findAll": _find_all, "matches": _is_match}
-# The argument that is a pattern.
-PATTERN_INDEX = 1

@@ -8,7 +8,7 @@ Upstream: cel-go/interpreter (planner.go, interpretable.go, decorators.go).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
@@ -16,17 +16,14 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from ksched_cli.cel.cost import LIMIT, LIST_COST, MAP_COST, PAID_BEFORE, Cost, call_cost
-from ksched_cli.cel.environment import DEVICE, CelCompileError, library_call
+from ksched_cli.cel.environment import CelCompileError, deep_recursion
 from ksched_cli.cel.functions import (
     KUBERNETES,
     LISTS,
     NETWORK,
-    PATTERN_INDEX,
-    REGEX,
     STANDARD,
-    RegexError,
-    compiled,
 )
+from ksched_cli.cel.regex import PATTERN_INDEX, REGEX, RegexError, compiled
 from ksched_cli.cel.syntax import (
     Call,
     CheckedExpression,
@@ -36,9 +33,7 @@ from ksched_cli.cel.syntax import (
     Identifier,
     ListLiteral,
     MapLiteral,
-    MessageLiteral,
     Select,
-    children,
 )
 from ksched_cli.cel.values import (
     NONE,
@@ -84,7 +79,7 @@ class DeviceInput(Struct, frozen=True):
     capacity: DomainMap = field(default_factory=DomainMap)
     allow_multiple_allocations: bool = False
 
-    def fields(self) -> Mapping[str, Value]:
+    def fields(self) -> dict[str, Value]:
         return {name: getattr(self, field) for name, field in _FIELDS.items()}
 
 
@@ -366,12 +361,14 @@ class Program:
 
     def __init__(self, checked: CheckedExpression) -> None:
         """Raises CelCompileError."""
-        self._root = _plan(checked.root)
+        with deep_recursion():
+            self._root = _plan(checked.root)
 
     def evaluate(self, device: DeviceInput) -> tuple[bool, int]:
         """Whether the device matches, and the actual cost. Raises CelError, CelAbortError."""
         run = Run(device)
-        matches = self._root.value(run)
+        with deep_recursion():
+            matches = self._root.value(run)
         if type(matches) is not bool:
             raise CelError(
                 f"CEL result of type {type_name(matches)} could not be converted to bool"
@@ -380,7 +377,8 @@ class Program:
 
     def value(self, device: DeviceInput) -> Value:
         """What the expression gives for a device. Raises CelError, CelAbortError."""
-        return self._root.value(Run(device))
+        with deep_recursion():
+            return self._root.value(Run(device))
 
 
 def _plan(node: Expr) -> Interpretable:
@@ -397,30 +395,17 @@ def _plan(node: Expr) -> Interpretable:
             return _list(node)
         case MapLiteral():
             return _map(node)
-        case MessageLiteral():
-            return Interpretable(partial(_raise_error, f"{node.name}: messages are not supported"))
         case Comprehension():
             return Interpretable(_Fold(node).evaluate)
-
-
-def _raise_error(message: str, run: Run) -> Value:
-    raise CelError(message)
 
 
 def _identifier(node: Identifier) -> Interpretable:
     if node.is_type:
         return constant(TypeName(node.name))
     name = node.name
-    field = name.partition(".")[2]
-    attribute = _FIELDS.get(field, field)
 
     def evaluate(run: Run) -> Value:
-        if name in run.scope:
-            return _variable(run, name)
-        if not field:
-            return dict(run.device.fields())
-        run.spend(1)
-        return getattr(run.device, attribute)
+        return _variable(run, name) if name in run.scope else run.device.fields()
 
     return Interpretable(evaluate, base=1)
 
@@ -473,18 +458,18 @@ def _folded(step: Interpretable) -> Interpretable:
 
 def _strict(node: Call, arguments: Sequence[Interpretable]) -> Evaluate:
     """A call that evaluates all its arguments first, and is an error if one of them is."""
-    function, is_member = node.function, node.is_member
+    function = node.function
     only = node.overloads[0] if len(node.overloads) == 1 else ""
-    native = _FUNCTIONS.get(only) or _FUNCTIONS.get(function)
+    native = _FUNCTIONS.get(only) or _FUNCTIONS[function]
     cost = call_cost(function, node.overloads)
 
     def evaluate(run: Run) -> Value:
         values = values_of(run, arguments)
-        if function in PAID_BEFORE and native:
+        if function in PAID_BEFORE:
             run.spend(cost(values, None))
             return native(*values)
         try:
-            result = native(*values) if native else library_call(function, values, is_member)
+            result = native(*values)
         except CelError:
             run.spend(cost(values, None))
             raise
@@ -623,75 +608,3 @@ def _pairs(iterable: Value, indexed: bool) -> Iterator[tuple[Value, Value]]:
         yield from enumerate(iterable) if indexed else ((element, None) for element in iterable)
     else:
         raise CelError(f"got '{type_name(iterable)}', expected iterable type")
-
-
-# -- checks ----------------------------------------------------------------------------------------
-#
-# Checks that upstream's compiler makes on a type-checked expression before it is planned.
-#
-# Upstream: dynamic-resource-allocation/cel/compile.go (CompileCELExpression), cel-
-# go/cel/validator.go (the literal validators of apiserver/pkg/cel/environment/base.go).
-
-
-# Function → the index of the argument that must be valid if it is a literal; the target of a member
-# call is argument 0.
-_LITERAL_ARGUMENT = {"matches": PATTERN_INDEX, "duration": 0, "timestamp": 0}
-_MIXED_LISTS_ALLOWED = "format"
-_DYNAMIC_TYPES = ("dyn", "any")
-
-
-def check_literals(checked: CheckedExpression, unknown_type: str = "dyn") -> None:
-    """Checks literals and the result type, bool or that of attributes. Raises CelCompileError for
-    the first error."""
-    check_problems(checked)
-    if checked.result_type not in ("bool", unknown_type):
-        raise CelCompileError(
-            f"must evaluate to bool or the unknown type, not {checked.result_type}"
-        )
-
-
-def check_problems(checked: CheckedExpression) -> None:
-    """Checks literals. Raises CelCompileError for the first error."""
-    for problem in _problems(checked.root, False):
-        raise CelCompileError(f"compilation failed: {problem}")
-
-
-def _problems(node: Expr, mixed_allowed: bool) -> Iterator[str]:
-    match node:
-        case Select(operand=Identifier(name=name), field=field) if name == DEVICE:
-            yield f"undefined field '{field}'"
-        case Call():
-            yield from _literal_problems(node)
-            yield from _search_problems(node)
-            mixed_allowed = mixed_allowed or node.function == _MIXED_LISTS_ALLOWED
-        case ListLiteral() if not mixed_allowed and len(set(node.types)) > 1:
-            yield "a list's elements must all be of one type"
-        case MapLiteral() if not mixed_allowed and len({entry.types for entry in node.entries}) > 1:
-            yield "a map's keys must all be of one type, and so must its values"
-    for child in children(node):
-        yield from _problems(child, mixed_allowed)
-
-
-def _literal_problems(node: Call) -> Iterator[str]:
-    index = _LITERAL_ARGUMENT.get(node.function)
-    if index is None or len(node.arguments) <= index:
-        return
-    literal = node.arguments[index]
-    if not isinstance(literal, Constant):
-        return
-    try:
-        if index:
-            compiled(str(literal.value))
-        else:
-            library_call(node.function, [literal.value], node.is_member)
-    except (CelError, RegexError):
-        yield f"invalid {node.function} argument"
-
-
-def _search_problems(node: Call) -> Iterator[str]:
-    """The element searched for must have the list's element type."""
-    if node.function not in ("indexOf", "lastIndexOf") or not node.types[0].startswith("list("):
-        return
-    element, searched = node.types[0][5:-1], node.types[1]
-    if element != searched and not any(word in element + searched for word in _DYNAMIC_TYPES):
-        yield f"found no matching overload for '{node.function}' applied to '{node.types}'"

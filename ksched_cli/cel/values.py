@@ -1,7 +1,7 @@
 """The values of CEL expressions over devices, and how they are compared and added.
 
 CEL's int, double, bool, string, bytes, null, list and map are Python's int, float, bool, str,
-bytes, None, list and dict; timestamps and durations are datetime and timedelta; the rest is here.
+bytes, None, list and dict; the rest is here.
 
 Upstream: cel-go/common/types, k8s.io/apiserver/pkg/cel (quantity.go, semver.go),
 github.com/blang/semver.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, cast
 
@@ -28,6 +27,10 @@ class CelError(Exception):
     """An evaluation error, which `&&` and `||` may absorb."""
 
 
+class CelUnavailableError(Exception):
+    """A library cannot be loaded on this machine."""
+
+
 class CelAbortError(Exception):
     """An error that ends the whole evaluation; no operator absorbs it."""
 
@@ -36,6 +39,29 @@ class Uint(int):
     """CEL's unsigned integer."""
 
     __slots__ = ()
+
+
+class Duration(Struct, frozen=True, order=True):
+    nanoseconds: int
+
+
+class Timestamp(Struct, frozen=True, eq=False):
+    """nanoseconds: since 1970. zone: in minutes, as it was written."""
+
+    nanoseconds: int
+    zone: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timestamp) and self.nanoseconds == other.nanoseconds
+
+    def __hash__(self) -> int:
+        return hash(self.nanoseconds)
+
+    def __lt__(self, other: Timestamp) -> bool:
+        return self.nanoseconds < other.nanoseconds
+
+    def __gt__(self, other: Timestamp) -> bool:
+        return self.nanoseconds > other.nanoseconds
 
 
 class TypeName(Struct, frozen=True):
@@ -176,16 +202,17 @@ _TYPE_NAMES: dict[type, str] = {
     list: "list",
     dict: "map",
     DomainMap: "map",
+    AttributeMap: "map",
     type(None): "null_type",
     Optional: "optional_type",
     Quantity: "kubernetes.Quantity",
     QuantitySum: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
-    datetime: "google.protobuf.Timestamp",
-    timedelta: "google.protobuf.Duration",
+    Timestamp: "google.protobuf.Timestamp",
+    Duration: "google.protobuf.Duration",
 }
 _NUMBERS = (int, Uint, float)
-_CEL_TYPES = (bool, str, bytes, datetime, timedelta, TypeName)
+_CEL_TYPES = (bool, str, bytes, Timestamp, Duration, TypeName)
 
 
 def no_overload(function: str, *arguments: object) -> CelError:
@@ -256,7 +283,7 @@ def compare(function: str, left: Any, right: Any) -> int:
         if math.isnan(left) or math.isnan(right):
             raise CelError("NaN values cannot be ordered")
         return (left > right) - (left < right)
-    if type(left) is type(right) and isinstance(left, str | bytes | bool | datetime | timedelta):
+    if type(left) is type(right) and isinstance(left, str | bytes | bool | Timestamp | Duration):
         return (left > right) - (left < right)
     raise no_overload(function, left, right)
 
@@ -287,7 +314,7 @@ def add(left: Any, right: Any) -> Any:
         raise no_overload("_+_", left, right)
     if isinstance(left, int) and not isinstance(left, bool):
         return checked_int(int(left) + int(right), type(left))
-    if isinstance(left, float | str | bytes | list | timedelta):
+    if isinstance(left, float | str | bytes | list):
         return left + right
     raise no_overload("_+_", left, right)
 

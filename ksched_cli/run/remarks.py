@@ -34,8 +34,8 @@ def lines_before(*opened: Simulation | Replay) -> list[str]:
 
 
 def _device_warnings(engine: Engine) -> list[str]:
-    """Return warnings about devices, only if a pending pod may get some: checking selectors loads
-    the CEL library."""
+    """Return warnings about devices, only if a pending pod may get some: checking selectors takes
+    time."""
     if not any(may_allocate_devices(pod, engine.handle) for pod in engine.pending()):
         return []
     from ksched_cli.plugins.dynamic_resources.features import features_of

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ksched_cli.cel.environment import CelCompileError, check
-from ksched_cli.cel.interpreter import check_literals
+from ksched_cli.cel.environment import CelCompileError, check, check_result
 
 
 @pytest.mark.parametrize(
@@ -14,14 +13,14 @@ from ksched_cli.cel.interpreter import check_literals
         ("device.driver.matches('(')", "invalid matches argument"),
         ("duration('soon') == duration('1s')", "invalid duration argument"),
         ("timestamp('soon') == timestamp('2026-01-01T00:00:00Z')", "invalid timestamp argument"),
-        ("[1, 'a'].exists(x, true)", "a list's elements must all be of one type"),
-        ("{'a': 1, 'b': 'c'}.size() == 2", "a map's keys must all be of one type"),
+        ("[1, 'a'].exists(x, true)", "expected type 'int' but found 'string'"),
+        ("{'a': 1, 'b': 'c'}.size() == 2", "expected type 'int' but found 'string'"),
         ("['a'].indexOf(1) == 0", "found no matching overload for 'indexOf'"),
     ],
 )
 def test_an_expression_is_refused_with_the_reason(expression: str, message: str) -> None:
     with pytest.raises(CelCompileError) as error:
-        check_literals(check(expression))
+        check_result(check(expression))
     assert message in str(error.value)
 
 
@@ -36,4 +35,4 @@ def test_an_expression_is_refused_with_the_reason(expression: str, message: str)
     ],
 )
 def test_valid_literals_and_results_of_unknown_type_pass(expression: str) -> None:
-    check_literals(check(expression))
+    check_result(check(expression))

@@ -16,13 +16,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ksched_cli.cel.environment import CelCompileError, CelUnavailableError, check
-from ksched_cli.cel.interpreter import DeviceInput, Program, check_literals, check_problems
+from ksched_cli.cel.environment import CelCompileError, check, check_result
+from ksched_cli.cel.interpreter import DeviceInput, Program
 from ksched_cli.cel.values import (
     UNREADABLE,
     AttributeMap,
     CelAbortError,
     CelError,
+    CelUnavailableError,
     DomainMap,
     Semver,
     Uint,
@@ -223,7 +224,6 @@ def compile_derived(expression: str) -> Program | SelectorFailure:
     """Upstream: GetOrCompileDerivedAttribute, validateOutputType."""
     try:
         checked = check(expression, True)
-        check_problems(checked)
         result = checked.result_type
         if result.removeprefix("list(").removesuffix(")") not in _DERIVED_TYPES:
             raise CelCompileError(f"must evaluate to a primitive scalar or a list, not {result}")
@@ -236,7 +236,7 @@ def compile_derived(expression: str) -> Program | SelectorFailure:
 def compile_selector(expression: str, reads_lists: bool = True) -> Program | SelectorFailure:
     try:
         checked = check(expression, reads_lists)
-        check_literals(checked, "dyn" if reads_lists else "any")
+        check_result(checked, "dyn" if reads_lists else "any")
         return Program(checked)
     except (CelCompileError, CelUnavailableError) as error:
         return SelectorFailure("compile", str(error))

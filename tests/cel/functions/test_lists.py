@@ -1,12 +1,11 @@
 """Functions of lists and sets."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ksched_cli.cel.functions import LISTS
-from ksched_cli.cel.values import CelError
+from ksched_cli.cel.values import CelError, Duration
 
 
 @pytest.mark.parametrize(
@@ -18,7 +17,7 @@ from ksched_cli.cel.values import CelError
         ("max", (["a", "b"],), "b"),
         ("sum", ([1, 2],), 3),
         ("sum", ([],), 0),
-        ("list_duration_sum_duration", ([],), timedelta()),
+        ("list_duration_sum_duration", ([],), Duration(0)),
         ("indexOf", ([1, 2, 1], 1), 0),
         ("lastIndexOf", ([1, 2, 1], 1), 2),
         ("indexOf", ([1], 5), -1),

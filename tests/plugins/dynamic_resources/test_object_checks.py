@@ -40,7 +40,7 @@ def slices(*given: dict[str, Any]) -> list[dict[str, Any]]:
         pytest.param(
             [device_class("gpu", ["device.driver == 'x'", "device.model == 'x'"])],
             "DeviceClass gpu: spec.selectors[1].cel.expression: compilation failed: "
-            "undefined field 'model'",
+            "ERROR: <input>:1:7: undefined field 'model'",
             id="a selector that does not compile",
         ),
         pytest.param(
