@@ -51,7 +51,7 @@ MESSAGES = {
     "test": "FILE... is missing: ksched test FILE...",
     "timeline from-csv x.csv": ("from-csv requires --recipe, or --created and --request"),
     "schedule -o pdf": (
-        "-o of ksched schedule takes one of table, json, yaml, html, markdown, wide, name; "
+        "-o of ksched schedule takes one of table, json, yaml, html, markdown, latex, wide, name; "
         'not "pdf"'
     ),
 }
