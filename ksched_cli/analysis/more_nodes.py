@@ -22,7 +22,12 @@ from msgspec import field as part_field
 from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.named_objects import Subject, label_selector_of
-from ksched_cli.analysis.placement_model import PROOF_SECONDS, PlacementModel, has_solver
+from ksched_cli.analysis.placement_model import (
+    MAX_PAIRS,
+    PROOF_SECONDS,
+    PlacementModel,
+    has_solver,
+)
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.search import Search
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
@@ -357,7 +362,13 @@ class Growth:
     def proven(self, nodes: int, rest: Container[str]) -> int:
         """Return the fewest nodes of any mix that hold the waiting pods, as a solver proves: by
         what each requests, and by its constraints but spread. Pods of negative priority may leave.
-        nodes: no more need to be looked at; rest: the pods that no number helps"""
+        0 where the model is too large. nodes: no more need to be looked at; rest: the pods that no
+        number helps"""
+        info = self.simulation.catalog.info
+        looks = {info(pod).signature for pod in self.waiting.values() if not pod.node_name}
+        count = len(self.simulation.snapshot) + nodes * len(self.likes)
+        if count * len(looks) > MAX_PAIRS:
+            return 0
         opened = self.open_with((nodes,) * len(self.likes))
         leaving = [
             pod for pod in opened.state.pods if pod.node_name and (pod.spec.priority or 0) < 0

@@ -30,7 +30,12 @@ from msgspec import UNSET, UnsetType
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
 from ksched_cli.analysis.named_objects import Subject, check_nodes, label_selector_of
-from ksched_cli.analysis.placement_model import PROOF_SECONDS, PlacementModel, has_solver
+from ksched_cli.analysis.placement_model import (
+    MAX_PAIRS,
+    PROOF_SECONDS,
+    PlacementModel,
+    has_solver,
+)
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
 from ksched_cli.analysis.search import Search
@@ -859,9 +864,12 @@ def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
 
 def _proven_nodes(base: DrainedCluster, free: Sequence[str]) -> int:
     """Return the fewest nodes on which all pods can be, as a solver proves: by what each requests,
-    and by its constraints but spread."""
+    and by its constraints but spread. 0 where that is too large a model"""
     pods = [pod for pod in base.state.pods if pod.node_name and not goes_with_node(pod)]
     moving = [pod for pod in pods if not (pod.deleting or pod.finished)]
+    looks = {base.simulation.catalog.info(pod).signature for pod in moving}
+    if len(looks) * len(base.state.nodes) > MAX_PAIRS:
+        return 0
     simulation = base.simulation.renewed(unbound(base.state, moving), before=None)
     keys = {pod.key for pod in moving}
     waiting = [pod for pod in simulation.pending() if pod.key in keys]
