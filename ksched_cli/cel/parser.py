@@ -104,7 +104,7 @@ def _token() -> re.Pattern[str]:
 
 
 class _Parser:
-    """Recursive descent. kind, token, offset: of the next token. depth: how deeply operators,
+    """Recursive descent. kind, lexeme, offset: of the next token. depth: how deeply operators,
     fields and calls lie in each other below the node that was read last."""
 
     def __init__(self, text: str) -> None:
@@ -114,16 +114,16 @@ class _Parser:
         # How deeply the grammar's rules lie in each other: expressions; right operands of
         # comparisons and of sums and products.
         self._nesting = self._comparing = self._summing = 0
-        self.kind = self.token = ""
+        self.kind = self.lexeme = ""
         self.advance()
 
     def advance(self) -> str:
         """Goes to the next token. Returns the one before."""
-        before = self.token
+        before = self.lexeme
         while True:
             self.offset = self._end
             if self._end == len(self._text):
-                self.kind = self.token = _END
+                self.kind = self.lexeme = _END
                 return before
             match = self._match(self._text, self._end)
             if match is None:
@@ -131,18 +131,18 @@ class _Parser:
                 message = f"Syntax error: token recognition error at: '{character}'"
                 raise CelSyntaxError(self._end, message)
             self._end = match.end()
-            self.kind, self.token = str(match.lastgroup), match.group()
-            if self.kind == "name" and self.token in _KEYWORDS:
+            self.kind, self.lexeme = str(match.lastgroup), match.group()
+            if self.kind == "name" and self.lexeme in _KEYWORDS:
                 self.kind = "symbol"
             if self.kind != "space":
                 return before
 
     def fail(self, expected: str) -> NoReturn:
-        message = f"Syntax error: mismatched input '{self.token}' expecting {expected}"
+        message = f"Syntax error: mismatched input '{self.lexeme}' expecting {expected}"
         raise CelSyntaxError(self.offset, message)
 
     def _is(self, symbol: str) -> bool:
-        return self.token == symbol and self.kind == "symbol"
+        return self.lexeme == symbol and self.kind == "symbol"
 
     def _takes(self, symbol: str) -> bool:
         """Whether this is the next token, which is passed then."""
@@ -185,8 +185,8 @@ class _Parser:
         node, chain = self._unary(), ""
         terms: list[Expr] = []
         offsets: list[int] = []
-        while self.kind == "symbol" and _PRECEDENCE.get(self.token, -2) >= precedence:
-            symbol, offset, depth = self.token, self.offset, self.depth
+        while self.kind == "symbol" and _PRECEDENCE.get(self.lexeme, -2) >= precedence:
+            symbol, offset, depth = self.lexeme, self.offset, self.depth
             if chain and symbol != chain:
                 node, terms, offsets = _balanced(chain, [*terms, node], offsets), [], []
             self.advance()
@@ -211,7 +211,7 @@ class _Parser:
     def _unary(self) -> Expr:
         if not self._is("!") and not self._is("-"):
             return self._member()
-        sign, offset, count = self.token, self.offset, 0
+        sign, offset, count = self.lexeme, self.offset, 0
         while self._is(sign):
             self.advance()
             count += 1
@@ -278,7 +278,7 @@ class _Parser:
             return self._named(offset)
         if self.kind != "symbol":
             return self._literal(offset)
-        if self.token in _LITERALS:
+        if self.lexeme in _LITERALS:
             return Constant(_LITERALS[self.advance()], offset=offset)
         if self._takes("("):
             node = self.expression()
@@ -295,7 +295,7 @@ class _Parser:
     def _named(self, offset: int) -> Expr:
         """A variable, a call or a message."""
         dot = "." if self._takes(".") else ""
-        at, name = self.offset, self.token
+        at, name = self.offset, self.lexeme
         if self.kind != "name":
             self.fail("IDENTIFIER")
         if _MESSAGE.match(self._text, at):
