@@ -857,9 +857,12 @@ def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
             misfits = middle
     nodes = all_nodes - fits
     least = max(_least_nodes(base), all_nodes - len(free))
-    if least < nodes and not unplaced and has_solver():
+    if unplaced:
+        # What they request counts, too.
+        least = min(least, nodes)
+    elif least < nodes and has_solver():
         least = max(least, _proven_nodes(base, free))
-    return Repack(nodes, least if unplaced == 0 else min(least, nodes), unplaced)
+    return Repack(nodes, least, unplaced)
 
 
 def _proven_nodes(base: DrainedCluster, free: Sequence[str]) -> int:

@@ -130,10 +130,10 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
         lines.append(Line(evicted, Tone.WARN))
     total = sum(answer.mix.values())
     if total and answer.at_least == total:
-        lines.append(Line("fewer cannot hold these pods"))
+        lines.append(Line("fewer cannot hold the pods that they help"))
     elif 0 < answer.at_least < total and answer.why_not_fewer:
         least = counted(answer.at_least, "node")
-        lines.append(Line(f"fewer than {least} cannot hold these pods"))
+        lines.append(Line(f"fewer than {least} cannot hold the pods that they help"))
         lines.append(Line(answer.why_not_fewer))
     tiles = [Tile("no number helps", counted(stay, "pod"), "bad")] if stay else []
     if needed is not None or answer.mix:

@@ -26,7 +26,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.drain import DO_NOT_DISRUPT, SCALE_DOWN_DISABLED, PodRules
 from ksched_cli.scenario.prices import read_prices
 from ksched_cli.testing import Manifest, cluster, node, pod, simulate, simulation
-from tests.clusters import nodes, pods
+from tests.clusters import nodes, pods, states
 from tests.scenario.build import budget, changed, owned, ready
 from tests.volumes import bound, claim, storage_class, volume
 
@@ -320,6 +320,15 @@ def test_repacking_says_how_few_nodes_would_do() -> None:
     assert repack(base, list("abcd")) == Repack(1, 1, 0)
     assert repack(base, list("ab")) == Repack(3, 3, 0)
     assert shrink(base, ShrinkLimits(), repacks=True).repack == Repack(1, 1, 0)
+
+
+@given(states(max_running=10))
+def test_no_more_nodes_are_proven_to_be_needed_than_pods_placed_afresh_take(
+    state: ClusterState,
+) -> None:
+    base = DrainedCluster.after_run(simulation(state), RULES)
+    answer = repack(base, [node.name for node in state.nodes])
+    assert answer.at_least <= answer.nodes
 
 
 def test_pods_that_fit_nowhere_afresh_do_not_count_in_repacking() -> None:

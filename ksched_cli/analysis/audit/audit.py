@@ -457,7 +457,7 @@ def audit(
         is_recording = decision_log.order is OrderSource.RECORDING
         if is_recording and not state.noticed_nodes:
             state = _with_likely_sizes(open_simulation, decision_log)
-        auditor = _Auditor(open_simulation(state), decision_log, is_recording=is_recording)
+        auditor = _Auditor(open_simulation(state), decision_log)
         auditor.run(on_progress)
         # A recording has no decision's own moment: what does not agree is judged at each moment
         # that it may have been made at, while the decisions are followed once more.
@@ -479,6 +479,7 @@ def _with_likely_sizes(
     containers = (each for placement in placements for each in placement.pod.spec.containers)
     names = Counter(normalized_image_name(each.image) for each in containers)
     sizes = image_sizes(state, names)
+    first_decisions = replace(decision_log, decisions=decisions, refused=())
     for name, _ in names.most_common():
         by_node = sizes.get(name, {})
         # By size, the least first; unless a node that comes earlier says how big the image is.
@@ -493,10 +494,8 @@ def _with_likely_sizes(
             for place in {*range(low, high, step), high} - disagreeing.keys():
                 order = (*state.noticed_nodes, nodes[place])
                 simulation = open_simulation(replace(state, noticed_nodes=order))
-                limit = min(disagreeing.values(), default=COUNTED)
-                of_first = replace(decision_log, decisions=decisions, refused=())
-                tally = _Tally(simulation, of_first)
-                tally.count_up_to(limit)
+                tally = _Tally(simulation, first_decisions)
+                tally.count_up_to(min(disagreeing.values(), default=COUNTED))
                 disagreeing[place] = tally.disagreeing
             best = min(disagreeing, key=disagreeing.__getitem__)
             if step == 1:
@@ -517,16 +516,15 @@ class _Auditor:
         self,
         simulation: Simulation,
         decision_log: DecisionLog,
-        unclear: Iterable[int] = (),
-        *,
-        is_recording: bool = False,
+        unclear: Collection[int] = (),
     ) -> None:
-        """unclear: places of decisions that are judged at the moments before theirs, too.
-        is_recording: a placement may have overtaken those beside it"""
+        """unclear: places of decisions that are judged at the moments before theirs, too"""
         self.decision_log = decision_log
         self.decisions = decisions = decision_log.decisions
         self.place = 0
-        self.is_recording = is_recording
+        # In a recording, a placement may have overtaken those beside it; what is unclear has been
+        # looked at in this way already.
+        self.may_overtake = decision_log.order is OrderSource.RECORDING and not unclear
         changes = [each for each in decisions if isinstance(each, PodEvent)]
         has_notices = any(each.event is LogEvent.NOTICE for each in changes)
         self.cluster = ReplayedCluster(simulation, has_notices, decision_log.chosen_volumes)
@@ -551,15 +549,17 @@ class _Auditor:
         self.cluster.simulation.queue()
         decisions, refused = self.decisions, self.decision_log.refused
         total = len(decisions) + len(refused)
-        for self.place in range(total):
-            if self.place < len(decisions):
-                self.moments.at(self.place)
-                self._follow(decisions[self.place])
-            else:
-                self._check_refusal(refused[self.place - len(decisions)])
-            if on_progress is not None:
-                on_progress(self.place + 1, total)
-        self.cluster.simulation.close()
+        try:
+            for self.place in range(total):
+                if self.place < len(decisions):
+                    self.moments.at(self.place)
+                    self._follow(decisions[self.place])
+                else:
+                    self._check_refusal(refused[self.place - len(decisions)])
+                if on_progress is not None:
+                    on_progress(self.place + 1, total)
+        finally:
+            self.cluster.simulation.close()
 
     def _follow(self, decision: Decision) -> None:
         cluster = self.cluster
@@ -586,7 +586,7 @@ class _Auditor:
         if verdict.grade is not None:
             self.grades[verdict.grade.value] += 1
             return
-        if self.is_recording and self.moments.overtakes(decision, self.place, NEAREST):
+        if self.may_overtake and self.moments.overtakes(decision, self.place, NEAREST):
             self.grades[Grade.REORDERED.value] += 1
             return
         reason = self.doubts.about(decision, verdict)
@@ -675,7 +675,6 @@ class _Tally(_Auditor):
         self.limit = limit
         with suppress(_Enough):
             self.run(None)
-        self.cluster.simulation.close()
 
     def _count(self, decision: NodeChoice, verdict: DecisionVerdict) -> None:
         self.disagreeing += verdict.grade is None

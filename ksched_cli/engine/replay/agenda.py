@@ -1,8 +1,8 @@
 """What is due in a replay: one heap, and the order of what is due at one instant.
 
-kube-scheduler, the kubelet and the controllers are processes of their own, and upstream has no
-order between them. The order here is ksched's: first the cluster changes, then the scheduler hears
-of it, then it tries pods.
+kube-scheduler, the kubelet and the controllers are processes of their own, which nothing puts in an
+order. The order here is ksched's: first the cluster changes, then the scheduler hears about it, and
+last it tries pods.
 """
 
 from __future__ import annotations
