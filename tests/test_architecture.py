@@ -140,9 +140,9 @@ def test_a_finding_of_bandit_is_passed_over_with_its_number_and_a_reason(folder:
 
 # Methods that only plugins and the one module that calls them have.
 PLUGIN_METHODS = frozenset((
-    "compare_nodes", "compared_requests", "filter_nodes", "generate_placements", "normalize_scores",
-    "placement_feasible", "pod_group_post_filter", "preempt_for_group", "row_check", "row_scorer",
-    "score_nodes", "score_placement", "sign_pod",
+    "compared_requests", "filter_nodes", "generate_placements", "normalize_scores",
+    "placement_feasible", "pod_group_post_filter", "preempt_for_group", "row_scorer", "score_nodes",
+    "score_placement", "sign_pod",
 ))  # fmt: skip
 CALLS_PLUGINS = ("framework/caller.py", "framework/interface.py", "framework/in_tree_interface.py")
 

@@ -847,6 +847,14 @@ class SnapshotFork(Snapshot):
         self._count_each(rows, load, np.subtract)
         self._saturate_each(rows)
 
+    def discount(self, rows: Rows, amounts: Mapping[str, Column]) -> None:
+        """Subtract what pods that would leave request, and their number under PODS, from the rows;
+        the pods themselves stay listed. amounts: per resource, one for each row"""
+        for name, leaving in amounts.items():
+            column = self.pod_count if name == PODS else self._requested.get(name)
+            if column is not None:
+                column[rows] -= leaving
+
 
 class RowFork(SnapshotFork):
     """Pods may come and go on one row, until it is moved to another: what it then costs are the

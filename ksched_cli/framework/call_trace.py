@@ -31,7 +31,7 @@ from ksched_cli.framework.registry import PluginEntry
 _METHODS: Mapping[str, tuple[str, ...]] = {
     "preEnqueue": ("pre_enqueue",),
     "preFilter": ("pre_filter",),
-    "filter": ("filter", "filter_nodes", "compare_nodes", "row_check"),
+    "filter": ("filter", "filter_nodes"),
     "postFilter": ("post_filter",),
     "preScore": ("pre_score",),
     "score": ("score", "score_nodes", "row_scorer"),

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column, PodWatcher, RowAmounts, Rows, Snapshot
+from ksched_cli.cluster.snapshot import PodWatcher, RowAmounts, Rows, Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
     ReadOnlyCalls,
@@ -58,12 +58,10 @@ from ksched_cli.framework.failures import (
 )
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
-    ChecksRows,
     ComparesResources,
     GroupPreemptionPlugin,
     RankedNodes,
     RankNodesPlugin,
-    RowCheck,
     RowScorer,
     ScoresRows,
 )
@@ -326,19 +324,8 @@ class PluginCaller:
     def compared_requests(
         self, plugin: ComparesResources, state: CycleState, pod: PodInfo
     ) -> Mapping[str, int] | None:
-        """Calls a plugin of ksched itself, see there."""
+        """Call a plugin of ksched itself, see there."""
         return plugin.compared_requests(state, pod)
-
-    def compare_nodes(
-        self,
-        plugin: ComparesResources,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: Nodes,
-        used: Mapping[str, Column],
-    ) -> Verdicts:
-        """Do as `filter_nodes`, with a plugin of ksched itself."""
-        return _named(plugin.compare_nodes(state, pod, nodes, used), plugin)
 
     def concerns(
         self, plugin: PreFilterExtensions, state: CycleState, pod: PodInfo, other: PodInfo
@@ -423,37 +410,7 @@ class PluginCaller:
                 f'running Normalize on Score plugins: plugin "{plugin.name}" failed with: {message}'
             ) from error
 
-    # -- the forms of ksched's own plugins for single rows --------------------------------------
-
-    def row_checks(
-        self,
-        plugins: Iterable[FilterPlugin],
-        state: CycleState,
-        pod: PodInfo,
-        snapshot: Snapshot,
-    ) -> tuple[RowCheck, ...] | None:
-        """Return the plugins' row checks if each is in-tree and has one; else None."""
-        checks: list[RowCheck] = []
-        for plugin in plugins:
-            if not isinstance(plugin, ChecksRows) or plugin.name in self.foreign or snapshot.huge:
-                return None
-            check = plugin.row_check(state, pod, snapshot)
-            if check is None:
-                return None
-            checks.append(check)
-        return tuple(checks)
-
-    def passes_checks(
-        self, checks: Sequence[RowCheck] | None, snapshot: Snapshot, rows: Sequence[int]
-    ) -> bool:
-        """Whether all the rows pass; False means undetermined."""
-        if checks is None or snapshot.huge:
-            return False
-        for row, amounts in zip(rows, snapshot.rows_amounts(rows), strict=True):
-            for check in checks:
-                if not check(row, amounts):
-                    return False
-        return True
+    # -- the form of ksched's own plugins for single rows ---------------------------------------
 
     def row_scorer(
         self,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
@@ -58,11 +58,11 @@ class FilterOperations(Protocol):
         where they may change another one's."""
         ...
 
-    def run_with_used(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, used: Mapping[str, Column]
+    def run_with_requests_of(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, fork: Snapshot
     ) -> Verdicts:
-        """As `run_filters`, but that the plugin that compares resources is given what the pods of
-        the nodes request. used: see ComparesResources"""
+        """Filter as `run_filters`, except that the plugin that compares resources looks at the
+        nodes of the fork, where pods have left. Where `compared_requests` is not None."""
         ...
 
     def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column, RowFork, Snapshot
+from ksched_cli.cluster.snapshot import RowFork, Snapshot
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Nominator
@@ -580,19 +580,19 @@ class FilterRunner(ExtensionsRunner):
                 return None
         return None if comparing is None else self._caller.compared_requests(comparing, state, pod)
 
-    def run_with_used(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, used: Mapping[str, Column]
+    def run_with_requests_of(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, fork: Snapshot
     ) -> Verdicts:
-        """As `run_filters`, but that the plugin that compares resources is given what the pods of
-        the nodes request. Where `compared_requests` is not None. used: see ComparesResources"""
+        """Filter as `run_filters`, except that the plugin that compares resources looks at the
+        nodes of the fork, where pods have left. Where `compared_requests` is not None."""
         verdicts, before = Verdicts.passing(len(nodes)), 0
         for position, plugin in enumerate(self.plugins):
             if isinstance(plugin, ComparesResources) and plugin.name not in state.skip_filter:
                 earlier = self.plugins[before:position]
                 verdicts = self.run_in_order(earlier, state, pod, nodes, verdicts)
                 before = position + 1
-                compared = self._caller.compare_nodes(plugin, state, pod, nodes, used)
-                newly = (verdicts.ids == 0) & (compared.ids != 0)
-                verdicts.ids[newly] = compared.ids[newly] + (len(verdicts.statuses) - 1)
-                verdicts.statuses += compared.statuses[1:]
+                without = self._caller.filter_nodes(plugin, state, pod, Nodes(fork, nodes.rows))
+                newly = (verdicts.ids == 0) & (without.ids != 0)
+                verdicts.ids[newly] = without.ids[newly] + (len(verdicts.statuses) - 1)
+                verdicts.statuses += without.statuses[1:]
         return self.run_in_order(self.plugins[before:], state, pod, nodes, verdicts)

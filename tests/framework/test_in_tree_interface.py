@@ -8,8 +8,8 @@ import pytest
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.in_tree_interface import ChecksRows, ScoresRows
-from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
+from ksched_cli.framework.in_tree_interface import ScoresRows
+from ksched_cli.framework.interface import ScorePlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
@@ -54,18 +54,6 @@ def test_the_resource_plugins_score_single_rows_as_they_score_all(minor: str) ->
         assert len(set(scores)) > 1
 
 
-def test_a_row_is_checked_for_every_resource() -> None:
-    run = run_of()
-    (framework,) = run.frameworks.values()
-    (plugin,) = (p for p in framework.filtering.plugins if isinstance(p, ChecksRows))
-    check = plugin.row_check(prepared(run, plugin), find(run, "p"), run.snapshot)
-    assert check is not None
-    amounts = run.snapshot.rows_amounts(range(3))
-    assert [check(row, amounts[row]) for row in range(3)] == [True, True, False]
-    for used in ((8000, 0, 0, 0, 0), (0, 8 << 30, 0, 0, 0), (0, 0, 110, 0, 0)):
-        assert not check(0, used + amounts[0][len(used) :])
-
-
 def test_where_one_plugin_is_foreign_or_has_no_form_for_rows_there_is_none() -> None:
     run = run_of()
     (framework,) = run.frameworks.values()
@@ -84,13 +72,6 @@ def test_where_one_plugin_is_foreign_or_has_no_form_for_rows_there_is_none() -> 
     assert foreign.row_scorer(weights, cycle, info, run.snapshot, 0) is None
     every_plugin = dict.fromkeys(framework.scoring.plugins, 1)
     assert in_tree.row_scorer(every_plugin, cycle, info, run.snapshot, 0) is None
-    filters: list[FilterPlugin] = [
-        p for p in framework.filtering.plugins if isinstance(p, ChecksRows)
-    ]
-    assert len(in_tree.row_checks(filters, cycle, info, run.snapshot) or ()) == 1
-    assert foreign.row_checks(filters, cycle, info, run.snapshot) is None
-    assert in_tree.row_checks(framework.filtering.plugins, cycle, info, run.snapshot) is None
     run.snapshot.huge = True
-    assert in_tree.row_checks(filters, cycle, info, run.snapshot) is None
     assert in_tree.row_scorer(weights, cycle, info, run.snapshot, 0) is None
     assert in_tree.row_totals(scorer, run.snapshot, range(3)) is None

@@ -36,25 +36,29 @@ def test_the_comparison_passes_the_nodes_that_the_plugin_passes(state: ClusterSt
                 fits &= snapshot.allocatable(name) - snapshot.requested(name) >= amount
             verdicts = plugin.filter_nodes(cycle, info, nodes)
             assert ((verdicts.ids == 0) == fits).all()
-            used = {name: snapshot.requested(name) for name in requests}
-            compared = plugin.compare_nodes(cycle, info, nodes, {**used, PODS: snapshot.pod_count})
-            assert [compared.statuses[i] for i in compared.ids] == [
-                verdicts.statuses[i] for i in verdicts.ids
-            ]
 
 
 @given(states())
-def test_with_what_the_pods_request_all_plugins_say_what_they_say(state: ClusterState) -> None:
+def test_where_requests_are_discounted_the_pods_that_make_them_count_as_gone(
+    state: ClusterState,
+) -> None:
     run = simulation(state)
     framework, snapshot = run.frameworks["default-scheduler"], run.snapshot
+    discounted, gone = snapshot.fork(()), snapshot.fork(range(len(snapshot)))
+    for row, pods in enumerate(snapshot.pods):
+        for other in list(pods)[:1]:
+            amounts = {name: np.array([a]) for name, a in other.resources.requests.items()}
+            discounted.discount(np.array([row]), {**amounts, PODS: np.array([1])})
+            gone.remove(other, row)
     for info in run.pending():
-        cycle = CycleState()
+        cycle, nodes = CycleState(), Nodes(snapshot)
         framework.pre_filtering.run(cycle, info)
-        used = {name: snapshot.requested(name) for name in info.resources.requests}
-        used[PODS] = snapshot.pod_count
-        verdicts = framework.filtering.run_filters(cycle, info, Nodes(snapshot))
-        same = framework.filtering.run_with_used(cycle, info, Nodes(snapshot), used)
-        assert [same.statuses[i] for i in same.ids] == [verdicts.statuses[i] for i in verdicts.ids]
+        if framework.filtering.compared_requests(cycle, info) is not None:
+            same = framework.filtering.run_with_requests_of(cycle, info, nodes, discounted)
+            verdicts = framework.filtering.run_filters(cycle, info, Nodes(gone))
+            assert [same.statuses[i] for i in same.ids] == [
+                verdicts.statuses[i] for i in verdicts.ids
+            ]
 
 
 @pytest.mark.parametrize(

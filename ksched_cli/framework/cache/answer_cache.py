@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.in_tree_interface import RowCheck, RowScorer
+from ksched_cli.framework.in_tree_interface import RowScorer
 from ksched_cli.framework.interface import (
     FilterPlugin,
     NormalizeScore,
@@ -291,14 +291,13 @@ class RowFilter(Struct):
     """The plugins of a profile for pods that PreFilter leaves one node, where they may be called
     for one row: no columns of all nodes are made for such pods.
 
-    node_plugins: those with NODE answers
-    row_checks:   of the ROW plugins
-    uncached:     the names of the others
+    node_plugins: those with NODE answers; row_plugins: those with ROW answers
+    uncached:     the names of those that may not be called so
     passing:      the rows that are known to pass the NODE plugins
     """
 
     node_plugins: tuple[FilterPlugin, ...]
-    row_checks: tuple[RowCheck, ...]
+    row_plugins: tuple[FilterPlugin, ...]
     uncached: frozenset[str]
     passing: set[int] = field(default_factory=set)
 
@@ -311,7 +310,7 @@ class FilterCache(Struct):
     row_plugins:  the ROW plugins that run; positions: theirs in the profile's order
     uncached:     the plugins whose answers are not cached; uncached_positions: theirs
     is_prefix:    whether these come after all the others that run
-    row_checks:   those of the row plugins; None where one of them has none
+    has_scalar_rows: whether the row plugins may be called node by node
     rejected:     how many rows of `codes` do not pass
     statuses:     by number; numbers: the reverse
     has_error:    whether a plugin has failed, so that the order of visits matters
@@ -326,7 +325,7 @@ class FilterCache(Struct):
     uncached: tuple[FilterPlugin, ...] = ()
     uncached_positions: tuple[int, ...] = ()
     is_prefix: bool = True
-    row_checks: Sequence[RowCheck] | None = None
+    has_scalar_rows: bool = False
     rejected: int = 0
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     numbers: dict[Status, int] = field(default_factory=dict)

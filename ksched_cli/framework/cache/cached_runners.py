@@ -195,29 +195,25 @@ class CachedFilters:
             rows = entry.row_filter = self._row_filter(entry.static_state, pod)
         if not rows.uncached <= state.skip_filter:
             return False
+        ask, static_state, snapshot = self._caller.status_of_all, entry.static_state, self._snapshot
         if row not in rows.passing:
-            status = self._caller.status_of_all(
-                rows.node_plugins, entry.static_state, pod, self._snapshot, (row,)
-            )
-            if status is not SUCCESS:
+            if ask(rows.node_plugins, static_state, pod, snapshot, (row,)) is not SUCCESS:
                 return False
             rows.passing.add(row)
-        return self._caller.passes_checks(rows.row_checks, self._snapshot, (row,))
+        return ask(rows.row_plugins, static_state, pod, snapshot, (row,)) is SUCCESS
 
     def _row_filter(self, static_state: CycleState, pod: PodInfo) -> RowFilter:
         by_scope: dict[Scope, list[FilterPlugin]] = {scope: [] for scope in Scope}
         for plugin in self._runner.plugins:
             if plugin.name not in static_state.skip_filter:
                 by_scope[self._caller.scope_for(plugin, pod)].append(plugin)
+        node_plugins, row_plugins = by_scope[Scope.NODE], by_scope[Scope.ROW]
         others = by_scope[Scope.CLUSTER]
-        checks = self._caller.row_checks(by_scope[Scope.ROW], static_state, pod, self._snapshot)
-        if checks is None:
-            others += by_scope[Scope.ROW]
-        node_plugins = by_scope[Scope.NODE]
-        if not self._caller.has_scalar_filter(node_plugins):
-            others += node_plugins
+        for plugins in (node_plugins, row_plugins):
+            if not self._caller.has_scalar_filter(plugins):
+                others += plugins
         names = frozenset(plugin.name for plugin in others)
-        return RowFilter(tuple(node_plugins), checks or (), names)
+        return RowFilter(tuple(node_plugins), tuple(row_plugins), names)
 
     def all_pass(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
@@ -329,9 +325,7 @@ class CachedFilters:
                 key = self._caller.cache_key(plugin, pod)
                 verdicts = self._shared.verdicts(plugin, static_state, pod, key)
                 cache.add_static(position, verdicts)
-        cache.row_checks = self._caller.row_checks(
-            cache.row_plugins, static_state, pod, self._snapshot
-        )
+        cache.has_scalar_rows = self._caller.has_scalar_filter(cache.row_plugins)
         return cache
 
     def _refresh(
@@ -342,9 +336,10 @@ class CachedFilters:
         if not stale:
             return
         if isinstance(stale, list):
-            checks = cache.row_checks
-            if self._caller.passes_checks(checks, self._snapshot, stale) and cache.passes(stale):
-                return
+            if cache.has_scalar_rows and cache.passes(stale):
+                ask, snapshot = self._caller.status_of_all, self._snapshot
+                if ask(cache.row_plugins, static_state, pod, snapshot, stale) is SUCCESS:
+                    return
             stale = Nodes(self._snapshot, np.array(stale, dtype=np.intp))
         codes = static_codes = stale.gather(cache.static_codes)
         for position, plugin in zip(cache.positions, cache.row_plugins, strict=True):

@@ -682,21 +682,23 @@ class ColumnDryRun:
             return
         # 1. Subtract the pods of lower priority from what each node's pods request.
         run, snapshot = self._run, self._run.snapshot
-        requested = [snapshot.requested(name)[rows] for name in self._resources]
-        used = np.array([*requested, snapshot.pod_count[rows]])
-        used -= np.add.reduceat(self._requests_of(lower), lower.starts, axis=1)
-        # 2. Nodes where the preemptor does not fit even then are rejected.
         names = (*self._resources, PODS)
-        by_name = dict(zip(names, used, strict=True))
-        verdicts = run.filtering.run_with_used(run.state, run.pod, Nodes(snapshot, rows), by_name)
+        fork = snapshot.fork(())
+        leaving = np.add.reduceat(self._requests_of(lower), lower.starts, axis=1)
+        fork.discount(rows, dict(zip(names, leaving, strict=True)))
+        # 2. Nodes where the preemptor does not fit even then are rejected.
+        nodes = Nodes(snapshot, rows)
+        verdicts = run.filtering.run_with_requests_of(run.state, run.pod, nodes, fork)
         fits = verdicts.ids == 0
         if not fits.all():
             results.reject(rows[~fits], verdicts.ids[~fits], verdicts.statuses)
             lower = _of_nodes(lower, fits)
-            rows, used = rows[fits], used[:, fits]
+            rows = rows[fits]
         # 3. On the others, pods return as long as something is left for them.
         if len(rows):
             capacity = np.array([snapshot.allocatable(name)[rows] for name in names])
+            requested = [fork.requested(name)[rows] for name in self._resources]
+            used = np.array([*requested, fork.pod_count[rows]])
             self._reprieve(rows, lower, capacity - used - self._needed[:, None], results)
 
     def _requests_of(self, lower: LowerPods) -> NDArray[np.int64]:

@@ -21,7 +21,6 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.resource_claims import BackingClasses, is_dra_resource_name
-from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import PluginError
 from ksched_cli.plugins.helper import Fragments
 from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
@@ -87,16 +86,12 @@ class DelegatingFit(_Delegating, NodeResourcesFit):
     def delegated(self, pod: PodInfo) -> Collection[str]:
         return self._backing.requested(pod)
 
-    def compare_nodes(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, used: Mapping[str, Column]
-    ) -> Verdicts:
-        delegated = self._backing.requested(pod)
-        if delegated:
-            used = dict(used)
-            for resource in delegated:
-                is_absent = nodes.gather(nodes.snapshot.allocatable(resource)) == 0
-                used[resource] = np.where(is_absent, -PLENTY, used[resource])
-        return super().compare_nodes(state, pod, nodes, used)
+    def used(self, pod: PodInfo, nodes: Nodes, resource: str) -> Column:
+        used = super().used(pod, nodes, resource)
+        if resource not in self._backing.requested(pod):
+            return used
+        is_absent = nodes.gather(nodes.snapshot.allocatable(resource)) == 0
+        return np.where(is_absent, -PLENTY, used)
 
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
         return None if self._backing.requested(pod) else super().compared_requests(state, pod)

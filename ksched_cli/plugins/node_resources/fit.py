@@ -17,16 +17,14 @@ import numpy as np
 from ksched_cli.cluster.objects import DeviceClass, Node
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import NATIVE, PODS, node_allocatable
-from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, RowAmounts, Rows, Snapshot
+from ksched_cli.cluster.snapshot import Column, Floats, Rows, Snapshot
 from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
-    ChecksRows,
     ComparesResources,
     JudgesResizes,
-    RowCheck,
     RowScorer,
 )
 from ksched_cli.framework.interface import PlacementScorePlugin, PreFilterPlugin, Proposal, Proposes
@@ -37,7 +35,6 @@ from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.gates import RESIZE_GATE
-from ksched_cli.kube.int64 import MAX_INT64
 from ksched_cli.kube.quantity import amount_texts, rounded_down
 from ksched_cli.plugins.args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
 from ksched_cli.plugins.helper import PreFiltered, eviction, had_node, may_make_room, named
@@ -50,7 +47,6 @@ from ksched_cli.plugins.node_resources.scoring import (
     calculate_pod_requests,
     is_counted,
     mean_by_row,
-    most_allocated_number,
     plain_column,
     principal_amounts,
     requested_to_capacity_ratio,
@@ -70,42 +66,8 @@ MANY_RESOURCES = 8
 InsufficientResource: TypeAlias = tuple[str, Mask, Mask | None]
 
 
-# After so many changed rows, what all nodes have free is computed anew.
-CHANGES_MAX = 1000
-
-
-class LeastFree:
-    """How much cpu, memory and pods every node has free at least: a pod that requests no more fits
-    on all. It follows the log of changed rows; where pods have left, it is too low until it is
-    computed anew. Without it, `unique`, 5,000 nodes, all scored, takes 1.03 times the
-    instructions."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._compute()
-
-    def _compute(self) -> None:
-        snapshot = self._snapshot
-        free = snapshot.capacity - snapshot.usage[: len(COUNTABLE)]
-        self._amounts: list[int] = free.min(axis=1, initial=MAX_INT64).tolist()
-        self._computed = self._followed = len(snapshot.log)
-
-    def amounts(self) -> Sequence[int]:
-        snapshot = self._snapshot
-        log = snapshot.log
-        if len(log) - self._computed > CHANGES_MAX:
-            self._compute()
-        for row in log[self._followed :]:
-            used_cpu, used_memory, pods, _, _, cpu, memory, most_pods = snapshot.row_amounts(row)
-            free = (cpu - used_cpu, memory - used_memory, most_pods - pods)
-            self._amounts = list(map(min, self._amounts, free))
-        self._followed = len(log)
-        return self._amounts
-
-
 class NodeResourcesFit(
     PreFilterPlugin,
-    ChecksRows,
     ComparesResources,
     ScoresResources,
     PlacementScorePlugin,
@@ -162,66 +124,49 @@ class NodeResourcesFit(
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        check = self.row_check(state, pod, node.snapshot)
-        if check is not None:
-            (amounts,) = node.snapshot.rows_amounts((node.row,))
-            if check(node.row, amounts):
+        snapshot, row = node.snapshot, node.row
+        # Huge amounts overflow as in Go only in the array form, which also says what is short.
+        if not (snapshot.huge or pod.is_resized) and PRE_FILTER_KEY in state.data:
+            requested_cpu, requested_memory = pod.resources.principal
+            (amounts,) = snapshot.rows_amounts((row,))
+            used_cpu, used_memory, pods, _, _, cpu, memory, most_pods = amounts
+            if (
+                cpu - used_cpu >= requested_cpu
+                and memory - used_memory >= requested_memory
+                and pods < most_pods
+                and all(
+                    node.allocatable(resource) - node.requested(resource) >= amount
+                    for resource, amount in pod.resources.others.items()
+                )
+            ):
                 return SUCCESS
         verdicts = self.filter_nodes(state, pod, Nodes.of(node))
         return verdicts.statuses[verdicts.ids.item(0)]
 
-    def row_check(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowCheck | None:
-        # Huge amounts overflow as in Go only in the array form.
-        if snapshot.huge or pod.is_resized or PRE_FILTER_KEY not in state.data:
-            return None
-        requested_cpu, requested_memory = pod.resources.principal
-        others = pod.resources.others
-
-        def check(row: int, amounts: RowAmounts) -> bool:
-            used_cpu, used_memory, pods, _, _, cpu, memory, most_pods = amounts
-            return (
-                cpu - used_cpu >= requested_cpu
-                and memory - used_memory >= requested_memory
-                and pods < most_pods
-                and (not others or _has_room(snapshot, row, others))
-            )
-
-        return check
-
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        requested: dict[str, int] = state.read(PRE_FILTER_KEY, "error reading")
+        requested: Mapping[str, int] = state.read(PRE_FILTER_KEY, "error reading")
         snapshot = nodes.snapshot
-        # A fork keeps no log to follow.
-        is_plain = not (pod.resources.others or pod.is_resized)
-        if is_plain and type(snapshot) is Snapshot:
-            cpu, memory = pod.resources.principal
-            free_cpu, free_memory, free_pods = snapshot.index(LeastFree).amounts()
-            if cpu <= free_cpu and memory <= free_memory and free_pods >= 1:
-                return Verdicts.passing(len(nodes))
-        columns = {name: nodes.gather(snapshot.requested(name)) for name in requested}
-        columns[PODS] = nodes.gather(snapshot.pod_count)
-        return self.compare_nodes(state, pod, nodes, columns)
-
-    def compare_nodes(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, used: Mapping[str, Column]
-    ) -> Verdicts:
-        snapshot = nodes.snapshot
-        full = used[PODS] >= nodes.gather(snapshot.allocatable(PODS))
+        full = nodes.gather(snapshot.pod_count) >= nodes.gather(snapshot.allocatable(PODS))
         insufficient: list[InsufficientResource] = [("Too many pods", full, None)]
-        for resource, amount in sorted(state.read(PRE_FILTER_KEY).items()):
-            if amount > 0 and not self.ignores(resource):
-                capacity = nodes.gather(snapshot.allocatable(resource))
-                if pod.is_resized:
-                    missing = _missing(pod, nodes, resource, amount)
-                    is_short = missing > capacity - used[resource]
-                    # Upstream does not compare what is not missing, but for what every node has.
-                    if resource not in NATIVE:
-                        is_short &= missing > 0
-                        amount = missing
-                else:
-                    is_short = amount > capacity - used[resource]
-                insufficient.append((f"Insufficient {resource}", is_short, amount > capacity))
+        for resource, amount in sorted(requested.items()):
+            if amount <= 0 or self.ignores(resource):
+                continue
+            capacity = nodes.gather(snapshot.allocatable(resource))
+            free = capacity - self.used(pod, nodes, resource)
+            if not pod.is_resized:
+                is_short, never_fits = amount > free, amount > capacity
+            else:
+                missing = _missing(pod, nodes, resource, amount)
+                is_short, never_fits = missing > free, amount > capacity
+                # Upstream does not compare what is not missing, but for what every node has.
+                if resource not in NATIVE:
+                    is_short, never_fits = is_short & (missing > 0), missing > capacity
+            insufficient.append((f"Insufficient {resource}", is_short, never_fits))
         return _verdicts(insufficient, len(nodes))
+
+    def used(self, pod: PodInfo, nodes: Nodes, resource: str) -> Column:
+        """Per node, how much of the resource its pods request."""
+        return nodes.gather(nodes.snapshot.requested(resource))
 
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
         if self._snapshot.huge or pod.is_resized or PRE_FILTER_KEY not in state.data:
@@ -318,15 +263,6 @@ def _missing(pod: PodInfo, nodes: Nodes, resource: str, amount: int) -> Column:
     return missing
 
 
-def _has_room(snapshot: Snapshot, row: int, requests: dict[str, int]) -> bool:
-    """Whether all of the requests fit on the node, be they ignored or not."""
-    for resource, amount in requests.items():
-        capacity = snapshot.allocatable(resource).item(row)
-        if capacity - snapshot.requested(resource).item(row) < amount:
-            return False
-    return True
-
-
 def _verdicts(insufficient: list[InsufficientResource], count: int) -> Verdicts:
     """One status per set of insufficient resources; unresolvable where an empty node lacks one."""
     insufficient = [resource for resource in insufficient if resource[1].any()]
@@ -374,7 +310,7 @@ def placement_score(
             continue
         used = used_column(snapshot, spec.name, nonzero=True)[rows]
         requested += int(used[allocatable != 0].sum())
-        points += most_allocated_number(requested, int(allocatable.sum())) * spec.weight
+        points += MOST.number(requested, int(allocatable.sum())) * spec.weight
         weights += spec.weight
     return points // weights if weights else 0
 

@@ -16,9 +16,7 @@ from ksched_cli.plugins.node_resources.scoring import (
     MAX_PLAIN,
     MOST,
     ResourceUsage,
-    least_allocated,
     mean_by_row,
-    most_allocated,
     requested_to_capacity_ratio,
     weighted_mean,
 )
@@ -64,14 +62,14 @@ def test_division_is_towards_zero_for_numbers_and_for_columns(amount: int, by: i
 def test_the_two_simple_strategies_are_exact_also_where_they_overflow(
     requested: int, capacity: int
 ) -> None:
-    assert least_allocated(column(requested), column(capacity))[0] == least(requested, capacity)
-    assert most_allocated(column(requested), column(capacity))[0] == most(requested, capacity)
+    assert LEAST.columns(column(requested), column(capacity))[0] == least(requested, capacity)
+    assert MOST.columns(column(requested), column(capacity))[0] == most(requested, capacity)
 
 
 @given(st.lists(st.tuples(AMOUNTS, CAPACITIES), min_size=1))
 def test_a_huge_amount_in_a_column_does_not_change_the_others(pairs: list[tuple[int, int]]) -> None:
     requested, capacity = (column(*values) for values in zip(*pairs, strict=True))
-    assert least_allocated(requested, capacity).tolist() == [least(*pair) for pair in pairs]
+    assert LEAST.columns(requested, capacity).tolist() == [least(*pair) for pair in pairs]
 
 
 # A capacity and an amount whose percentage falls just short of a whole number, or reaches it.
@@ -165,4 +163,4 @@ def test_the_mean_is_over_the_resources_that_a_node_has(
     if total:
         mean = sum(score * weight for score, weight in points) / total
         expected = math.floor(mean + 0.5) if skip_zero else math.floor(mean)
-    assert weighted_mean(usages, weights, most_allocated, skip_zero=skip_zero)[0] == expected
+    assert weighted_mean(usages, weights, MOST.columns, skip_zero=skip_zero)[0] == expected
