@@ -29,7 +29,7 @@ from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
-from ksched_cli.framework.cache.answer_cache import TIE_BITS
+from ksched_cli.framework.score_runner import TIE_BITS
 
 
 class Verdict(Enum):

@@ -21,8 +21,8 @@ from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.framework.handle import Clock
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
-from ksched_cli.framework.runners import total
 from ksched_cli.framework.runtime import Framework, PodSigner
+from ksched_cli.framework.score_runner import total
 from ksched_cli.framework.status import PluginError
 
 _MAX_AGE = 500_000  # microseconds

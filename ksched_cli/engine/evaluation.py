@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.extender_runner import ExtenderScores, with_another
 from ksched_cli.engine.records import NodeScore
-from ksched_cli.framework.cache.answer_cache import TIE_BITS, CacheEntry
+from ksched_cli.framework.cache.answer_cache import CacheEntry
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Explains
 from ksched_cli.framework.node_statuses import NodeStatuses, fit_error
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
-from ksched_cli.framework.runners import PluginScores
 from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.score_runner import TIE_BITS, PluginScores
 from ksched_cli.framework.status import Code, Rejection, Status
 
 # The name for all extenders among the plugins that reject a pod; upstream's ExtenderName.

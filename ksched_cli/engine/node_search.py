@@ -16,11 +16,11 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.framework.cache.answer_cache import CacheEntry
-from ksched_cli.framework.cache.cached_runners import CachedFilters
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.runners import FilterRunner
 from ksched_cli.framework.status import Code
 
 MIN_FEASIBLE_NODES = 100
@@ -68,7 +68,7 @@ class NodeSearch:
 
     def run(
         self,
-        filtering: CachedFilters,
+        filtering: FilterRunner,
         state: CycleState,
         pod: PodInfo,
         candidates: Rows,
@@ -105,7 +105,7 @@ class NodeSearch:
 
     def _search_in_order(
         self,
-        filtering: CachedFilters,
+        filtering: FilterRunner,
         state: CycleState,
         pod: PodInfo,
         candidates: Rows,
@@ -133,7 +133,7 @@ class NodeSearch:
             if len(chunk) == limit and filtering.all_pass(state, pod, nodes, cached):
                 return SearchResult(nodes)
             # 3. Else the plugins are asked. Verdicts after the last node needed do not count.
-            verdicts = filtering.run_with_nominated_pods(state, pod, nodes, cached)
+            verdicts = filtering.run_with_nominated_pods(state, pod, nodes, entry=cached)
             passed, error = _passing(chunk, verdicts, missing, statuses)
             feasible.append(passed)
             if error:
@@ -149,7 +149,7 @@ class NodeSearch:
 
     def _search_all(
         self,
-        filtering: CachedFilters,
+        filtering: FilterRunner,
         state: CycleState,
         pod: PodInfo,
         statuses: NodeStatuses,
@@ -159,7 +159,7 @@ class NodeSearch:
         nodes = Nodes(statuses.snapshot)
         if filtering.all_pass(state, pod, nodes, cached):
             return SearchResult(nodes)
-        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, cached)
+        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, entry=cached)
         if first_error(verdicts, len(nodes)) is not None:
             return None
         if len(verdicts.statuses) == 1:

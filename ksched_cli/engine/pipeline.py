@@ -43,8 +43,9 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.preemption import STATE_KEY, ExtenderError, Preemption, Victims
 from ksched_cli.framework.preemption_trial import EvictionBudgets
 from ksched_cli.framework.results import PreFilterOutcome, Verdicts
-from ksched_cli.framework.runners import SCALAR_PATH_MAX, total
+from ksched_cli.framework.runners import SCALAR_PATH_MAX
 from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.score_runner import total
 from ksched_cli.framework.status import SUCCESS, PluginError, Rejection, Status
 
 
@@ -259,7 +260,7 @@ class Pipeline:
             framework, pod, mode, CycleState(), statuses, self._no_nodes, cached
         )
         # 1. PreFilter rejects the pod on all nodes, fails, or narrows the nodes to ask about.
-        outcome = framework.cached_pre_filtering.run(evaluation.state, pod, cached)
+        outcome = framework.pre_filtering.run(evaluation.state, pod, cached)
         is_success = outcome.status is SUCCESS or outcome.status.is_success
         if not is_success and outcome.status.is_rejected:
             statuses.absent = evaluation.pre_filter = outcome.status
@@ -297,8 +298,8 @@ class Pipeline:
                 # What is cached is of all nodes: to ask about a handful costs less than that.
                 evaluation.cached = None
             is_alone = len(candidates) == 1 and not self.extenders.extenders
-            if is_alone and evaluation.framework.cached_filtering.passes(
-                evaluation.state, evaluation.pod, candidates.item(), evaluation.cached
+            if is_alone and evaluation.framework.filtering.passes(
+                evaluation.state, evaluation.pod, candidates.item()
             ):
                 # A pod for one node, as a DaemonSet's, mostly fits there.
                 evaluation.feasible, evaluation.visited = Nodes(self.snapshot, candidates), 1
@@ -307,7 +308,7 @@ class Pipeline:
         # Ranked nodes are visited from the first on.
         search = self.search if ranked is None else NodeSearch()
         result = search.run(
-            evaluation.framework.cached_filtering,
+            evaluation.framework.filtering,
             evaluation.state,
             evaluation.pod,
             candidates if ranked is None else ranked.rows,
@@ -342,12 +343,12 @@ class Pipeline:
     def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises PluginError where a plugin or an extender fails."""
         rows: Rows | None = self._candidates(evaluation, outcome)
-        pod, filtering = evaluation.pod, evaluation.framework.cached_filtering
+        pod, filtering = evaluation.pod, evaluation.framework.filtering
         if evaluation.cached is not None and rows is self.snapshot.order:
             rows = None  # In no order, nothing need be gathered.
         nodes = passing = Nodes(self.snapshot, rows)
         verdicts = filtering.run_with_nominated_pods(
-            evaluation.state, pod, nodes, evaluation.cached
+            evaluation.state, pod, nodes, entry=evaluation.cached
         )
         failed = first_error(verdicts, len(nodes))
         if failed is not None:
@@ -428,7 +429,7 @@ class Pipeline:
         """Sets the totals of the feasible nodes, or the error of a plugin that fails."""
         pod, feasible = evaluation.pod, evaluation.feasible
         framework = evaluation.framework
-        scoring = framework.cached_scoring
+        scoring = framework.scoring
         try:
             if self.detailed or evaluation.mode is EXHAUSTIVE:
                 evaluation.scores = framework.scoring.run(evaluation.state, pod, feasible)

@@ -28,13 +28,13 @@ from ksched_cli.engine.records import (
     PostFilterRecord,
     PreemptionCandidate,
 )
-from ksched_cli.framework.cache.answer_cache import TIE_BITS, TIE_MASK
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Nominator, WaitingPod, WaitingPods
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.preemption import Preemption, deferred
 from ksched_cli.framework.resource_claims import ClaimStore, held_devices, may_allocate_devices
 from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.score_runner import TIE_BITS, TIE_MASK
 from ksched_cli.framework.status import SUCCESS, Status
 
 

@@ -1,39 +1,36 @@
-"""Runs the PreFilter, Filter, PreScore, Score and NormalizeScore plugins of a profile, and applies
-the weights. The first plugin that rejects a node decides.
+"""Runs the PreFilter and Filter plugins of a profile. The first plugin that rejects a node decides.
+
+What plugins have answered about pods that look the same is not asked again as long as it holds.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins, RunFilterPlugins,
-RunFilterPluginsWithNominatedPods, addGENominatedPods, RunPreScorePlugins, RunScorePlugins).
+RunFilterPluginsWithNominatedPods, addGENominatedPods).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
 import numpy as np
-from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import RowFork, Snapshot
+from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, Rejections
+from ksched_cli.framework.cache.memo import StaleRows, VerdictMemo
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.in_tree_interface import ComparesResources
 from ksched_cli.framework.interface import (
-    MAX_NODE_SCORE,
-    MIN_NODE_SCORE,
     FilterPlugin,
-    NormalizeScore,
     PreFilterExtensions,
     PreFilterPlugin,
-    PreScorePlugin,
     Scope,
-    ScorePlugin,
 )
-from ksched_cli.framework.node_statuses import no_common_node
+from ksched_cli.framework.node_statuses import StatusColumn, no_common_node
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.results import Mask, PreFilterOutcome, Scores, Verdicts
-from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
+from ksched_cli.framework.results import Mask, PreFilterOutcome, Verdicts
+from ksched_cli.framework.status import SKIP, SUCCESS, Code, Status
 
 PASSES = PreFilterOutcome()
 
@@ -56,15 +53,54 @@ class PreFilterRunner:
         self._caller = caller
 
     def run(
-        self, state: CycleState, pod: PodInfo, plugins: Sequence[PreFilterPlugin] | None = None
+        self, state: CycleState, pod: PodInfo, entry: CacheEntry | None = None
     ) -> PreFilterOutcome:
-        """A rejection that preemption might lift does not stop the
-        others, because preemption needs what they prepare. plugins: by default all"""
+        """A plugin whose answers hold for all pods of the entry is called for the first of them."""
+        if entry is None:
+            return self._run(self.plugins, state, pod)
+        if entry.pre_filters is None:
+            self._run_cacheable(entry, pod)
+            assert entry.pre_filters is not None
+        stored = entry.pre_filter_outcome
+        if stored is None:
+            return self._run(entry.pre_filters, state, pod)
+        state.take(entry.static_state)
+        state.skip_filter.update(entry.static_state.skip_filter)
+        outcome = self._run(entry.pre_filters, state, pod)
+        if outcome is PASSES:
+            return stored
+        if stored is PASSES and outcome.status.is_success:
+            return outcome
+        # Now it matters which of the others came before: run them all, in order.
+        state.clear()
+        state.skip_filter.clear()
+        return self._run(self.plugins, state, pod)
+
+    def _run_cacheable(self, entry: CacheEntry, pod: PodInfo) -> None:
+        """Call the plugins whose answers are cacheable, once; the others are for every cycle."""
+        cacheable: list[PreFilterPlugin] = []
+        others: list[PreFilterPlugin] = []
+        for plugin in self.plugins:
+            (cacheable if self._caller.is_cacheable(plugin, pod) else others).append(plugin)
+        outcome = self._run(cacheable, entry.static_state, pod)
+        # Which nodes a ROW plugin leaves may change with every pod.
+        is_cacheable = outcome.status.is_success and not any(
+            plugin.name in outcome.narrowed_by
+            and self._caller.scope_for(plugin, pod) is not Scope.NODE
+            for plugin in cacheable
+        )
+        entry.pre_filters = tuple(others) if is_cacheable else self.plugins
+        entry.pre_filter_outcome = outcome if is_cacheable else None
+
+    def _run(
+        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo
+    ) -> PreFilterOutcome:
+        """A rejection that preemption might lift does not stop the others, because preemption needs
+        what they prepare."""
         nodes = self._all_nodes
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         rejected: Status | None = None
-        plugins = self.plugins if plugins is None else plugins
         for plugin in self._judges(state, plugins) if pod.is_resized else plugins:
             result, status = self._caller.pre_filter(plugin, state, pod, nodes)
             if status is SUCCESS and result is None:
@@ -99,136 +135,6 @@ class PreFilterRunner:
         """Return the plugins that decide about a resize; the others do not filter either."""
         state.skip_filter |= self._idle_for_resizes
         return [plugin for plugin in plugins if plugin.name not in self._idle_for_resizes]
-
-
-class PluginScores(Struct, frozen=True):
-    """One plugin's scores, one per feasible node in the order asked."""
-
-    plugin: str
-    weight: int
-    raw: Scores
-    normalized: Scores
-
-    @property
-    def weighted(self) -> Scores:
-        return self.normalized * self.weight
-
-
-class ScoreRunner:
-    """The PreScore and Score plugins of a profile, in order.
-
-    weights: by the plugin's name
-    """
-
-    def __init__(
-        self,
-        pre_scores: Sequence[PreScorePlugin],
-        plugins: Sequence[ScorePlugin],
-        weights: Mapping[str, int],
-        caller: PluginCaller,
-    ) -> None:
-        self.pre_scores = tuple(pre_scores)
-        self.plugins = tuple(plugins)
-        self.weights = dict(weights)
-        self._caller = caller
-
-    def run(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> list[PluginScores]:
-        """Raises PluginError where a plugin fails or scores outside 0 to 100."""
-        return self._run(state, pod, nodes, nodes, {})
-
-    def run_with_last_new(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Mapping[str, Scores]
-    ) -> list[PluginScores]:
-        """Run as `run`, where all nodes but the last have raw scores by plugin, which are kept."""
-        last = Nodes(nodes.snapshot, nodes.indices()[-1:])
-        return self._run(state, pod, nodes, last, raw)
-
-    def _run(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: Nodes,
-        scored: Nodes,
-        before: Mapping[str, Scores],
-    ) -> list[PluginScores]:
-        """scored: the nodes after those whose raw scores are in `before`"""
-        self.pre_score(self.pre_scores, state, pod, nodes)
-        plugins = [plugin for plugin in self.plugins if plugin.name not in state.skip_score]
-        raw = [self._caller.score_nodes(plugin, state, pod, scored) for plugin in plugins]
-        if len(scored) < len(nodes):
-            none = np.zeros(len(nodes) - len(scored), dtype=np.int64)
-            raw = [
-                np.concatenate((before.get(plugin.name, none), scores))
-                for plugin, scores in zip(plugins, raw, strict=True)
-            ]
-        scores = []
-        for plugin, plugin_raw in zip(plugins, raw, strict=True):
-            normalized = self._normalized(plugin, state, pod, nodes, plugin_raw)
-            weight = self.weights[plugin.name]
-            scores.append(PluginScores(plugin.name, weight, plugin_raw, normalized))
-        return scores
-
-    def pre_score(
-        self, plugins: Sequence[PreScorePlugin], state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> None:
-        for plugin in plugins:
-            status = self._caller.pre_score(plugin, state, pod, nodes)
-            if status is SKIP or status.is_skip:
-                state.skip_score.add(plugin.name)
-
-    def weighted(
-        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
-    ) -> Scores:
-        """Raw scores, normalized and weighted. Raises PluginError."""
-        weight = self.weights[plugin.name]
-        scores = self._normalized(plugin, state, pod, nodes, raw)
-        return scores if weight == 1 else scores * weight
-
-    def _normalized(
-        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
-    ) -> Scores:
-        """Raises PluginError."""
-        scores = raw
-        if isinstance(plugin, NormalizeScore):
-            scores = self._caller.normalize_scores(plugin, state, pod, nodes, raw)
-        _check_range(plugin, nodes, scores)
-        return scores
-
-    def raw_scores(
-        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> Scores:
-        """Raw scores to be cached; those that nothing normalizes are checked now. Raises
-        PluginError."""
-        scores = self._caller.score_nodes(plugin, state, pod, nodes)
-        if not isinstance(plugin, NormalizeScore):
-            _check_range(plugin, nodes, scores)
-        return scores
-
-
-def total(scores: Sequence[PluginScores], count: int) -> Scores:
-    """The weighted sum per node."""
-    totals = np.zeros(count, dtype=np.int64)
-    for plugin_scores in scores:
-        totals += plugin_scores.weighted
-    return totals
-
-
-def _check_range(plugin: ScorePlugin, nodes: Nodes, scores: Scores) -> None:
-    """Raises PluginError where a score is outside 0 to 100."""
-    if not len(scores):
-        return
-    # Seen as unsigned, a negative score is greater than all others; argmax is the quickest way.
-    unsigned = scores.view(f"u{scores.itemsize}")
-    if unsigned.item(unsigned.argmax()) <= MAX_NODE_SCORE:
-        return
-    outside = (scores < MIN_NODE_SCORE) | (scores > MAX_NODE_SCORE)
-    index = int(np.flatnonzero(outside)[0])
-    raise PluginError(
-        "applying score defaultWeights on Score plugins: "
-        f'plugin "{plugin.name}" returns an invalid score {scores[index]} for node '
-        f'"{nodes.names()[index]}", it should in the range of '
-        f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
-    )
 
 
 class NominatedRows:
@@ -327,32 +233,31 @@ class ExtensionsRunner:
 # In a dry run on many nodes at once: by row, the state that AddPod and RemovePod have changed.
 OwnStates: TypeAlias = Mapping[int, CycleState]
 
-# One plugin's verdicts, as PluginCaller.filter_nodes gives them.
-AskNodes: TypeAlias = Callable[[FilterPlugin, CycleState, PodInfo, Nodes], Verdicts]
-
 # Below this many nodes, in-tree plugins are called node by node in their plain form. Only in the
 # array form, an attempt on `daemon`, 5,000 nodes, takes 1.42 times the instructions.
 SCALAR_PATH_MAX = 6
 
 
 class FilterRunner(ExtensionsRunner):
-    """The Filter plugins of a profile, in order, and its PreFilter extensions."""
+    """The Filter plugins of a profile, in order, and its PreFilter extensions.
+
+    What is stored in an entry for pods that look the same is read and brought up to date; without
+    an entry, only what pods of several shapes share is. A plugin that fails rejects the nodes.
+    """
 
     def __init__(
         self,
         plugins: Sequence[FilterPlugin],
         pre_filter_extensions: Sequence[PreFilterExtensions],
-        snapshot: Snapshot,
         nominator: Nominator,
         caller: PluginCaller,
-        ask: AskNodes | None = None,
+        cache: AnswerCache,
     ) -> None:
-        """ask: calls one plugin for many nodes; by default the caller does"""
         super().__init__(pre_filter_extensions, caller)
         self.plugins = tuple(plugins)
-        self._snapshot = snapshot
+        self._snapshot = snapshot = cache.snapshot
         self._nominator = nominator
-        self._ask = ask or caller.filter_nodes
+        self._cache = cache
         # In-tree plugins that may be called node by node.
         self._scalar_plugins = tuple(p for p in self.plugins if caller.has_scalar_filter((p,)))
         self._array_plugins = tuple(p for p in self.plugins if p not in self._scalar_plugins)
@@ -366,31 +271,16 @@ class FilterRunner(ExtensionsRunner):
         pod: PodInfo,
         nodes: Nodes,
         own_states: OwnStates | None = None,
+        entry: CacheEntry | None = None,
     ) -> Verdicts:
-        """As `run_filters`, but on a node to which pods of no lower priority are nominated, the pod
-        has to fit both with them there and without."""
-
-        def run(left: Nodes) -> Verdicts:
-            return self.run_filters(state, pod, left, own_states)
-
-        if not self._nominator.node_by_uid:
-            return run(nodes)
-        return self.beside_nominated_pods(run, state, pod, nodes, own_states)
-
-    def beside_nominated_pods(
-        self,
-        run: Callable[[Nodes], Verdicts],
-        state: CycleState,
-        pod: PodInfo,
-        nodes: Nodes,
-        own_states: OwnStates | None = None,
-    ) -> Verdicts:
-        """Return the verdicts of nodes where the pod has to fit beside the nominated pods, and then
-        without them. Where it does not fit beside them, no plugin is asked again, and none notes
-        anything of the node. run: without them; its verdicts are taken over
+        """Filter as `run_filters`; but on a node to which pods of no lower priority are nominated,
+        the pod has to fit beside them, and then without them. Where it does not fit beside them, no
+        plugin is asked again, and none notes anything of the node.
 
         Upstream: RunFilterPluginsWithNominatedPods.
         """
+        if not self._nominator.node_by_uid:
+            return self.run_filters(state, pod, nodes, own_states, entry)
         fork: RowFork | None = None
         rejected: dict[int, Status] = {}
         for i, row, nominated in self._nominated_rows.among(nodes, pod):
@@ -401,12 +291,13 @@ class FilterRunner(ExtensionsRunner):
             if not status.is_success:
                 rejected[i] = status
         if not rejected:
-            return run(nodes)
+            return self.run_filters(state, pod, nodes, own_states, entry)
         is_left = np.ones(len(nodes), dtype=np.bool_)
         is_left[list(rejected)] = False
         ids, statuses = np.zeros(len(nodes), dtype=np.int32), [SUCCESS]
         if len(rejected) < len(nodes):
-            verdicts = run(Nodes(nodes.snapshot, nodes.indices()[is_left]))
+            left = Nodes(nodes.snapshot, nodes.indices()[is_left])
+            verdicts = self.run_filters(state, pod, left, own_states, entry)
             ids[is_left], statuses = verdicts.ids, verdicts.statuses
         for i, status in rejected.items():
             ids[i] = len(statuses)
@@ -419,11 +310,17 @@ class FilterRunner(ExtensionsRunner):
         pod: PodInfo,
         nodes: Nodes,
         own_states: OwnStates | None = None,
+        entry: CacheEntry | None = None,
     ) -> Verdicts:
-        """Each plugin is called only for the nodes that the ones before it let pass.
+        """Ask each plugin about the nodes that the ones before it let pass.
 
         own_states: in a dry run, the states to use in place of `state`, by row
+        entry:      of pods like this one, where what is stored for them may be used
         """
+        verdicts = Verdicts.passing(len(nodes))
+        if entry is not None and nodes.snapshot is self._snapshot:
+            filters = self._filters(entry, state, pod)
+            return self._run_in_order(filters, state, pod, nodes, verdicts)
         plugins = self.plugins
         if len(nodes) < SCALAR_PATH_MAX:
             status = self._scalar_status(state, pod, nodes.snapshot, nodes.indices().tolist())
@@ -431,12 +328,11 @@ class FilterRunner(ExtensionsRunner):
                 plugins = self._array_plugins
             elif status is not None and self._all_are_scalar(state):
                 return Verdicts.of([status])
-        verdicts = Verdicts.passing(len(nodes))
-        return self.run_in_order(plugins, state, pod, nodes, verdicts, own_states)
+        return self._run_in_order(_alone(plugins), state, pod, nodes, verdicts, own_states)
 
-    def run_in_order(
+    def _run_in_order(
         self,
-        plugins: Sequence[FilterPlugin],
+        filters: Iterable[tuple[FilterPlugin, VerdictMemo | None]],
         state: CycleState,
         pod: PodInfo,
         nodes: Nodes,
@@ -448,9 +344,10 @@ class FilterRunner(ExtensionsRunner):
         The arrays and lists of `verdicts` are taken over."""
         ids, statuses = verdicts.ids, verdicts.statuses
         passing, indices = nodes, None
+        answer: Verdicts | None
         # Whether `passing` is still what the plugins before have left.
         is_current = len(statuses) == 1
-        for plugin in plugins:
+        for plugin, memo in filters:
             if plugin.name in state.skip_filter:
                 continue
             if not is_current:
@@ -460,25 +357,172 @@ class FilterRunner(ExtensionsRunner):
             if not len(passing):
                 break
             if own_states and isinstance(plugin, PreFilterExtensions):
-                verdicts = self._run_with_own_states(plugin, state, own_states, pod, passing)
+                answer = self._run_with_own_states(plugin, state, own_states, pod, passing)
             else:
-                verdicts = self._ask(plugin, state, pod, passing)
-            if len(verdicts.statuses) == 1 or not np.count_nonzero(verdicts.ids):
+                answer = self._ask(plugin, memo, state, pod, passing)
+            if answer is None or len(answer.statuses) == 1 or not np.count_nonzero(answer.ids):
                 continue
             if indices is None:
-                ids, statuses = verdicts.ids.astype(np.int32), verdicts.statuses
+                ids, statuses = answer.ids.astype(np.int32), answer.statuses
             else:
                 offset = len(statuses) - 1
-                ids[indices] = np.where(verdicts.ids != 0, verdicts.ids + offset, 0)
-                statuses += verdicts.statuses[1:]
+                ids[indices] = np.where(answer.ids != 0, answer.ids + offset, 0)
+                statuses += answer.statuses[1:]
             is_current = False
         return Verdicts(ids, statuses)
 
+    # -- what is stored -------------------------------------------------------------------------
+
+    def _ask(
+        self,
+        plugin: FilterPlugin,
+        memo: VerdictMemo | None,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+    ) -> Verdicts | None:
+        """The verdicts of one plugin: the one place where one is asked for many nodes, or what it
+        answered before is read. None where all the nodes pass."""
+        if memo is None and nodes.snapshot is self._snapshot:
+            key = self._cache.shared_key(plugin, pod, self._caller)
+            memo = None if key is None else self._node_memo(plugin, state, pod, key)
+        if memo is None:
+            return self._caller.filter_nodes(plugin, state, pod, nodes)
+        self._refresh(memo, plugin, state, pod, nodes)
+        return memo.verdicts(nodes) if memo.rejected else None
+
+    def _filters(
+        self, entry: CacheEntry, state: CycleState, pod: PodInfo
+    ) -> Sequence[tuple[FilterPlugin, VerdictMemo | None]]:
+        """The plugins that may reject pods of the entry, each with what is stored of it; None: it
+        is asked every time."""
+        if entry.filters is None:
+            filters: list[tuple[FilterPlugin, VerdictMemo | None]] = []
+            for plugin in self.plugins:
+                scope, memo = self._caller.scope_for(plugin, pod), None
+                if scope is Scope.ROW:
+                    is_scalar = self._caller.has_scalar_filter((plugin,))
+                    stale = StaleRows(self._snapshot)
+                    memo = VerdictMemo(self._snapshot, stale, is_scalar=is_scalar)
+                elif scope is Scope.NODE and plugin.name not in state.skip_filter:
+                    key = self._caller.cache_key(plugin, pod)
+                    memo = self._node_memo(plugin, state, pod, key)
+                    if memo is not None and not memo.rejected:
+                        continue
+                filters.append((plugin, memo))
+            entry.filters = filters
+        return entry.filters
+
+    def _node_memo(
+        self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, key: Hashable | None
+    ) -> VerdictMemo | None:
+        """NODE answers about every node, which pods of several shapes share where there is a key.
+        None where the plugin has failed, perhaps on a node that one before it rejects."""
+        shared = self._cache.node_verdicts
+        memo = None if key is None else shared.get((plugin.name, key))
+        if memo is None:
+            every = Nodes(self._snapshot)
+            memo = VerdictMemo(self._snapshot, None, is_scalar=False)
+            memo.store_verdicts(every, self._caller.filter_nodes(plugin, state, pod, every))
+            if key is not None:
+                shared[plugin.name, key] = memo
+        return None if memo.has_error else memo
+
+    def _refresh(
+        self, memo: VerdictMemo, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        """Ask about those of the nodes that have changed."""
+        stale = memo.renew(nodes)
+        if not stale:
+            return
+        if isinstance(stale, list):
+            if memo.is_scalar and memo.passes(stale):
+                ask = self._caller.status_of_all
+                if ask((plugin,), state, pod, self._snapshot, stale) is SUCCESS:
+                    return
+            stale = Nodes(self._snapshot, np.array(stale, dtype=np.intp))
+        memo.store_verdicts(stale, self._caller.filter_nodes(plugin, state, pod, stale))
+
+    def all_pass(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
+    ) -> bool:
+        """Whether all the nodes pass by what is stored alone; False means undetermined."""
+        if entry is None or self._nominator.node_by_uid:
+            return False
+        for plugin, memo in self._filters(entry, state, pod):
+            if plugin.name in state.skip_filter:
+                continue
+            if memo is None or memo.rejected:
+                return False
+            self._refresh(memo, plugin, state, pod, nodes)
+            if memo.rejected:
+                return False
+        return True
+
+    def rejections(
+        self, state: CycleState, pod: PodInfo, entry: CacheEntry | None
+    ) -> StatusColumn | None:
+        """The statuses of all nodes where all are rejected by what is stored alone; None where that
+        is undetermined."""
+        if entry is None or self._nominator.node_by_uid:
+            return None
+        stored = self._stored_rejections(state, pod, entry)
+        if stored is not None:
+            return stored.column
+        filters = entry.filters or ()
+        if sum(memo.rejected for _, memo in filters if memo) < len(self._snapshot):
+            return None
+        # The memos are asked in order, each about the nodes that the ones before let pass.
+        passing, parts = Nodes(self._snapshot), []
+        ids, statuses = np.zeros(len(passing), dtype=np.int32), [SUCCESS]
+        for through, (plugin, memo) in enumerate(filters, start=1):
+            if plugin.name in state.skip_filter:
+                continue
+            if memo is None:
+                return None
+            self._refresh(memo, plugin, state, pod, passing)
+            parts.append((plugin, memo, memo.changes, passing))
+            if not memo.rejected:
+                continue
+            if memo.has_error:
+                return None
+            rows, numbers = passing.indices(), memo.gather(passing)
+            is_rejected = numbers != 0
+            ids[rows[is_rejected]] = numbers[is_rejected] + (len(statuses) - 1)
+            statuses += memo.statuses[1:]
+            passing = Nodes(self._snapshot, rows[~is_rejected])
+            if not len(passing):
+                column = StatusColumn(self._snapshot, ids, statuses)
+                entry.rejections = Rejections(column, parts, through)
+                return column
+        return None
+
+    def _stored_rejections(
+        self, state: CycleState, pod: PodInfo, entry: CacheEntry
+    ) -> Rejections | None:
+        """Return what the last pod was told, where no memo has changed since and no plugin that is
+        asked every time stands before one of them."""
+        stored, entry.rejections = entry.rejections, None
+        if stored is None or entry.filters is None:
+            return None
+        for plugin, memo, changes, nodes in stored.parts:
+            self._refresh(memo, plugin, state, pod, nodes)
+            if memo.changes != changes:
+                return None
+        for plugin, maybe in entry.filters[: stored.through]:
+            if maybe is None and plugin.name not in state.skip_filter:
+                return None
+        entry.rejections = stored
+        return stored
+
+    # -- one node -------------------------------------------------------------------------------
+
     def passes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
-        """Whether a row passes the plugins, all called in their plain form; False means
-        undetermined."""
+        """Whether a row passes the plugins, all called in their plain form, where no pod is
+        nominated; False means undetermined."""
         return (
-            self._all_are_scalar(state)
+            not self._nominator.node_by_uid
+            and self._all_are_scalar(state)
             and self._scalar_status(state, pod, self._snapshot, (row,)) is SUCCESS
         )
 
@@ -517,8 +561,6 @@ class FilterRunner(ExtensionsRunner):
                 verdicts = self._caller.filter_nodes(plugin, states[row], pod, node)
                 answers[i] = verdicts.statuses[verdicts.ids[0]]
         return Verdicts.of(answers)
-
-    # -- one node -------------------------------------------------------------------------------
 
     def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
         """Filter one node as it is now, as `run_with_nominated_pods` does."""
@@ -589,10 +631,17 @@ class FilterRunner(ExtensionsRunner):
         for position, plugin in enumerate(self.plugins):
             if isinstance(plugin, ComparesResources) and plugin.name not in state.skip_filter:
                 earlier = self.plugins[before:position]
-                verdicts = self.run_in_order(earlier, state, pod, nodes, verdicts)
+                verdicts = self._run_in_order(_alone(earlier), state, pod, nodes, verdicts)
                 before = position + 1
                 without = self._caller.filter_nodes(plugin, state, pod, Nodes(fork, nodes.rows))
                 newly = (verdicts.ids == 0) & (without.ids != 0)
                 verdicts.ids[newly] = without.ids[newly] + (len(verdicts.statuses) - 1)
                 verdicts.statuses += without.statuses[1:]
-        return self.run_in_order(self.plugins[before:], state, pod, nodes, verdicts)
+        return self._run_in_order(_alone(self.plugins[before:]), state, pod, nodes, verdicts)
+
+
+def _alone(
+    plugins: Iterable[FilterPlugin],
+) -> Iterator[tuple[FilterPlugin, VerdictMemo | None]]:
+    """The plugins, of which nothing is stored for pods like this one."""
+    return ((plugin, None) for plugin in plugins)

@@ -18,12 +18,6 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.config.effective import Profile
 from ksched_cli.framework.cache.answer_cache import AnswerCache
-from ksched_cli.framework.cache.cached_runners import (
-    CachedFilters,
-    CachedPreFilters,
-    CachedScores,
-    SharedAnswers,
-)
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -72,7 +66,8 @@ from ksched_cli.framework.pod_groups import (
     RejectedGroup,
 )
 from ksched_cli.framework.registry import PluginEntry
-from ksched_cli.framework.runners import FilterRunner, PreFilterRunner, ScoreRunner
+from ksched_cli.framework.runners import FilterRunner, PreFilterRunner
+from ksched_cli.framework.score_runner import ScoreRunner
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.kube.versions import Release
@@ -351,15 +346,9 @@ class Framework:
         self._post_binds = plugins.at("postBind", PostBindPlugin)
         self.answer_cache = AnswerCache(handle.snapshot)
         self.answer_cache.by_shape = caller.foreign.isdisjoint(plugins.by_name)
-        shared = SharedAnswers(caller, self.answer_cache)
         self.pre_filtering = self._pre_filter_runner()
-        self.filtering = self._filter_runner(shared)
+        self.filtering = self._filter_runner()
         self.scoring = self._score_runner()
-        self.cached_pre_filtering = CachedPreFilters(self.pre_filtering, caller)
-        self.cached_filtering = CachedFilters(
-            self.filtering, handle.nominator, caller, shared, self.answer_cache
-        )
-        self.cached_scoring = CachedScores(self.scoring, caller, shared, self.answer_cache)
         # Whether only plugins of ksched itself decide that a pod fits nowhere.
         self.rejects_in_tree = not any(p.name in caller.foreign for p in self._rejecting())
         self.clears_nomination = handle.release.rules.clears_nomination
@@ -386,15 +375,14 @@ class Framework:
         }
         return PreFilterRunner(plugins, self._snapshot, self.caller, idle_for_resizes)
 
-    def _filter_runner(self, shared: SharedAnswers) -> FilterRunner:
+    def _filter_runner(self) -> FilterRunner:
         extensions = [p for p in self.pre_filtering.plugins if isinstance(p, PreFilterExtensions)]
         return FilterRunner(
             self._own.at("filter", FilterPlugin),
             extensions,
-            self._snapshot,
             self.handle.nominator,
             self.caller,
-            shared.filter_nodes,
+            self.answer_cache,
         )
 
     def _score_runner(self) -> ScoreRunner:
@@ -403,6 +391,7 @@ class Framework:
             self._own.at("score", ScorePlugin),
             self.profile.weights,
             self.caller,
+            self.answer_cache,
         )
 
     def _rejecting(self) -> Iterator[Plugin]:

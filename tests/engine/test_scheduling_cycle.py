@@ -9,7 +9,7 @@ import pytest
 from ksched_cli.engine.records import NO_DETAIL
 from ksched_cli.engine.scheduling_cycle import NO_NODES, Outcome, first_by_name
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.cache import answer_cache
+from ksched_cli.framework import score_runner
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.framework.toys import Toy, filtering, preparing, profile, scoring
@@ -59,11 +59,11 @@ def test_the_first_by_name_is_taken_in_whatever_order_the_best_nodes_come() -> N
     assert first_by_name(np.array([4, 2, 9])) == 2
 
 
-@pytest.mark.parametrize("max_weights", [0, answer_cache.MAX_WEIGHTS])
+@pytest.mark.parametrize("max_weights", [0, score_runner.MAX_WEIGHTS])
 def test_with_or_without_keys_the_same_nodes_are_taken_for_the_same_totals(
     max_weights: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer_cache, "MAX_WEIGHTS", max_weights)
+    monkeypatch.setattr(score_runner, "MAX_WEIGHTS", max_weights)
     pods = [pod(f"p{i}", cpu=1) for i in range(5)]
     run = simulation(
         cluster(node("a", cpu=4), node("b", cpu=8), node("c", cpu=8), *pods),
@@ -73,7 +73,7 @@ def test_with_or_without_keys_the_same_nodes_are_taken_for_the_same_totals(
     framework = run.frameworks["default-scheduler"]
     framework.answer_cache.expect(run.pending())
     records = [run.cycle.attempt(framework, info).attempt for info in run.pending()]
-    assert bool(framework.cached_scoring.shift) is bool(max_weights)
+    assert bool(framework.scoring.shift) is bool(max_weights)
     assert [(record.node, record.score) for record in records] == [
         *(("b", 485), ("c", 485)),
         *(("a", 473), ("b", 473), ("c", 473)),

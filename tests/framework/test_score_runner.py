@@ -12,7 +12,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.cache.answer_cache import SINGLE_ROWS_MAX, RowSums
+from ksched_cli.framework.cache.memo import SINGLE_ROWS_MAX, Memo
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PreScorePlugin, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
@@ -173,11 +173,11 @@ def test_default_normalize_score_keeps_the_order_and_ends_at_100(
         assert (normalized.min() if reverse else normalized.max()) == (0 if reverse else 100)
 
 
-def sums_by_app(run: Simulation) -> dict[str, RowSums]:
+def sums_by_app(run: Simulation) -> dict[str, Memo]:
     """The pods' labels `app`, after the run."""
     cache = run.frameworks["default-scheduler"].answer_cache
     entries = {info.labels["app"]: cache.entry_for(info) for info in run.pending()}
-    return {app: present(present(present(entry).score).row_sums) for app, entry in entries.items()}
+    return {app: present(present(present(entry).scores).row_sums) for app, entry in entries.items()}
 
 
 def alike_but_for_labels() -> Simulation:

@@ -210,10 +210,21 @@ def test_of_many_nodes_answers_are_kept_for_three_pods_and_not_for_two() -> None
 
 
 def test_what_pods_of_several_shapes_may_share_is_kept_once_a_key_comes_again() -> None:
+    run = simulation(
+        cluster(pod("p"), pod("q", cpu=1), pod("r", spec={"nodeSelector": {"a": "b"}}))
+    )
+    framework, pods = run.frameworks["default-scheduler"], run.pending()
+    plugin = framework.plugin("NodeAffinity")
+    assert plugin is not None
     cache = AnswerCache(Snapshot(()))
-    assert [cache.is_shared(("P", "key")) for _ in range(2)] == [False, False]
-    cache.expect(simulation(cluster(pod("p"))).pending())
-    assert [cache.is_shared(("P", key)) for key in ("key", "other", "key")] == [False, False, True]
+
+    def keys() -> list[bool]:
+        return [cache.shared_key(plugin, pod, run.caller) is not None for pod in pods]
+
+    assert keys() == keys() == [False, False, False]
+    cache.expect(pods)
+    assert keys() == [False, True, False]
+    assert keys() == [True, True, True]
 
 
 def test_plugins_with_node_answers_and_a_key_are_shareable_where_they_are_in_tree() -> None:

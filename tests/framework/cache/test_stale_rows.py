@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodCatalog
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.answer_cache import LOG_SCAN_MAX, SINGLE_ROWS_MAX, StaleRows
+from ksched_cli.framework.cache.memo import LOG_SCAN_MAX, SINGLE_ROWS_MAX, StaleRows
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.testing import cluster, node, pod
 

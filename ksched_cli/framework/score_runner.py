@@ -1,0 +1,342 @@
+"""Runs the PreScore, Score and NormalizeScore plugins of a profile, and applies the weights.
+
+What plugins have answered about pods that look the same is not asked again as long as it holds.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunScorePlugins).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from msgspec import Struct
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, ScorePlan
+from ksched_cli.framework.cache.memo import Memo, ScoreMemo
+from ksched_cli.framework.caller import PluginCaller
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.interface import (
+    MAX_NODE_SCORE,
+    MIN_NODE_SCORE,
+    NormalizeScore,
+    PreScorePlugin,
+    Scope,
+    ScorePlugin,
+)
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.results import Scores
+from ksched_cli.framework.status import SKIP, PluginError
+
+# A key is a node's total, and below it, in so many bits, a number that is the larger the earlier
+# the node's name: the greatest key is that of the first by name of the nodes with the best total.
+TIE_BITS = 21
+TIE_MASK = (1 << TIE_BITS) - 1
+# The sum of the plugins' weights up to which a key is far from overflowing.
+MAX_WEIGHTS = 1 << 32
+
+
+class PluginScores(Struct, frozen=True):
+    """One plugin's scores, one per feasible node in the order asked."""
+
+    plugin: str
+    weight: int
+    raw: Scores
+    normalized: Scores
+
+    @property
+    def weighted(self) -> Scores:
+        return self.normalized * self.weight
+
+
+class ScoreRunner:
+    """The PreScore and Score plugins of a profile, in order.
+
+    weights: by the plugin's name
+    shift:   by how many bits a total is shifted in a key, see TIE_BITS; 0 where a key is the total
+    """
+
+    def __init__(
+        self,
+        pre_scores: Sequence[PreScorePlugin],
+        plugins: Sequence[ScorePlugin],
+        weights: Mapping[str, int],
+        caller: PluginCaller,
+        cache: AnswerCache,
+    ) -> None:
+        self.pre_scores = tuple(pre_scores)
+        self.plugins = tuple(plugins)
+        self.weights = dict(weights)
+        self._caller = caller
+        self._cache = cache
+        self._snapshot = snapshot = cache.snapshot
+        fits = len(snapshot) <= TIE_MASK and sum(self.weights.values()) <= MAX_WEIGHTS
+        self.shift = TIE_BITS if fits else 0
+        rows = np.arange(len(snapshot))
+        self._ties = Memo(snapshot, TIE_MASK - rows if self.shift else np.zeros_like(rows))
+
+    def run(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> list[PluginScores]:
+        """Raises PluginError where a plugin fails or scores outside 0 to 100."""
+        return self._run(state, pod, nodes, nodes, {})
+
+    def run_with_last_new(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Mapping[str, Scores]
+    ) -> list[PluginScores]:
+        """Run as `run`, where all nodes but the last have raw scores by plugin, which are kept."""
+        last = Nodes(nodes.snapshot, nodes.indices()[-1:])
+        return self._run(state, pod, nodes, last, raw)
+
+    def _run(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+        scored: Nodes,
+        before: Mapping[str, Scores],
+    ) -> list[PluginScores]:
+        """scored: the nodes after those whose raw scores are in `before`"""
+        self._pre_score(self.pre_scores, state, pod, nodes)
+        plugins = [plugin for plugin in self.plugins if plugin.name not in state.skip_score]
+        raw = [self._caller.score_nodes(plugin, state, pod, scored) for plugin in plugins]
+        if len(scored) < len(nodes):
+            none = np.zeros(len(nodes) - len(scored), dtype=np.int64)
+            raw = [
+                np.concatenate((before.get(plugin.name, none), scores))
+                for plugin, scores in zip(plugins, raw, strict=True)
+            ]
+        scores = []
+        for plugin, plugin_raw in zip(plugins, raw, strict=True):
+            normalized = self._normalized(plugin, state, pod, nodes, plugin_raw)
+            weight = self.weights[plugin.name]
+            scores.append(PluginScores(plugin.name, weight, plugin_raw, normalized))
+        return scores
+
+    def _pre_score(
+        self, plugins: Sequence[PreScorePlugin], state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        for plugin in plugins:
+            status = self._caller.pre_score(plugin, state, pod, nodes)
+            if status is SKIP or status.is_skip:
+                state.skip_score.add(plugin.name)
+
+    # -- totals, with what is stored ------------------------------------------------------------
+
+    def totals(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None = None
+    ) -> Scores:
+        """The weighted sums alone, as `run` has them. Raises as it."""
+        if entry is not None:
+            return self.keys(state, pod, nodes, entry) >> self.shift
+        self._pre_score(self.pre_scores, state, pod, nodes)
+        others: list[tuple[ScorePlugin, Memo | None]] = []
+        for plugin in self.plugins:
+            if plugin.name not in state.skip_score:
+                key = self._cache.shared_key(plugin, pod, self._caller)
+                is_own = nodes.snapshot is self._snapshot and key is not None
+                memo = self._node_memo(plugin, state, pod, key) if is_own else None
+                others.append((plugin, memo))
+        sums = np.zeros(len(nodes), dtype=np.int64)
+        return self._added(sums, others, state, pod, nodes, shift=0)
+
+    def keys(self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry) -> Scores:
+        """The totals with what decides among equal ones, see TIE_BITS. Do not write to it: it may
+        be a part of a column. Raises as `run`; then nothing is stored."""
+        # 1. PreScore plugins whose answers are cacheable are called for the first such pod.
+        if entry.pre_scores is None:
+            cacheable: list[PreScorePlugin] = []
+            uncacheable: list[PreScorePlugin] = []
+            for plugin in self.pre_scores:
+                is_cacheable = self._caller.is_cacheable(plugin, pod)
+                (cacheable if is_cacheable else uncacheable).append(plugin)
+            self._pre_score(cacheable, entry.static_state, pod, Nodes(self._snapshot))
+            entry.pre_scores = tuple(uncacheable)
+        state.take(entry.static_state)
+        state.skip_score.update(entry.static_state.skip_score)
+        self._pre_score(entry.pre_scores, state, pod, nodes)
+        # 2. The sum of the plugins that look at the node and its pods, where these have changed.
+        plan, entry.scores = entry.scores, None
+        if plan is None:
+            plan = self._plan(entry, state, pod)
+        keys = self._ties.gather(nodes)
+        if plan.row_sums is not None:
+            self._refresh(plan, plan.row_sums, state, pod, nodes)
+            keys = keys + plan.row_sums.gather(nodes)
+        # 3. The others, by what is stored of them.
+        others = [(p, memo) for p, memo in plan.others if p.name not in state.skip_score]
+        keys = self._added(keys, others, state, pod, nodes, self.shift)
+        entry.scores = plan
+        return keys
+
+    def _plan(self, entry: CacheEntry, state: CycleState, pod: PodInfo) -> ScorePlan:
+        """Call NODE plugins for every node, once. Raises PluginError."""
+        plan, caller, snapshot = ScorePlan(), self._caller, self._snapshot
+        for plugin in self.plugins:
+            if plugin.name in entry.static_state.skip_score:
+                continue
+            scope = caller.scope_for(plugin, pod)
+            if scope is Scope.CLUSTER:
+                plan.others.append((plugin, None))
+            elif scope is Scope.NODE:
+                key = caller.cache_key(plugin, pod)
+                memo = self._node_memo(plugin, state, pod, key)
+                if isinstance(plugin, NormalizeScore) or memo.lowest or memo.highest:
+                    plan.others.append((plugin, memo))
+            elif isinstance(plugin, NormalizeScore):
+                plan.others.append((plugin, Memo.empty(snapshot)))
+            else:
+                plan.row_plugins[plugin] = self.weights[plugin.name]
+        if plan.row_plugins:
+            sums = Memo.empty(snapshot)
+            plan.row_scorer = caller.row_scorer(plan.row_plugins, state, pod, snapshot, self.shift)
+            if plan.row_scorer is not None:
+                # Pods of several shapes share the sums where the plugins look at the same of them.
+                keys = [(plugin.name, caller.cache_key(plugin, pod)) for plugin in plan.row_plugins]
+                if all(key is not None for _, key in keys):
+                    sums = self._cache.row_sums.setdefault(tuple(keys), sums)
+            plan.row_sums = sums
+        return plan
+
+    def _refresh(
+        self, plan: ScorePlan, sums: Memo, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        """Ask the plugins of the sum about those of the nodes that have changed. Raises
+        PluginError."""
+        # For all nodes, the log says which have changed; in-tree plugins may be given more.
+        in_view = Nodes(nodes.snapshot) if plan.row_scorer and nodes.are_most else nodes
+        stale = sums.renew(in_view)
+        if not stale:
+            return
+        if isinstance(stale, list):
+            totals = self._caller.row_totals(plan.row_scorer, self._snapshot, stale)
+            if totals is not None:
+                sums.store_each(stale, totals)
+                return
+            stale = Nodes(self._snapshot, np.array(stale, dtype=np.intp))
+        try:
+            total = np.zeros(len(stale), dtype=np.int64)
+            for plugin, weight in plan.row_plugins.items():
+                total += self._raw_scores(plugin, state, pod, stale) * weight
+        except PluginError:
+            sums.forget()
+            raise
+        sums.store(stale, total << self.shift)
+
+    def _added(
+        self,
+        sums: Scores,
+        others: Sequence[tuple[ScorePlugin, Memo | None]],
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+        shift: int,
+    ) -> Scores:
+        """The sums with the weighted scores of more plugins. Raises PluginError.
+
+        others: with what is stored of their raw scores
+        """
+        # As upstream, all score before one is normalized.
+        raw: list[Scores] = []
+        for plugin, memo in others:
+            if memo is None:
+                raw.append(self._caller.score_nodes(plugin, state, pod, nodes))
+            else:
+                if memo.stale is not None:
+                    self._refresh_raw(memo, plugin, state, pod, nodes)
+                raw.append(memo.values)
+        for (plugin, memo), scores in zip(others, raw, strict=True):
+            part = None
+            if isinstance(memo, ScoreMemo) and memo.has_parts:
+                weigh = partial(self._weighted, plugin, state, pod)
+                part = memo.part(nodes, weigh)
+            if part is not None:
+                weighted = part.gather(nodes)
+            else:
+                gathered = scores if memo is None else nodes.gather(scores)
+                weighted = self._weighted(plugin, state, pod, nodes, gathered)
+            sums = sums + (weighted << shift)
+        return sums
+
+    def _refresh_raw(
+        self, memo: Memo, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        """Ask for the raw scores of those of the nodes that have changed. Raises PluginError."""
+        stale = memo.renew(nodes)
+        if not stale:
+            return
+        if isinstance(stale, list):
+            stale = Nodes(self._snapshot, np.array(stale, dtype=np.intp))
+        try:
+            memo.store(stale, self._raw_scores(plugin, state, pod, stale))
+        except PluginError:
+            memo.forget()
+            raise
+
+    def _node_memo(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, key: Hashable | None
+    ) -> ScoreMemo:
+        """Raw scores of every node, which pods of several shapes share where there is a key. Raises
+        PluginError."""
+        shared = self._cache.node_scores
+        memo = None if key is None else shared.get((plugin.name, key))
+        if memo is None:
+            raw = self._raw_scores(plugin, state, pod, Nodes(self._snapshot))
+            memo = ScoreMemo(self._snapshot, plugin, raw)
+            if key is not None:
+                shared[plugin.name, key] = memo
+        return memo
+
+    def _weighted(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
+    ) -> Scores:
+        """Raw scores, normalized and weighted. Raises PluginError."""
+        weight = self.weights[plugin.name]
+        scores = self._normalized(plugin, state, pod, nodes, raw)
+        return scores if weight == 1 else scores * weight
+
+    def _normalized(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
+    ) -> Scores:
+        """Raises PluginError."""
+        scores = raw
+        if isinstance(plugin, NormalizeScore):
+            scores = self._caller.normalize_scores(plugin, state, pod, nodes, raw)
+        _check_range(plugin, nodes, scores)
+        return scores
+
+    def _raw_scores(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Scores:
+        """Raw scores to be stored; those that nothing normalizes are checked now. Raises
+        PluginError."""
+        scores = self._caller.score_nodes(plugin, state, pod, nodes)
+        if not isinstance(plugin, NormalizeScore):
+            _check_range(plugin, nodes, scores)
+        return scores
+
+
+def total(scores: Sequence[PluginScores], count: int) -> Scores:
+    """The weighted sum per node."""
+    totals = np.zeros(count, dtype=np.int64)
+    for plugin_scores in scores:
+        totals += plugin_scores.weighted
+    return totals
+
+
+def _check_range(plugin: ScorePlugin, nodes: Nodes, scores: Scores) -> None:
+    """Raises PluginError where a score is outside 0 to 100."""
+    if not len(scores):
+        return
+    # Seen as unsigned, a negative score is greater than all others; argmax is the quickest way.
+    unsigned = scores.view(f"u{scores.itemsize}")
+    if unsigned.item(unsigned.argmax()) <= MAX_NODE_SCORE:
+        return
+    outside = (scores < MIN_NODE_SCORE) | (scores > MAX_NODE_SCORE)
+    index = int(np.flatnonzero(outside)[0])
+    raise PluginError(
+        "applying score defaultWeights on Score plugins: "
+        f'plugin "{plugin.name}" returns an invalid score {scores[index]} for node '
+        f'"{nodes.names()[index]}", it should in the range of '
+        f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
+    )
