@@ -32,7 +32,7 @@ from ksched_cli.kube.quantity import Quantity, QuantityError
 from ksched_cli.plugins.controllers import is_of_controller
 from ksched_cli.scenario.arguments import Arguments, choose_pods, read_selector
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.objects import load_objects, patched_raw, plain_object
+from ksched_cli.scenario.objects import edited, load_objects, plain_object
 from ksched_cli.scenario.pods import (
     is_of_daemon_set,
     is_owned_by,
@@ -115,11 +115,10 @@ def replace_nodes(
 
 
 def with_spec(node: Node, taints: tuple[Taint, ...], unschedulable: bool | None = None) -> Node:
-    """The node with other taints, in its JSON too. unschedulable: by default as it is"""
+    """Return the node with other taints. unschedulable: by default as it is"""
     unschedulable = node.spec.unschedulable if unschedulable is None else unschedulable
-    spec = structs.replace(node.spec, taints=taints, unschedulable=unschedulable)
     patch = {"taints": list(map(plain_fields, taints)), "unschedulable": unschedulable}
-    return structs.replace(node, spec=spec, raw=patched_raw(node.raw, {"spec": patch}))
+    return edited(node, {"spec": patch})
 
 
 def cordon(state: ClusterState, names: Sequence[str], *, undo: bool = False) -> Changed:
@@ -346,14 +345,9 @@ def copy_of_node(model: Node, name: str) -> Node:
     """A new node like another one: its labels with its own host name, its taints but those
     that controllers put there, its capacity and images."""
     own = {HOSTNAME_LABEL: name} if HOSTNAME_LABEL in model.metadata.labels else {}
-    labels = {**model.metadata.labels, **own}
     taints = tuple(t for t in model.spec.taints if not is_of_controller(t.key))
-    metadata = structs.replace(
-        model.metadata, name=name, uid="", labels=labels, creation_timestamp="", resource_version=""
-    )
     absent = dict.fromkeys(("uid", "creationTimestamp", "resourceVersion"))
-    patch = {"metadata": {**absent, "name": name, "labels": own}}
-    renamed = structs.replace(model, metadata=metadata, raw=patched_raw(model.raw, patch))
+    renamed = edited(model, {"metadata": {**absent, "name": name, "labels": own}})
     return with_spec(renamed, taints, unschedulable=False)
 
 
@@ -555,13 +549,8 @@ class Label(Change):
         return replace(state, pods=replace_pods(state.pods, labelled)), effects
 
     def _labelled(self, obj: _Labelled) -> _Labelled:
-        labels = {k: v for k, v in obj.metadata.labels.items() if k not in self.removed}
-        labels |= dict(self.labels)
-        metadata = structs.replace(obj.metadata, labels=labels)
-        patch = {"labels": {**dict.fromkeys(self.removed), **dict(self.labels)}}
-        return structs.replace(
-            obj, metadata=metadata, raw=patched_raw(obj.raw, {"metadata": patch})
-        )
+        labels = {**dict.fromkeys(self.removed), **dict(self.labels)}
+        return edited(obj, {"metadata": {"labels": labels}})
 
     def _effects(self, obj: Node | Pod) -> list[Effect]:
         labels = obj.metadata.labels
@@ -674,9 +663,9 @@ def _without_outage(node: Node, effects: Sequence[str]) -> tuple[Taint, ...]:
 
 
 def _with_condition(node: Node, ready: Mapping[str, Any]) -> Node:
-    """The node with this Ready condition in its JSON, which extenders are sent."""
+    """Return the node with this Ready condition, which extenders are sent."""
     plain = plain_json(node.raw) if bytes(node.raw) else {}
     conditions = value_at(plain, ("status", "conditions")) or ()
     others = [each for each in conditions if each.get("type") != "Ready"]
     patch = {"conditions": [*others, {"type": "Ready", **ready}]}
-    return structs.replace(node, raw=patched_raw(node.raw, {"status": patch}))
+    return edited(node, {"status": patch})

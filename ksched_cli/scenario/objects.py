@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.loading.collector import Collector
 from ksched_cli.cluster.loading.kinds import KINDS, Kind
 from ksched_cli.cluster.loading.sources import Document, Source, documents
-from ksched_cli.cluster.objects import KubeObject, Pod, encode_hook
+from ksched_cli.cluster.objects import KubeObject, Node, Pod, encode_hook
+from ksched_cli.cluster.objects.base import decode_hook
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.kube.stored_bytes import ObjectJson
 from ksched_cli.scenario.pods import replace_pods, select_by_name
 
 Manifest = dict[str, Any]
+
+Edited = TypeVar("Edited", Node, Pod)
 
 
 def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -> ClusterState:
@@ -104,11 +108,25 @@ def json_merge(value: Any, patch: Any) -> Any:
     return merged
 
 
-def patched_raw(raw: ObjectJson, patch: Manifest) -> ObjectJson:
-    """An object's JSON after a merge patch; an object without JSON stays without."""
-    if not bytes(raw):
-        return raw
-    return msgspec.Raw(msgspec.json.encode(json_merge(plain_json(raw), patch)))
+def edited(obj: Edited, patch: Manifest) -> Edited:
+    """Return the object with a merge patch applied to its manifest, which its typed view follows;
+    an object that was made without a manifest stays without."""
+    view: dict[str, Any] = {}
+    for name, part in patch.items():
+        attribute, kind = _typed_fields(type(obj))[name]
+        before = msgspec.to_builtins(getattr(obj, attribute), enc_hook=encode_hook)
+        after = json_merge(before, part) or {}
+        view[attribute] = msgspec.convert(after, kind, dec_hook=decode_hook)
+    raw = obj.raw
+    if bytes(raw):
+        raw = msgspec.Raw(msgspec.json.encode(json_merge(plain_json(raw), patch)))
+    return structs.replace(obj, **view, raw=raw)
+
+
+@cache
+def _typed_fields(kind: type[KubeObject]) -> Mapping[str, tuple[str, Any]]:
+    """Return the attribute and its type by the name of the field in a manifest."""
+    return {field.encode_name: (field.name, field.type) for field in structs.fields(kind)}
 
 
 def objects_of(state: ClusterState, kind: Kind) -> dict[tuple[str, str], KubeObject]:

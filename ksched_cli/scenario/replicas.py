@@ -8,19 +8,18 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import Pod, PodStatus
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, first_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.arguments import Target, Workload, find_workload
 from ksched_cli.scenario.change import ChangeError
-from ksched_cli.scenario.objects import kind_of, plain_object, replaced
+from ksched_cli.scenario.objects import edited, kind_of, plain_object, replaced
 from ksched_cli.scenario.owned_pods import WORKLOADS, OwnedPods
 from ksched_cli.scenario.pod_claims import ClaimMaker, has_own_claims
 from ksched_cli.scenario.scale import SCALABLE, Scale
@@ -132,16 +131,9 @@ def copies(state: ClusterState, model: Pod) -> Iterator[Pod]:
         name = f"{model.name}-copy-{number}"
         if name in taken:
             continue
-        raw = model.raw
-        if bytes(raw):  # for extenders: under the new name, without a status
-            data = plain_json(raw)
-            data["metadata"]["name"] = name
-            data.pop("status", None)
-            raw = msgspec.Raw(msgspec.json.encode(data))
         uid = f"{model.metadata.uid}-copy-{number}"
-        metadata = structs.replace(model.metadata, name=name, uid=uid, deletion_timestamp="")
-        status = PodStatus()
-        yield structs.replace(model, metadata=metadata, status=status, node_name="", raw=raw)
+        patch = {"name": name, "uid": uid, "deletionTimestamp": None}
+        yield structs.replace(edited(model, {"metadata": patch, "status": None}), node_name="")
 
 
 def copies_with_claims(

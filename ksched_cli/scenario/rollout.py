@@ -39,7 +39,7 @@ from ksched_cli.scenario.arguments import Workload
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.disruption import scaled
 from ksched_cli.scenario.drain import Delete
-from ksched_cli.scenario.objects import Manifest, objects_of, patched_raw, plain_object, replaced
+from ksched_cli.scenario.objects import Manifest, edited, objects_of, plain_object, replaced
 from ksched_cli.scenario.owned_pods import HASH_LABEL, OwnedPods, WorkloadKey, deployment_of
 from ksched_cli.scenario.pods import names_in, newest_timestamp
 from ksched_cli.scenario.scale import (
@@ -357,19 +357,12 @@ class _Renewal:
                 for each in owners
             )
         key = f"{namespace}/{name}"
-        metadata = structs.replace(
-            model.metadata,
-            name=name,
-            uid=key,
-            labels=labels,
-            owner_references=owners,
-            creation_timestamp=created,
-        )
         patch: Manifest = {"name": name, "uid": key, "labels": labels}
         if kind == "Deployment":
             patch["ownerReferences"] = plain_fields(owners)
-        raw = patched_raw(model.raw, {"metadata": patch})
-        return Pod(metadata, model.spec, PENDING_AGAIN, "", raw)
+        pod = edited(model, {"metadata": patch})
+        metadata = structs.replace(pod.metadata, creation_timestamp=created)
+        return Pod(metadata, model.spec, PENDING_AGAIN, "", pod.raw)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from ksched_cli.scenario.arguments import (
     read_targets,
 )
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.objects import Manifest, patched_raw, plain_object, replaced
+from ksched_cli.scenario.objects import Manifest, edited, plain_object, replaced
 from ksched_cli.scenario.pod_claims import ClaimMaker
 from ksched_cli.scenario.pods import (
     is_ready,
@@ -261,9 +261,9 @@ def _copies(
 
 def _copy(model: Pod, name: str, created: str) -> Pod:
     uid = f"{model.namespace}/{name}"
-    metadata = structs.replace(model.metadata, name=name, uid=uid, creation_timestamp=created)
-    raw = patched_raw(model.raw, {"metadata": {"name": name, "uid": uid}})
-    return Pod(metadata, model.spec, PENDING_AGAIN, "", raw)
+    pod = edited(model, {"metadata": {"name": name, "uid": uid}})
+    metadata = structs.replace(pod.metadata, creation_timestamp=created)
+    return Pod(metadata, model.spec, PENDING_AGAIN, "", pod.raw)
 
 
 # -- rollout restart, set resources ---------------------------------------------------------------
