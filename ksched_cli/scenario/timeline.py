@@ -65,7 +65,8 @@ class Replacement(Struct, frozen=True):
 
 
 class Removal(Struct, frozen=True):
-    """An object is deleted. kind: as of a Replacement. namespace: "" where the kind has none.
+    """An object is deleted. kind: as of a Replacement; without its group where several are read.
+    namespace: "" where the kind has none.
     grace: for how many microseconds a pod stays on its node. preempted: the recorded scheduler
     evicted it."""
 
@@ -490,9 +491,11 @@ class Timeline:
         word = target.kind
         kind: Kind | str | None = word if word in self.reads else kind_of(word)
         if kind is None:
-            kind = next((each for each in self.reads if word == each.partition(".")[0]), None)
-        if kind is None:
-            raise self._unread(word)
+            groups = [each for each in self.reads if word == each.partition(".")[0]]
+            if not groups:
+                raise self._unread(word)
+            # Of several groups, the one that has the object when it is deleted.
+            kind = groups[0] if len(groups) == 1 else word
         if not target.name:
             raise EventError("delete requires a name")
         namespace = target.namespace or "default"

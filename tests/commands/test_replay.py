@@ -94,6 +94,34 @@ def test_objects_that_a_plugin_reads_come_and_go_and_let_pods_try_again(
     assert "no plugin declares it in `reads`" in err
 
 
+@pytest.mark.parametrize("group", ["aaa.example", "zzz.example"])
+def test_a_kind_of_several_groups_is_deleted_where_the_object_is(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path, group: str
+) -> None:
+    """A plugin that is installed may read a kind with the name of another one's."""
+    source = DOORS.replace('("Door.example.com",)', f'("Door.example.com", "Door.{group}")')
+    (tmp_path / "doors.py").write_text(source)
+    door = {
+        "apiVersion": "example.com/v1",
+        "kind": "Door",
+        "metadata": {"name": "front", "namespace": "default"},
+        "spec": {"open": True},
+    }
+    events = [
+        {"at": 0, "put": door},
+        {"at": 30, "delete": {"kind": "Door", "name": "front"}},
+        {"at": 40, "pod": pod("b", cpu=1)},
+    ]
+    command = ["replay", write(tmp_path, events), "--state", write_state(node("n", cpu=4))]
+    command += ["--plugin", tmp_path / "doors.py", "-o", "json"]
+    code, out, _ = ksched(*command)
+    assert (code, json.loads(out)["pods"][0]["placed"]) == (1, None)
+    events.insert(2, {"at": 35, "delete": {"kind": "Door", "name": "front"}})
+    command[1] = write(tmp_path, events)
+    code, _, err = ksched(*command)
+    assert (code, "no Door front exists to delete" in err) == (2, True)
+
+
 def test_a_zone_that_returns_as_another_is_warned_of(
     ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:

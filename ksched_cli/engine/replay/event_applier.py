@@ -397,6 +397,9 @@ class EventApplier:
             self._delete_pod("/".join(key), action.grace)
             return
         before = self.cluster.state
+        if isinstance(kind, str) and "." not in kind:
+            groups = (each for each in sorted(before.others) if kind == each.partition(".")[0])
+            kind = next((each for each in groups if key in custom_objects_of(before, each)), kind)
         present: Container[tuple[str, str]] = (
             custom_objects_of(before, kind) if isinstance(kind, str) else objects_of(before, kind)
         )
