@@ -226,7 +226,7 @@ class Overload(NamedTuple):
 
 @cache
 def type_of(text: str) -> Type:
-    """The type that is written so."""
+    """Return the type that is written so."""
     name, _, inner = text.partition("(")
     parameters: list[str] = []
     depth = start = 0
@@ -321,7 +321,7 @@ class _Checker:
         self._literal_calls: list[tuple[Call, list[tuple[int, Type]]]] = []
 
     def check(self, node: Expr) -> tuple[Expr, Type]:
-        """The node with what is known of it then, and its type. Raises CelSyntaxError."""
+        """Return the node with what is known of it then, and its type. Raises CelSyntaxError."""
         self._nodes += 1
         if self._nodes > _MAX_NODES:
             raise CelSyntaxError(-1, f"more than {_MAX_NODES} nodes, with macros expanded")
@@ -383,7 +383,7 @@ class _Checker:
     def _field(
         self, offset: int, operand: Expr, field: str, is_optional: bool
     ) -> tuple[Expr, Type]:
-        """The operand, and the field's type."""
+        """Return the operand, and the field's type."""
         checked, kind = self.check(operand)
         kind = self.bound(kind)
         if kind.name == "optional_type":
@@ -432,7 +432,7 @@ class _Checker:
     def _resolve(
         self, offset: int, function: str, is_member: bool, arguments: Sequence[tuple[Expr, Type]]
     ) -> tuple[tuple[str, ...], Type]:
-        """The overloads that the arguments' types allow, and the result's type."""
+        """Return the overloads that the arguments' types allow, and the result's type."""
         kinds = [kind for _, kind in arguments]
         if function in ("_&&_", "_||_"):
             wrong = [each for each in arguments if not self._assign(each[1], BOOL)]
@@ -502,7 +502,7 @@ class _Checker:
         return MapLiteral(tuple(entries), offset=node.offset), Type("map", parameters)
 
     def _unwrapped(self, node: Expr, kind: Type, is_optional: bool) -> Type:
-        """The type of an element; of an optional one, that of its value."""
+        """Return the type of an element; of an optional one, that of its value."""
         if not is_optional:
             return kind
         if kind.name == "optional_type":
@@ -607,7 +607,7 @@ class _Checker:
         return Type(f"_var{self._variables - 1}")
 
     def bound(self, kind: Type, unbound_is_dyn: bool = False) -> Type:
-        """The type with its variables replaced, as far as they are bound."""
+        """Return the type with its variables replaced, as far as they are bound."""
         while kind.name[0] == "_":
             if kind.name not in self._bindings:
                 return DYN if unbound_is_dyn else kind
@@ -621,7 +621,7 @@ class _Checker:
         return self._assign_all((left,), (right,))
 
     def _assign_all(self, left: Sequence[Type], right: Sequence[Type]) -> bool:
-        """Whether the types go together; binds variables if so."""
+        """Return whether the types go together; binds variables if so."""
         before = len(self._trail)
         if all(map(self._fits, left, right)):
             return True
@@ -654,7 +654,7 @@ class _Checker:
         return all(map(self._fits, left.parameters, right.parameters))
 
     def _binds(self, kind: Type, variable: Type) -> tuple[bool, bool]:
-        """Whether the variable may stand for the type, and whether it is bound. Upstream:
+        """Return whether the variable may stand for the type, and whether it is bound. Upstream:
         isValidTypeSubstitution."""
         bound = self._bindings.get(variable.name)
         if bound is None:
@@ -685,7 +685,7 @@ class _Checker:
 
 
 def _is_valid(function: str, literal: Any) -> bool:
-    """Whether the function takes this literal."""
+    """Return whether the function takes this literal."""
     try:
         if function == "matches":
             compiled(literal)
@@ -703,7 +703,7 @@ def _with(
 
 
 def _qualified(node: Expr) -> str:
-    """The dotted name that a chain of fields reads as, or ""."""
+    """Return the dotted name that a chain of fields reads as, or ""."""
     names: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         names.append(node.field)

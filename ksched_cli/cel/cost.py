@@ -26,7 +26,7 @@ Cost = Callable[[Sequence[Any], Any], int]
 
 
 def call_cost(function: str, overloads: tuple[str, ...]) -> Cost:
-    """The function that computes a call's cost from its arguments and its result.
+    """Return the function that computes a call's cost from its arguments and its result.
 
     Kubernetes's functions have a cost by name; CEL's own by overload, where the argument types
     leave exactly one, else 1.
@@ -79,7 +79,7 @@ def _equality(arguments: Sequence[Any], result: Any) -> int:
 
 
 def _regex(arguments: Sequence[Any], result: Any) -> int:
-    """A tenth of the text's length times a quarter of the pattern's, each rounded up."""
+    """Return a tenth of the text's length times a quarter of the pattern's, each rounded up."""
     return _tenths(1 + _size(arguments[0])) * -(-_size(arguments[1]) // 4)
 
 
@@ -129,7 +129,7 @@ def _product_of_sizes(factor: int) -> Cost:
 
 
 def _shared(cost: Cost, *names: str) -> dict[str, Cost]:
-    """The same cost of several functions."""
+    """Return the same cost of several functions."""
     return dict.fromkeys(names, cost)
 
 

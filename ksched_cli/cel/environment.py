@@ -62,7 +62,7 @@ def _compile_error(expression: str, problems: list[tuple[int, str]]) -> CelCompi
 
 
 def _shown(expression: str, offset: int, message: str) -> str:
-    """The message with its place, as cel-go writes it."""
+    """Return the message with its place, as cel-go writes it."""
     if offset < 0:
         return f"ERROR: <input>:-1:0: {message}"
     start = expression.rfind("\n", 0, offset) + 1

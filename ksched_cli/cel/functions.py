@@ -67,7 +67,7 @@ def _method(function: str, kind: type, result_of: Function) -> Function:
 
 
 def _is_valid(function: str, parse: Function) -> Function:
-    """Whether a text can be parsed."""
+    """Return whether a text can be parsed."""
 
     def is_valid(literal: Any, *options: Any) -> bool:
         text(function, literal)
@@ -96,7 +96,7 @@ def _subtract(left: Any, right: Any) -> Any:
 
 
 def _arithmetic(function: str, of_integers: Function, of_floats: Function | None) -> Function:
-    """An operation on two numbers of one type. of_floats: None where floats have none"""
+    """Return an operation on two numbers of one type. of_floats: None where floats have none"""
     kinds = (int, Uint) if of_floats is None else (int, Uint, float)
 
     def operation(left: Any, right: Any) -> Any:
@@ -229,7 +229,8 @@ def _quantity(literal: Any) -> Quantity:
 
 
 def _int64_value(value: Quantity) -> int | None:
-    """The amount as an int64, or None. Quantities that upstream stores as decimals have none."""
+    """Return the amount as an int64, or None. Quantities that upstream stores as decimals have
+    none."""
     if value.wide:
         return None
     shifted = value.unscaled * 10**value.scale if value.scale >= 0 else None
@@ -317,7 +318,7 @@ def _order(left: Any, right: Any) -> int:
 
 
 def _ordered(function: str, values: Any) -> Iterator[Any]:
-    """Yields the elements. Raises CelError at the first whose type has no order."""
+    """Yield the elements. Raises CelError at the first whose type has no order."""
     for value in _list(function, values):
         if type(value) not in _ORDERED:
             raise no_overload(function, value)

@@ -124,7 +124,7 @@ def constant(value: Value) -> Interpretable:
 
 
 def values_of(run: Run, arguments: Sequence[Interpretable]) -> list[Value]:
-    """The values of a strict call's arguments. Raises the first CelError among them."""
+    """Return the values of a strict call's arguments. Raises the first CelError among them."""
     values: list[Value] = []
     try:
         for argument in arguments:
@@ -168,7 +168,7 @@ def has_field(run: Run, value: Value, key: str) -> bool:
 
 
 def _qualified_optional(run: Run, value: Optional, key: Value) -> Optional:
-    """A field of an optional's value, as an optional."""
+    """Return a field of an optional's value, as an optional."""
     if not value.present:
         return NONE
     element, is_present = _find(value.value, key)
@@ -365,7 +365,8 @@ class Program:
             self._root = _plan(checked.root)
 
     def evaluate(self, device: DeviceInput) -> tuple[bool, int]:
-        """Whether the device matches, and the actual cost. Raises CelError, CelAbortError."""
+        """Return whether the device matches, and the actual cost. Raises CelError,
+        CelAbortError."""
         run = Run(device)
         with deep_recursion():
             matches = self._root.value(run)
@@ -457,7 +458,7 @@ def _folded(step: Interpretable) -> Interpretable:
 
 
 def _strict(node: Call, arguments: Sequence[Interpretable]) -> Evaluate:
-    """A call that evaluates all its arguments first, and is an error if one of them is."""
+    """Return a call that evaluates all its arguments first, and is an error if one of them is."""
     function = node.function
     only = node.overloads[0] if len(node.overloads) == 1 else ""
     native = _FUNCTIONS.get(only) or _FUNCTIONS[function]

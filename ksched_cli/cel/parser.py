@@ -145,7 +145,7 @@ class _Parser:
         return self.lexeme == symbol and self.kind == "symbol"
 
     def _takes(self, symbol: str) -> bool:
-        """Whether this is the next token, which is passed then."""
+        """Return whether this is the next token, which is passed then."""
         taken = self._is(symbol)
         if taken:
             self.advance()
@@ -223,7 +223,7 @@ class _Parser:
         return self.fail("an operand")
 
     def _member(self, node: Expr | None = None) -> Expr:
-        """An operand, and the fields, elements and calls of it."""
+        """Return an operand, and the fields, elements and calls of it."""
         if node is None:
             node = self._primary()
         while self.kind == "symbol":
@@ -293,7 +293,7 @@ class _Parser:
         return self.fail("an operand")
 
     def _named(self, offset: int) -> Expr:
-        """A variable, a call or a message."""
+        """Return a variable, a call or a message."""
         dot = "." if self._takes(".") else ""
         at, name = self.offset, self.lexeme
         if self.kind != "name":
@@ -368,7 +368,7 @@ def _integer(offset: int, kind: str, sign: str, text: str) -> int:
 
 
 def _unquoted(offset: int, literal: str, is_bytes: bool) -> str | bytes:
-    """The value of a literal of text or bytes."""
+    """Return the value of a literal of text or bytes."""
     text = literal.replace("\r\n", "\n").replace("\r", "\n")
     is_raw = text[0] in "rR"
     text = text[is_raw:]
@@ -416,7 +416,7 @@ def _balanced(symbol: str, terms: Sequence[Expr], offsets: Sequence[int]) -> Exp
 
 
 def _expanded(offset: int, name: str, target: Expr | None, arguments: Sequence[Expr]) -> Expr:
-    """A call, or what the macro of this name makes of it."""
+    """Return a call, or what the macro of this name makes of it."""
     if target is None:
         if name == "has" and len(arguments) == 1:
             select = arguments[0]

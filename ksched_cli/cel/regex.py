@@ -61,7 +61,7 @@ def _options() -> Any:
 
 @lru_cache(maxsize=16)  # a pattern may take all of its memory
 def compiled(pattern: str) -> Any:
-    """What searches for the pattern in UTF-8. Raises RegexError, CelUnavailableError."""
+    """Return what searches for the pattern in UTF-8. Raises RegexError, CelUnavailableError."""
     library = _re2()
     try:
         program = library.compile(pattern.encode(), _options())
@@ -86,8 +86,8 @@ def _go_error(problem: str, pattern: str) -> str:
 
 
 def _matches(pattern: Any, whole: bytes) -> Iterator[bytes]:
-    """All matches in a text of UTF-8, from left to right. One that is empty does not follow another
-    at once."""
+    """Yield all matches in a text of UTF-8, from left to right. One that is empty does not follow
+    another at once."""
     begin, last = 0, -1
     while begin <= len(whole):
         match = pattern.search(whole, begin)
@@ -104,12 +104,12 @@ def _matches(pattern: Any, whole: bytes) -> Iterator[bytes]:
 
 
 def _is_continuation(byte: int) -> bool:
-    """Whether a byte is not the first of its character."""
+    """Return whether a byte is not the first of its character."""
     return byte & 0xC0 == 0x80
 
 
 def _next_character(data: bytes, index: int) -> int:
-    """Where the character after that at an index begins, in UTF-8."""
+    """Return where the character after that at an index begins, in UTF-8."""
     index += 1
     while index < len(data) and _is_continuation(data[index]):
         index += 1

@@ -327,7 +327,7 @@ _ESCAPES = {
 
 
 def _typed(function: str, result_of: Function, *kinds: type) -> Function:
-    """A function of a string, and of values of these types."""
+    """Return a function of a string, and of values of these types."""
 
     def typed(whole: Any, *rest: Any) -> Any:
         text(function, whole)
@@ -423,7 +423,8 @@ _KINDS = {
 
 
 def clauses(pattern: str, count: int) -> Iterator[tuple[str, str, int]]:
-    """The parts of a format: a text, or a letter, its precision (-1: none) and "". Raises CelError.
+    """Yield the parts of a format: a text, or a letter, its precision (-1: none) and "". Raises
+    CelError.
 
     count: of arguments
     """

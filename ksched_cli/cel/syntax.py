@@ -86,7 +86,7 @@ class CheckedExpression(Struct, frozen=True):
 
 
 def children(node: Expr) -> tuple[Expr, ...]:
-    """A node's direct children."""
+    """Return a node's direct children."""
     match node:
         case Select():
             return (node.operand,)

@@ -273,7 +273,7 @@ def is_equal(left: Any, right: Any) -> bool:
 
 
 def contains(values: Sequence[Any], searched: Any) -> bool:
-    """Whether a list contains the value."""
+    """Return whether a list contains the value."""
     return any(is_equal(searched, value) for value in values)
 
 
@@ -298,7 +298,7 @@ def order(left: Any, right: Any, function: str) -> int:
 
 
 def checked_int(value: int, kind: type) -> int:
-    """The result of an operation on integers. Raises CelError where it does not fit."""
+    """Return the result of an operation on integers. Raises CelError where it does not fit."""
     if kind is Uint:
         if not 0 <= value <= MAX_UINT64:
             raise CelError("unsigned integer overflow")
@@ -320,14 +320,14 @@ def add(left: Any, right: Any) -> Any:
 
 
 def size(value: Any) -> int:
-    """The length; of a string in characters. Raises CelError."""
+    """Return the length; of a string in characters. Raises CelError."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     raise no_overload("size", value)
 
 
 def text(function: str, value: Any) -> str:
-    """The value, if it is a string. Raises CelError otherwise. function: for the message."""
+    """Return the value, if it is a string. Raises CelError otherwise. function: for the message."""
     if not isinstance(value, str):
         raise no_overload(function, value)
     return value

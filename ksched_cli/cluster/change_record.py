@@ -16,6 +16,6 @@ class ChangeRecord(Struct, frozen=True):
 
     @property
     def applied(self) -> AppliedChange:
-        """The change as answers show it."""
+        """Return the change as answers show it."""
         did = tuple(effect.text for effect in self.effects)
         return AppliedChange(self.text, did, self.effects)

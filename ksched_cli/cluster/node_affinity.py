@@ -73,7 +73,7 @@ class NodeTerms(Struct, frozen=True):
 
     @property
     def error(self) -> str:
-        """The error in the terms that cannot be parsed, or ""."""
+        """Return the error in the terms that cannot be parsed, or ""."""
         errors = [error for term in self.terms for error in term.errors]
         return aggregate(errors) if errors else ""
 

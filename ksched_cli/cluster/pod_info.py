@@ -60,7 +60,7 @@ def _qos_class(resources: ResourceRequirements) -> str:
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The host ports of containers that run as long as the pod does."""
+    """Return the host ports of containers that run as long as the pod does."""
     sidecars = [container for container in spec.init_containers if container.is_sidecar]
     return tuple(
         HostPort(port.host_ip or ANY_HOST, port.protocol or "TCP", port.host_port)
@@ -71,7 +71,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def has_volume_claims(spec: PodSpec) -> bool:
-    """Whether a volume is a claim's, of the pod's own or another."""
+    """Return whether a volume is a claim's, of the pod's own or another."""
     return any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
 
 
@@ -145,7 +145,7 @@ class PodInfo:
 
     @property
     def host_ports(self) -> tuple[HostPort, ...]:
-        """The host ports that it asks for, each with `ip`, `protocol` and `port`."""
+        """Return the host ports that it asks for, each with `ip`, `protocol` and `port`."""
         return self.template.host_ports
 
     @property
@@ -260,7 +260,7 @@ class PodCatalog:
 
 
 def _shape(spec: PodSpec) -> bytes | None:
-    """The spec without the names of volume claims; None where it has none."""
+    """Return the spec without the names of volume claims; None where it has none."""
     if not any(volume.persistent_volume_claim for volume in spec.volumes):
         return None
     volumes = tuple(map(_without_claim_name, spec.volumes))
@@ -275,7 +275,7 @@ def _without_claim_name(volume: Volume) -> Volume:
 
 
 def _pairs(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The same for equal maps."""
+    """Return the same for equal maps."""
     return tuple(sorted(labels.items())) if len(labels) > 1 else tuple(labels.items())
 
 

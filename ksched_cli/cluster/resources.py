@@ -123,7 +123,7 @@ def claimed_amounts(statuses: Iterable[NodeAllocatableClaimStatus], rules: Rules
 def claimed_by_container(
     container: str, statuses: Iterable[NodeAllocatableClaimStatus]
 ) -> dict[str, Quantity]:
-    """What the claims that a container uses add to its limits. Upstream:
+    """Return what the claims that a container uses add to its limits. Upstream:
     GetContainerDRAAllocations."""
     total: dict[str, Quantity] = {}
     for status in statuses:
@@ -210,7 +210,7 @@ def pod_resources(pod: Pod, claimed: ClaimedAmounts = NOT_CLAIMED) -> PodResourc
 
 
 def resized_pod_resources(pod: Pod, claimed: ClaimedAmounts = NOT_CLAIMED) -> PodResources:
-    """The same where the requests of the pod as a whole may be resized in place too
+    """Return the same where the requests of the pod as a whole may be resized in place too
     (InPlacePodLevelResourcesVerticalScaling)."""
     status = pod.status
     pod_level = _pod_level(pod.spec) if status.resources is not None else {}
@@ -306,12 +306,12 @@ def _actuated(
 
 
 def pod_level_requests(spec: PodSpec, rules: Rules) -> Amounts:
-    """The requests of the pod as a whole, with those that the API server fills in."""
+    """Return the requests of the pod as a whole, with those that the API server fills in."""
     return _filled_pod_level(spec) if rules.sums_whole_pods else _pod_level(spec)
 
 
 def pod_level_limits(spec: PodSpec) -> Amounts:
-    """The limits of the pod as a whole, with those that the API server fills in: where every
+    """Return the limits of the pod as a whole, with those that the API server fills in: where every
     container has one, the greater of their sum and the request. Upstream: defaultPodLevelLimits."""
     if spec.resources is None:
         return {}
@@ -325,19 +325,19 @@ def pod_level_limits(spec: PodSpec) -> Amounts:
 
 
 def aggregate_requests(spec: PodSpec, claimed: ClaimedAmounts = NOT_CLAIMED) -> dict[str, Quantity]:
-    """What the containers request together, with what claims take."""
+    """Return what the containers request together, with what claims take."""
     asks = _asks(spec, lambda container: container.resources.requests)
     return _aggregate(spec, *asks, {}, claimed)
 
 
 def aggregate_limits(spec: PodSpec, claimed: ClaimedAmounts = NOT_CLAIMED) -> dict[str, Quantity]:
-    """The limits of the containers together, with what claims take."""
+    """Return the limits of the containers together, with what claims take."""
     asks = _asks(spec, lambda container: container.resources.limits)
     return _aggregate(spec, *asks, {}, claimed)
 
 
 def claimed_requests(spec: PodSpec, claimed: ClaimedAmounts, rules: Rules) -> dict[str, int]:
-    """What a pod that is to be placed takes of a node, with what its claims take there."""
+    """Return what a pod that is to be placed takes of a node, with what its claims take there."""
     pod_level = pod_level_requests(spec, rules)
     total = _of_pod(spec, aggregate_requests(spec, claimed), pod_level)
     return _integers(total, rules.saturates_sums)
@@ -504,7 +504,7 @@ def _of_pod(spec: PodSpec, total: dict[str, Quantity], pod_level: Amounts) -> di
 
 
 def _pod_level(spec: PodSpec) -> Amounts:
-    """The requests of the pod as a whole, which take the place of its containers' sum."""
+    """Return the requests of the pod as a whole, which take the place of its containers' sum."""
     if spec.resources is None:
         return {}
     return {n: a for n, a in spec.resources.requests.items() if is_pod_level_resource(n)}
@@ -531,7 +531,7 @@ def _nonmissing(pod_level: Amounts, requests: Amounts) -> Amounts:
 
 
 def _ask(container: Container, granted: Mapping[str, ContainerStatus], infeasible: bool) -> Amounts:
-    """A container's request, or what it has while a resize is under way."""
+    """Return a container's request, or what it has while a resize is under way."""
     status = granted.get(container.name)
     requests = container.resources.requests
     if status is None or status.resources is None:
@@ -542,8 +542,8 @@ def _ask(container: Container, granted: Mapping[str, ContainerStatus], infeasibl
 def _effective(
     requests: Amounts, actuated: ResourceRequirements, allocated: Amounts, infeasible: bool
 ) -> Amounts:
-    """The greatest of what is requested, unless that is infeasible, what the node has granted and
-    what runs. Upstream: determineEffectiveRequests."""
+    """Return the greatest of what is requested, unless that is infeasible, what the node has
+    granted and what runs. Upstream: determineEffectiveRequests."""
     greatest: dict[str, Quantity] = {} if infeasible else dict(requests)
     _raise(greatest, actuated.requests)
     _raise(greatest, allocated)
@@ -562,7 +562,7 @@ def _resize_is_infeasible(pod: Pod) -> bool:
 
 
 def resize_is_deferred(pod: Pod) -> bool:
-    """Whether the pod runs, and its node has no room for what it is to have. Upstream:
+    """Return whether the pod runs, and its node has no room for what it is to have. Upstream:
     IsPodResizeDeferred."""
     return bool(pod.node_name) and _why_resize_waits(pod) == "Deferred"
 

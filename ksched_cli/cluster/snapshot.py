@@ -178,7 +178,8 @@ class NodeColumns:
 
     @cached_property
     def principal_floats(self) -> Floats:
-        """The allocatable cpu and memory, which floats divide several times as fast as integers."""
+        """Return the allocatable cpu and memory, which floats divide several times as fast as
+        integers."""
         amounts = self.capacity[: len(PRINCIPAL)].astype(np.float64)
         amounts.flags.writeable = False
         return amounts
@@ -215,7 +216,7 @@ class NodeColumns:
 
     @cached_property
     def unschedulable(self) -> Mask:
-        """The nodes marked spec.unschedulable."""
+        """Return the nodes marked spec.unschedulable."""
         return np.array([bool(node.spec.unschedulable) for node in self.nodes], dtype=np.bool_)
 
     @cached_property
@@ -230,7 +231,7 @@ class NodeColumns:
 
     @cached_property
     def images(self) -> Mapping[str, ImageColumn]:
-        """Per image name. Upstream takes the size from the first node that has the image."""
+        """Return per image name. Upstream takes the size from the first node that has the image."""
         sizes: dict[str, int] = {}
         rows: dict[str, dict[int, None]] = {}
         for row, node in self._as_noticed():
@@ -466,7 +467,7 @@ class Snapshot:
         return [cached[row] or self.row_amounts(row) for row in rows]
 
     def row_amounts(self, row: int) -> RowAmounts:
-        """The row's columns of `usage` and `capacity`."""
+        """Return the row's columns of `usage` and `capacity`."""
         amounts = self._rows_amounts[row]
         if amounts is None:
             amounts = self._rows_amounts[row] = self._read_amounts(row)
@@ -476,7 +477,7 @@ class Snapshot:
         return (*self.usage[:, row].tolist(), *self.capacity[:, row].tolist())
 
     def other_requested(self) -> dict[str, Column]:
-        """The columns that are not views of `usage`."""
+        """Return the columns that are not views of `usage`."""
         return {name: c for name, c in self._requested.items() if name not in PRINCIPAL}
 
     # -- pods ---------------------------------------------------------------------------------
@@ -503,7 +504,7 @@ class Snapshot:
                 self.seal(True)
 
     def add(self, pod: PodInfo, row: int) -> None:
-        """Puts a pod on a node."""
+        """Put a pod on a node."""
         if self.sealed:
             raise SealedError("plugins may not put pods on nodes; that is the engine's part")
         if self.journal is not None:
@@ -518,7 +519,7 @@ class Snapshot:
             watcher.pod_added(pod, row)
 
     def remove(self, pod: PodInfo, row: int) -> None:
-        """Takes a pod off its node. Upstream fills the gap with the node's last pod: so do we."""
+        """Take a pod off its node. Upstream fills the gap with the node's last pod: so do we."""
         if self.sealed:
             raise SealedError("plugins may not take pods off nodes; that is the engine's part")
         pods = self.pods[row]
@@ -675,7 +676,8 @@ class Snapshot:
         change.at(self.pod_count, rows, 1)
 
     def _is_huge(self, row: int) -> bool:
-        """Whether the row's pods request more of anything than MANY_PODS that are not huge may."""
+        """Return whether the row's pods request more of anything than MANY_PODS that are not huge
+        may."""
         amounts = (column.item(row) for column in self.other_requested().values())
         return max(*self.usage[:, row].tolist(), *amounts) > MANY_PODS * HUGE
 
@@ -732,7 +734,7 @@ class Snapshot:
 
     @cached_property
     def principal_floats(self) -> Floats:
-        """The allocatable cpu and memory as floats."""
+        """Return the allocatable cpu and memory as floats."""
         return self.node_columns.principal_floats
 
     @cached_property
@@ -747,7 +749,7 @@ class Snapshot:
 
     @cached_property
     def unschedulable(self) -> Mask:
-        """The nodes marked spec.unschedulable."""
+        """Return the nodes marked spec.unschedulable."""
         return self.node_columns.unschedulable
 
     @cached_property
@@ -757,7 +759,7 @@ class Snapshot:
 
     @cached_property
     def images(self) -> Mapping[str, ImageColumn]:
-        """Per image name."""
+        """Return per image name."""
         return self.node_columns.images
 
 

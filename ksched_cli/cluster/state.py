@@ -77,8 +77,8 @@ class ClusterState:
 
     @property
     def makes_pods(self) -> bool:
-        """Whether there are workloads that pods may be made of: some has a template, or is of a
-        kind that a plugin knows."""
+        """Return whether there are workloads that pods may be made of: some has a template, or is
+        of a kind that a plugin knows."""
         mappings = (
             self.replica_sets,
             self.replication_controllers,
@@ -93,8 +93,8 @@ class ClusterState:
 
     @property
     def makes_claims(self) -> bool:
-        """Whether there is what claims of pods may be made of: templates of ResourceClaims, or
-        storage for ephemeral volumes."""
+        """Return whether there is what claims of pods may be made of: templates of ResourceClaims,
+        or storage for ephemeral volumes."""
         return bool(
             self.resource_claim_templates or self.storage_classes or self.persistent_volumes
         )

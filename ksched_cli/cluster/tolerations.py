@@ -34,7 +34,7 @@ def tolerates(toleration: Toleration, taint: Taint, compares: bool = False) -> b
 
 
 def tolerated(tolerations: Iterable[Toleration], taint: Taint, compares: bool = False) -> bool:
-    """Whether one of them tolerates it. Upstream: TolerationsTolerateTaint."""
+    """Return whether one of them tolerates it. Upstream: TolerationsTolerateTaint."""
     return any(tolerates(toleration, taint, compares) for toleration in tolerations)
 
 

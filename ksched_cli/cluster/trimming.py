@@ -72,15 +72,15 @@ _BETA = "/v1beta1"
 
 
 def is_written(api_version: str, kind: str, reads: Container[str] = ()) -> bool:
-    """Whether a file of a state that ksched writes has objects of this kind. reads: kinds of
+    """Return whether a file of a state that ksched writes has objects of this kind. reads: kinds of
     plugins, besides those that ksched knows"""
     full = kind_with_group(api_version, kind)
     return full != SECRET and (type_of_kind(api_version, kind) is not None or full in reads)
 
 
 def trimmed(obj: Plain) -> Plain:
-    """The object with what is read of it. One of a kind that ksched does not read is the same but
-    for its managed fields and annotations."""
+    """Return the object with what is read of it. One of a kind that ksched does not read is the
+    same but for its managed fields and annotations."""
     version, name = obj.get("apiVersion") or "", obj.get("kind") or ""
     kind, struct = find_kind(version, name), type_of_kind(version, name)
     if struct is None:
@@ -101,7 +101,7 @@ def _unmanaged(obj: Plain) -> Plain:
 
 @cache
 def _trim_of_struct(struct: type[Struct]) -> Trim:
-    """Keeps the fields of a type, and of what it holds."""
+    """Keep the fields of a type, and of what it holds."""
     trims: dict[str, Trim | None] = dict.fromkeys(_MORE_FIELDS.get(struct, ()))
     unread = (_RAW, *UNREAD_FIELDS.get(struct, ()))
     for field in msgspec.structs.fields(struct):

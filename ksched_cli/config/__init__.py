@@ -18,7 +18,7 @@ __all__ = ["Configuration", "PluginRef", "Profile", "default_configuration", "lo
 
 
 def __getattr__(name: str) -> Any:
-    """Loads on first use: importing config.types must not import a YAML parser."""
+    """Load on first use: importing config.types must not import a YAML parser."""
     if name in ("Configuration", "PluginRef", "Profile"):
         from ksched_cli.config import effective
 

@@ -73,7 +73,7 @@ def _parse(item: str) -> AllowedPlugin:
 
 
 def read_allowed(values: Iterable[str]) -> tuple[AllowedPlugin, ...]:
-    """Reads every --allow-plugins: names, or a file of them. Raises KschedError."""
+    """Read every --allow-plugins: names, or a file of them. Raises KschedError."""
     plugins: list[AllowedPlugin] = []
     for value in values:
         if os.path.isfile(value):
@@ -96,8 +96,8 @@ def allowed_in(text: str) -> tuple[AllowedPlugin, ...]:
 def with_allowed(
     registry: KnownPlugins, allowed: Iterable[AllowedPlugin], configuration: SchedulerConfiguration
 ) -> KnownPlugins:
-    """The registry, and the allowed plugins that it lacks. A plugin without points has those that
-    ksched knows of it, else those at which the configuration names it."""
+    """Return the registry, and the allowed plugins that it lacks. A plugin without points has those
+    that ksched knows of it, else those at which the configuration names it."""
     points: dict[str, set[str]] = {}
     for plugin in allowed:
         if plugin.name not in registry:

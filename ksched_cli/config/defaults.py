@@ -114,7 +114,7 @@ def merge_plugin_set(defaults: PluginSet, custom: PluginSet) -> PluginSet:
 
 
 def profile_with_plugins(plugins: Iterable[KnownPlugin]) -> dict[str, Any]:
-    """A configuration, as plain data without apiVersion and kind, for plugins that no file
+    """Return a configuration, as plain data without apiVersion and kind, for plugins that no file
     configures: the default profile with these plugins at every point they extend. A queue sort
     plugin takes the place of the default one."""
     added = list(plugins)

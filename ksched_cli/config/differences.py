@@ -42,7 +42,7 @@ class ConfigurationChange(Part, frozen=True):
 def differences(
     before: Configuration, after: Configuration, registry: KnownPlugins
 ) -> tuple[ConfigurationChange, ...]:
-    """Every difference: those of all profiles first, then profile by profile.
+    """Return every difference: those of all profiles first, then profile by profile.
 
     registry: has the args by default, which those of a plugin are compared with that only one side
     runs

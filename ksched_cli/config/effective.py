@@ -53,7 +53,7 @@ class InTreeArgs(Struct, Generic[A], frozen=True):
         return go_type(self.type).rpartition(".")[2]
 
     def errors(self, args: A, path: str) -> list[FieldError]:
-        """Every error once, as ErrorList.ToAggregate has them."""
+        """Return every error once, as ErrorList.ToAggregate has them."""
         return list(dict.fromkeys(self.validate(args, path)))
 
     def with_defaults(self, args: Any) -> A:
@@ -76,12 +76,12 @@ class KnownPlugin(Protocol):
 
     @property
     def enabled_by_default(self) -> bool:
-        """Whether the default multiPoint list has it, in the registry's order."""
+        """Return whether the default multiPoint list has it, in the registry's order."""
         ...
 
     @property
     def is_off_at_reserve(self) -> bool:
-        """Whether the default list of the point reserve disables it."""
+        """Return whether the default list of the point reserve disables it."""
         ...
 
     @property
@@ -91,7 +91,7 @@ class KnownPlugin(Protocol):
 
     @property
     def in_tree_args(self) -> InTreeArgs[Any] | None:
-        """The args' type, where this is an in-tree plugin that takes args."""
+        """Return the args' type, where this is an in-tree plugin that takes args."""
         ...
 
     def check_args(self, given: Any) -> Sequence[FieldError]:

@@ -63,18 +63,19 @@ RAW = Scalar(Kind.RAW, "runtime.RawExtension", None)
 
 
 def named(go: str) -> Scalar:
-    """A string type of its own name, as v1.ScoringStrategyType."""
+    """Return a string type of its own name, as v1.ScoringStrategyType."""
     return Scalar(Kind.STRING, go, "")
 
 
 def go_type(cls: type) -> str:
-    """The Go type of a class, as messages name it: that of its name, unless its GO is another."""
+    """Return the Go type of a class, as messages name it: that of its name, unless its GO is
+    another."""
     go: str = vars(cls).get("GO", f"v1.{cls.__name__}")
     return go
 
 
 def go_name(wire: Wire) -> str:
-    """The type as Go's reflect prints it."""
+    """Return the type as Go's reflect prints it."""
     match wire:
         case Scalar():
             return wire.go
@@ -109,7 +110,7 @@ def field(
     default: Any = None,
     **limits: Any,
 ) -> Any:
-    """A field of a GoStruct, which begins with Go's zero value.
+    """Return a field of a GoStruct, which begins with Go's zero value.
 
     key: in JSON, where it is not the field's name in camel case
     default: what `with_field_defaults` fills in; limits: keywords of JSON Schema, such as minimum
@@ -154,7 +155,8 @@ def _in_camel_case(name: str) -> str:
 
 
 def with_field_defaults(value: T) -> T:
-    """A configuration value with the defaults of its fields, and of those of structs in it."""
+    """Return a configuration value with the defaults of its fields, and of those of structs in
+    it."""
     changes: dict[str, Any] = {}
     for spec in value.FIELDS.values():
         item = getattr(value, spec.attribute)
@@ -166,7 +168,7 @@ def with_field_defaults(value: T) -> T:
 
 
 def to_wire(value: Any) -> Any:
-    """A configuration value as plain JSON data, with Go's omitempty."""
+    """Return a configuration value as plain JSON data, with Go's omitempty."""
     if not isinstance(value, GoStruct):
         return [to_wire(item) for item in value] if isinstance(value, tuple) else value
     out = {}

@@ -24,8 +24,8 @@ def load_configuration_source(
     *,
     calls_extenders: bool = True,
 ) -> Configuration:
-    """The effective configuration of what `--config` takes (FILE, `-` or FILE#NAME), or of a text
-    that has been read from there.
+    """Return the effective configuration of what `--config` takes (FILE, `-` or FILE#NAME), or of a
+    text that has been read from there.
 
     allowed, calls_extenders: see load_configuration
     Raises InputError where it cannot be read, or kube-scheduler refuses it; with the position in
@@ -51,7 +51,7 @@ def load_configuration(
     *,
     calls_extenders: bool = True,
 ) -> Configuration:
-    """The effective configuration of a file's text; of None, the default one.
+    """Return the effective configuration of a file's text; of None, the default one.
 
     allowed: plugins of other builds that are taken as there; None where their code is needed
     calls_extenders: whether the files of their TLS are needed

@@ -104,7 +104,8 @@ class Decoder:
         return self._immediate or self._saved
 
     def decode(self, data: Any, cls: type[T], path: Path = ()) -> T:
-        """An object of `cls`. data: plain data of kube.documents or kube.json_tree; path: of it"""
+        """Return an object of `cls`. data: plain data of kube.documents or kube.json_tree; path: of
+        it"""
         value = self._value(StructOf(cls), False, data, path)
         return cls() if value is _MISSING else value
 
@@ -260,7 +261,7 @@ class Decoder:
 
 
 def decode_base64(text: str) -> bytes | None:
-    """The bytes of a base64 text, None where it is none. Go skips line ends."""
+    """Return the bytes of a base64 text, None where it is none. Go skips line ends."""
     try:
         return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):
@@ -278,7 +279,7 @@ def is_number(data: Any) -> bool:
 
 
 def is_whole(data: Any) -> bool:
-    """Whether it is a number without a fraction, however it is written."""
+    """Return whether it is a number without a fraction, however it is written."""
     return is_number(data) and (isinstance(data, int) or data.is_integer())
 
 
@@ -289,7 +290,7 @@ def _literal(data: int | float) -> str:
 
 
 def _json_kind(data: Any) -> str:
-    """The JSON type, as Go's messages name it."""
+    """Return the JSON type, as Go's messages name it."""
     kinds = {bool: "bool", str: "string", list: "array", dict: "object"}
     return next((name for kind, name in kinds.items() if isinstance(data, kind)), "number")
 
@@ -359,12 +360,13 @@ class _Kind:
 
 
 def is_json_buffer(text: str) -> bool:
-    """Whether kube-scheduler reads the text as JSON: its first character is a brace."""
+    """Return whether kube-scheduler reads the text as JSON: its first character is a brace."""
     return text.lstrip(" \t\r\n\v\f\x85\xa0").startswith("{")
 
 
 def parse(text: str, registry: KnownPlugins) -> ParsedText:
-    """Every step of upstream's decoding, going on after an error for the sake of later checks."""
+    """Return every step of upstream's decoding, going on after an error for the sake of later
+    checks."""
     scheme = Scheme.of(registry)
     if is_json_buffer(text):
         try:
@@ -491,7 +493,7 @@ def _decode_args(
 
 
 def _plugin_args(config: PluginConfig, scheme: Scheme) -> tuple[Any, str | None, list[str]]:
-    """The args of one pluginConfig entry, a fatal error, strict errors."""
+    """Return the args of one pluginConfig entry, a fatal error, strict errors."""
     cls = scheme.args.get(config.name)
     if cls is None:
         return _plain(config.args), None, []
@@ -528,8 +530,8 @@ def ordered(data: Any) -> Any:
 
 
 def _plain(data: Any) -> Any:
-    """A foreign plugin's args, alike for YAML and JSON: keys sorted, and a whole number an integer,
-    as kube-scheduler makes 2 of YAML's 2.0."""
+    """Return a foreign plugin's args, alike for YAML and JSON: keys sorted, and a whole number an
+    integer, as kube-scheduler makes 2 of YAML's 2.0."""
     if isinstance(data, list):
         return [_plain(item) for item in data]
     if isinstance(data, dict):

@@ -84,7 +84,7 @@ class Review:
         return not self.fails()
 
     def fails(self, least: Severity = Severity.ERROR) -> bool:
-        """Whether a finding is as severe, or more."""
+        """Return whether a finding is as severe, or more."""
         order = list(Severity)
         return any(order.index(item.severity) <= order.index(least) for item in self.findings)
 
@@ -143,7 +143,8 @@ def review_bytes(
     *,
     looks_at_files: bool = True,
 ) -> Review:
-    """The review of a file as it was read; one that is not UTF-8 has a finding that says so."""
+    """Return the review of a file as it was read; one that is not UTF-8 has a finding that says
+    so."""
     try:
         text = decode_text(raw, source_name)
         return review(text, registry, allowed, looks_at_files=looks_at_files)
@@ -160,7 +161,7 @@ def review(
     *,
     looks_at_files: bool = True,
 ) -> Review:
-    """Every finding, those of later stages too where an earlier one refuses.
+    """Return every finding, those of later stages too where an earlier one refuses.
 
     allowed: plugins of other builds that are taken as there
     looks_at_files: whether a finding may say which files are on this machine
@@ -175,7 +176,7 @@ def review(
 def findings_of(
     text: str, judgement: Judgement, *, looks_at_files: bool = False
 ) -> tuple[Finding, ...]:
-    """The findings about a judged text. looks_at_files: see review"""
+    """Return the findings about a judged text. looks_at_files: see review"""
     parsed, registry, findings = judgement.parsed, judgement.registry, Findings(text)
     if parsed.syntax_error is not None:
         _add_syntax_error(text, parsed.syntax_error, findings)

@@ -57,14 +57,14 @@ class Place:
     line_by_line: bool = True
 
     def position(self, line: int | None, column: int | None) -> Position:
-        """The position in the file of a line and a column in the text; without a line, that of the
-        text."""
+        """Return the position in the file of a line and a column in the text; without a line, that
+        of the text."""
         if line is None or not self.line_by_line:
             return Position(self.line, self.column)
         return Position(self.line + line - 1, (column or 1) + self.indent)
 
     def of(self, finding: Finding) -> Finding:
-        """The finding with its position in the file."""
+        """Return the finding with its position in the file."""
         position = self.position(finding.line, finding.column)
         is_line = finding.source and self.line_by_line
         source = " " * self.indent + finding.source if is_line else ""
@@ -107,7 +107,7 @@ class ConfigurationText:
             raise self.located(error) from None
 
     def located(self, error: InputError) -> InputError:
-        """An error about the text as one about the file, which names the object."""
+        """Return an error about the text as one about the file, which names the object."""
         if not self.object:
             return error
         inside = error.position
@@ -142,8 +142,9 @@ def configurations_in(raw: bytes, name: str) -> list[ConfigurationText]:
 def _inside(
     node: Node, owner: Node, path: Path, seen: set[int]
 ) -> Iterator[tuple[Node, Path, Node]]:
-    """The nodes at any depth that are a configuration, or the text of one; each with the object
-    that holds it and its path there. owner, path: of the node, in the innermost named object"""
+    """Yield the nodes at any depth that are a configuration, or the text of one; each with the
+    object that holds it and its path there. owner, path: of the node, in the innermost named
+    object"""
     if id(node) in seen:
         return
     seen.add(id(node))
@@ -185,7 +186,7 @@ def _is_text(node: Node) -> bool:
 
 
 def _value(node: Node | None, *keys: str) -> str:
-    """The scalar at a path of keys, or ""."""
+    """Return the scalar at a path of keys, or ""."""
     for key in keys:
         if not isinstance(node, MappingNode):
             return ""
@@ -223,8 +224,9 @@ def _place_of_text(node: ScalarNode, lines: Sequence[str]) -> Place:
 
 
 def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Place]:
-    """A mapping in block style with the comments above it and without its indentation; another as
-    it stands. One with aliases of anchors elsewhere is written out, at the mapping's beginning."""
+    """Return a mapping in block style with the comments above it and without its indentation;
+    another as it stands. One with aliases of anchors elsewhere is written out, at the mapping's
+    beginning."""
     is_flow = getattr(node, "flow_style", False)
     # An anchor or a tag may stand before the first key, on a line of its own.
     start = node.start_mark if is_flow else node.value[0][0].start_mark
@@ -256,7 +258,8 @@ def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Pla
 
 
 def _first_line(line: int, indent: int, lines: Sequence[str]) -> int:
-    """The line of the first comment above a mapping that begins at this line, else the line."""
+    """Return the line of the first comment above a mapping that begins at this line, else the
+    line."""
     if lines[line][:indent].strip():
         return line
     above = line
@@ -310,8 +313,8 @@ class Sources:
 
 
 def find_configurations(references: Iterable[str], *, skip_others: bool = False) -> Sources:
-    """The configurations of files, folders and globs, each file once, and those that FILE#NAME
-    names.
+    """Return the configurations of files, folders and globs, each file once, and those that
+    FILE#NAME names.
 
     skip_others: a file that is named may be without a configuration, as those of a folder are
     Raises InputError for what cannot be read, and for a NAME that is not there.
@@ -347,8 +350,8 @@ def read_versioned_text(reference: str) -> ConfigurationText:
 
 
 def read_configuration_text(reference: str) -> ConfigurationText:
-    """The configuration at FILE, `-` or FILE#NAME: the only one in the file, else the one that goes
-    by the NAME. A file that begins with a configuration gives its first document, as in
+    """Return the configuration at FILE, `-` or FILE#NAME: the only one in the file, else the one
+    that goes by the NAME. A file that begins with a configuration gives its first document, as in
     kube-scheduler.
 
     A file without a configuration is taken as one, for checks say best what it is instead.
@@ -358,7 +361,7 @@ def read_configuration_text(reference: str) -> ConfigurationText:
 
 
 def configuration_text_of(raw: bytes, name: str) -> ConfigurationText:
-    """The configuration in a text that is in no file. Raises InputError as
+    """Return the configuration in a text that is in no file. Raises InputError as
     `read_configuration_text`."""
     return _only(name, _texts_of(raw, name, name, None))
 
@@ -371,7 +374,8 @@ def _only(reference: str, texts: Sequence[ConfigurationText]) -> ConfigurationTe
 
 
 def _texts_at(reference: str) -> list[ConfigurationText]:
-    """The configurations of a file, of which there is one at least, or the one that is named."""
+    """Return the configurations of a file, of which there is one at least, or the one that is
+    named."""
     file, name = split_reference(reference)
     raw, source = read_file(file)
     return _texts_of(raw, source, file, name)
@@ -399,7 +403,8 @@ def _texts_of(raw: bytes, source: str, file: str, name: str | None) -> list[Conf
 
 
 def _names_of(texts: Sequence[ConfigurationText]) -> list[tuple[str, ...]]:
-    """All names of each: its keys and objects, its first profile's schedulerName, its number."""
+    """Return all names of each: its keys and objects, its first profile's schedulerName, its
+    number."""
     names = []
     for number, text in enumerate(texts, start=1):
         try:
@@ -417,8 +422,8 @@ def _unchosen(
     names: Sequence[Sequence[str]],
     problem: str,
 ) -> InputError:
-    """An error that lists the configurations, each as it can be chosen: by the first of its names
-    that no other has."""
+    """Return an error that lists the configurations, each as it can be chosen: by the first of its
+    names that no other has."""
     counts = Counter(name for own in names for name in set(own))
     references = []
     for own in names:
@@ -438,9 +443,9 @@ def _unchosen(
 
 
 def _embedded(raw: bytes, name: str) -> list[ConfigurationText] | None:
-    """The configurations that are read of a file without being named: of one that begins with a
-    configuration no other, as kube-scheduler reads the first document only. None where the file is
-    unreadable."""
+    """Return the configurations that are read of a file without being named: of one that begins
+    with a configuration no other, as kube-scheduler reads the first document only. None where the
+    file is unreadable."""
     try:
         texts = configurations_in(raw, name)
     except (InputError, YamlError, RecursionError):
@@ -453,7 +458,7 @@ _REFERENCE = re.compile(r"[\w@^~{}./+-]+:[^\0\n]+")
 
 
 def names_git_object(reference: str) -> bool:
-    """Whether it is REV:PATH, and neither a file nor a name in one."""
+    """Return whether it is REV:PATH, and neither a file nor a name in one."""
     return (
         not os.path.exists(split_reference(reference)[0])
         and not reference.startswith("-")
@@ -462,7 +467,7 @@ def names_git_object(reference: str) -> bool:
 
 
 def read_git_object(reference: str) -> bytes:
-    """The content of REV:PATH in the repository of the current folder. Raises InputError."""
+    """Return the content of REV:PATH in the repository of the current folder. Raises InputError."""
     git = shutil.which("git")
     if git is None:
         raise InputError(reference, "there is no such file, and git is not installed")

@@ -224,7 +224,7 @@ def _profile(
     custom: Collection[str],
     registry: KnownPlugins,
 ) -> Profile:
-    """The effective profile. custom: see `expand`. Raises FrameworkError."""
+    """Return the effective profile. custom: see `expand`. Raises FrameworkError."""
     plugins, name = profile.plugins or Plugins(), profile.scheduler_name
     placed = expand(plugins, registry, custom)
     if len(placed["queueSort"]) != 1:
@@ -295,7 +295,7 @@ def _queue_sort_errors(
 def expand(
     plugins: Plugins, registry: KnownPlugins, custom: Collection[str] = ()
 ) -> dict[str, tuple[PluginRef, ...]]:
-    """The plugins of every point in the order they run; weights are not set yet.
+    """Return the plugins of every point in the order they run; weights are not set yet.
 
     custom: names that the file itself enables under multiPoint. Raises FrameworkError.
     """
@@ -409,7 +409,7 @@ _BOTH = "specifying a root certificates file with the insecure flag is not allow
 
 
 def tls_files(extender: Extender) -> dict[str, str]:
-    """The files that an extender's TLS is read from, by their keys."""
+    """Return the files that an extender's TLS is read from, by their keys."""
     tls = extender.tls_config or ExtenderTLSConfig()
     named = {
         "caFile": "" if tls.ca_data else tls.ca_file,

@@ -89,7 +89,7 @@ class Plugins(GoStruct):
         return self.at(point).enabled or ()
 
     def names(self) -> set[str]:
-        """What some point enables. Upstream: pluginsNeeded."""
+        """Return what some point enables. Upstream: pluginsNeeded."""
         return {plugin.name for point in Plugins.FIELDS for plugin in self.enabled(point)}
 
 

@@ -55,7 +55,7 @@ ArgsByPlugin = Mapping[str, InTreeArgs[Any]]
 
 
 def validate(configuration: SchedulerConfiguration, registry: KnownPlugins) -> list[FieldError]:
-    """Every error, in upstream's order. configuration: with defaults."""
+    """Return every error, in upstream's order. configuration: with defaults."""
     errors = _errors(configuration, in_tree_args(registry), registry.release)
     return worded(errors, registry.release)
 
@@ -66,7 +66,7 @@ def worded(errors: Iterable[FieldError], release: Release) -> list[FieldError]:
 
 
 def text(errors: Iterable[FieldError]) -> str:
-    """The errors as one text, a line each, sorted."""
+    """Return the errors as one text, a line each, sorted."""
     return "\n".join(sorted(error.text() for error in errors))
 
 

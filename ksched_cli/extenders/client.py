@@ -48,7 +48,7 @@ _CERTIFICATE_PROBLEMS = {
 
 
 def request_error_message(error: Exception, url: str) -> str:
-    """The message of an error before the response's headers had arrived."""
+    """Return the message of an error before the response's headers had arrived."""
     try:
         host, address = parse_url(url).host or "", _address(url)
     except exceptions.LocationParseError:
@@ -84,7 +84,7 @@ def _tls_error_message(error: exceptions.SSLError, host: str) -> str:
 
 
 def _cause(error: Exception) -> Exception | None:
-    """The error that urllib3's wraps."""
+    """Return the error that urllib3's wraps."""
     return next((arg for arg in error.args if isinstance(arg, Exception)), None)
 
 
@@ -94,7 +94,7 @@ def _is_reset(error: Exception) -> bool:
 
 
 def body_error_message(error: Exception, url: str) -> str:
-    """The message of an error while the response's body was read."""
+    """Return the message of an error while the response's body was read."""
     if isinstance(error, exceptions.ReadTimeoutError):
         return BODY_TIMEOUT
     return _reset_message(_address(url)) if _is_reset(error) else "unexpected EOF"
@@ -110,7 +110,7 @@ def _address(url: str) -> str:
 
 
 def post_prefix(url: str) -> str:
-    """What url.Error puts before an error of a POST: the method and the URL."""
+    """Return what url.Error puts before an error of a POST: the method and the URL."""
     return f'Post "{masked_url(url)}"'
 
 
@@ -156,7 +156,7 @@ class Transport(Protocol):
     """Sends requests: over the network, or answers them from a recording."""
 
     def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
-        """Sends the request; the result waits for the reply, or raises UnreachableError."""
+        """Send the request; the result waits for the reply, or raises UnreachableError."""
         ...
 
     def close(self) -> None: ...
@@ -198,7 +198,7 @@ class HTTPTransport:
 
 
 def _raise_unreachable(message: str) -> Callable[[], Reply]:
-    """Waits for nothing and raises."""
+    """Wait for nothing and raises."""
 
     def fail() -> Reply:
         raise UnreachableError(message)
@@ -228,7 +228,7 @@ class _Call(threading.Thread):
         self._error: Exception | None = None
 
     def reply(self) -> Reply:
-        """Waits for the reply. Raises ExtenderError, UnreachableError without a reply."""
+        """Wait for the reply. Raises ExtenderError, UnreachableError without a reply."""
         self.join(None if self._deadline is None else max(self._deadline - time.monotonic(), 0))
         if self._reply is not None:
             return self._reply
@@ -254,7 +254,7 @@ class _Call(threading.Thread):
             self._error = UnreachableError(self._message(error))
 
     def _exchange(self) -> Reply:
-        """The reply after following redirects. Upstream: net/http (Client.do)."""
+        """Return the reply after following redirects. Upstream: net/http (Client.do)."""
         method, body = "POST", self._request.body
         for _ in range(MAX_REQUESTS):
             response = self._send(method, body)
@@ -295,7 +295,7 @@ class _Call(threading.Thread):
         return Reply(response.status, body)
 
     def _read(self, response: urllib3.BaseHTTPResponse, limit: int) -> bytes:
-        """The body, of at most `limit` bytes."""
+        """Return the body, of at most `limit` bytes."""
         parts: list[bytes] = []
         size = 0
         while part := response.read1(CHUNK_BYTES):

@@ -88,7 +88,8 @@ class HTTPExtender:
         self._decoded_nodes: dict[bytes, Node] = {}
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """Whether a container requests a managed resource. Upstream ignores pod-level resources."""
+        """Return whether a container requests a managed resource. Upstream ignores pod-level
+        resources."""
         if not self._managed_resources:
             return True
         return any(
@@ -171,7 +172,7 @@ class HTTPExtender:
     def prioritize(
         self, pod: PodInfo, nodes: Nodes
     ) -> Callable[[], tuple[Sequence[tuple[str, int]], int]]:
-        """Sends the request; the result waits for hosts with their scores, and the weight, and
+        """Send the request; the result waits for hosts with their scores, and the weight, and
         raises ExtenderError. Without a verb every node gets 0, with weight 0."""
         if not self.is_prioritizer:
             return lambda: ([(name, 0) for name in nodes.names()], 0)
@@ -222,12 +223,12 @@ class HTTPExtender:
     # -- bind -------------------------------------------------------------------------------------
 
     def binding(self, pod: PodInfo, node: str) -> ExtenderRequest:
-        """The request that binds the pod to the node; `bind` sends it."""
+        """Return the request that binds the pod to the node; `bind` sends it."""
         args = wire.binding_args(pod.namespace, pod.name, pod.uid, node)
         return ExtenderRequest(self._url(self.config.bind_verb), msgspec.json.encode(args))
 
     def bind(self, request: ExtenderRequest) -> None:
-        """Sends the request. Raises ExtenderError."""
+        """Send the request. Raises ExtenderError."""
         error = self._call(self.config.bind_verb, request.body, wire.binding_error)()
         if error:
             raise ExtenderError(error)
@@ -238,7 +239,7 @@ class HTTPExtender:
         return f"{self.config.url_prefix.rstrip('/')}/{verb}"
 
     def _call(self, verb: str, body: bytes, read: Callable[[bytes], T]) -> Callable[[], T]:
-        """Sends the request; the result waits for the response and reads it, or raises
+        """Send the request; the result waits for the response and reads it, or raises
         ExtenderError."""
         url = self._url(verb)
         wait = self._transport.start(ExtenderRequest(url, body))

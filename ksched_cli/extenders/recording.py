@@ -110,7 +110,7 @@ class Recording:
         return self.failure
 
     def wrap(self, transport: Transport) -> Transport:
-        """A transport that calls `transport` and records each exchange."""
+        """Return a transport that calls `transport` and records each exchange."""
         return _Recorder(transport, self._write)
 
     def _write(self, exchange: Exchange) -> None:

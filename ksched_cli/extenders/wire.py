@@ -252,7 +252,7 @@ def preemption_result(body: bytes) -> dict[str, MetaVictims]:
 
 
 def binding_error(body: bytes) -> str:
-    """The error that the response names, or ""."""
+    """Return the error that the response names, or ""."""
     with _extender_errors():
         error = decode_first(body).fields("v1.ExtenderBindingResult", ("Error",)).get("Error")
         return "" if error is None else error.text()
@@ -358,7 +358,8 @@ def _node_json(node: Node) -> msgspec.Raw:
 
 
 def _plain(obj: KubeObject, raw: ObjectJson) -> dict[str, Any]:
-    """The object as plain data with metadata, spec and status: in Go none of them can be absent.
+    """Return the object as plain data with metadata, spec and status: in Go none of them can be
+    absent.
 
     raw: the object's JSON, empty for an object that was not read from a file
     """

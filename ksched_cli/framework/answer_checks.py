@@ -45,7 +45,7 @@ class ReadOnlyCalls:
     )
 
     def call(self, plugin: str, snapshot: Snapshot, method: Callable[..., T], *arguments: Any) -> T:
-        """Calls a plugin's method. Raises what it raises, and MutationError."""
+        """Call a plugin's method. Raises what it raises, and MutationError."""
         pods = [argument for argument in arguments if isinstance(argument, PodInfo)]
         for pod in pods:
             # A second call would find the pod changed already, and pass.
@@ -156,7 +156,7 @@ def expect_texts(texts: Any, kind: type, source: str) -> None:
 
 
 def checked_result(answer: Any, kind: type[T], method: str) -> tuple[T | None, Status]:
-    """A result with its status. Raises MalformedError."""
+    """Return a result with its status. Raises MalformedError."""
     result, status = _pair(answer, method)
     if result is not None:
         expect(result, kind, f"{method}'s result")
@@ -185,7 +185,7 @@ def _pair(answer: Any, method: str) -> tuple[Any, Any]:
 
 
 def _check_names(result: object) -> None:
-    """Checks the names of nodes in a PreFilterResult or PostFilterResult."""
+    """Check the names of nodes in a PreFilterResult or PostFilterResult."""
     names = getattr(result, "node_names", None)
     if names is not None:
         expect_texts(names, frozenset, "pre_filter's node_names")
@@ -255,7 +255,7 @@ def checked_room(answer: Any, snapshot: Snapshot) -> tuple[Status, GroupRoom]:
 
 
 def checked_verdicts(verdicts: Verdicts, count: int) -> Verdicts:
-    """A copy, which the plugin cannot change any more. Raises MalformedError."""
+    """Return a copy, which the plugin cannot change any more. Raises MalformedError."""
     expect(verdicts, Verdicts, "filter_nodes")
     expect(verdicts.ids, np.ndarray, "filter_nodes' ids")
     ids = verdicts.ids
@@ -276,7 +276,7 @@ def checked_verdicts(verdicts: Verdicts, count: int) -> Verdicts:
 
 
 def checked_scores(scores: Scores, count: int, method: str) -> Scores:
-    """A copy of 64 bits, which the plugin cannot change any more. Raises MalformedError."""
+    """Return a copy of 64 bits, which the plugin cannot change any more. Raises MalformedError."""
     expect(scores, np.ndarray, method)
     if scores.dtype.kind not in "iu":
         raise MalformedError(f"{method} returned an array of {scores.dtype}, expected integers")
@@ -286,7 +286,8 @@ def checked_scores(scores: Scores, count: int, method: str) -> Scores:
 
 
 def named_rejection(status: Status, plugin: str) -> Status:
-    """A Filter status with its plugin; what is neither success nor a rejection is an error."""
+    """Return a Filter status with its plugin; what is neither success nor a rejection is an
+    error."""
     if status.is_rejected:
         return status.by(plugin)
     return Status.error(f'running "{plugin}" filter plugin: {status.message}').by(plugin)

@@ -188,7 +188,7 @@ class CallTrace:
         return {place: totals[place] for place in sorted(totals, key=lambda p: points.index(p[0]))}
 
     def slow_lines(self) -> Iterator[str]:
-        """The plugins that would better answer for all nodes at once."""
+        """Yield the plugins that would better answer for all nodes at once."""
         for place, calls in self.totals().items():
             name, seconds = self._plain.get(place, ""), calls.duration / 1e9
             if name and seconds >= SLOW_SECONDS:
@@ -199,8 +199,8 @@ class CallTrace:
                 )
 
     def lines(self, profile: str, enabled: Mapping[str, Collection[str]]) -> Iterator[str]:
-        """What happened to the pods of a profile, those alike together. enabled: its plugins, by
-        point"""
+        """Yield what happened to the pods of a profile, those alike together. enabled: its plugins,
+        by point"""
         alike: dict[tuple[str, ...], list[str]] = {}
         for key, calls in self.pods.items():
             if calls.profile == profile:
@@ -247,8 +247,8 @@ def profile_lines(
     enabled: Mapping[str, Collection[str]],
     registry: Mapping[str, PluginEntry],
 ) -> Iterator[str]:
-    """Which plugins a profile never calls, or not at every point that they extend. enabled: as in
-    CallTrace.lines; registry: all plugins that there are"""
+    """Yield which plugins a profile never calls, or not at every point that they extend. enabled:
+    as in CallTrace.lines; registry: all plugins that there are"""
     names = set()
     for plugin in plugins:
         names.add(plugin.name)

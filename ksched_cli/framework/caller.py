@@ -151,7 +151,7 @@ class DefectLog:
         return message
 
     def message(self, plugin: str, point: str, error: BaseException, *pods: PodInfo) -> str:
-        """The message of a call that failed; anything but a PluginError is recorded."""
+        """Return the message of a call that failed; anything but a PluginError is recorded."""
         if isinstance(error, PluginError):
             return str(error)
         return self.note(plugin, point, error, *pods)
@@ -192,7 +192,7 @@ class PluginCaller:
 
     @property
     def assumes(self) -> bool:
-        """Whether a plugin failed where ksched went on as if it had answered something."""
+        """Return whether a plugin failed where ksched went on as if it had answered something."""
         return any(defect.assumes for defect in self.defects.values())
 
     @property
@@ -202,8 +202,8 @@ class PluginCaller:
     # -- plugins --------------------------------------------------------------------------------
 
     def make(self, entry: PluginEntry, args: Any, handle: Handle) -> Plugin:
-        """A plugin. Raises UsageError where it does not accept its args, PluginDefectError where
-        it cannot be made."""
+        """Return a plugin. Raises UsageError where it does not accept its args, PluginDefectError
+        where it cannot be made."""
         plugin = self._make(entry, args, handle)
         if self.trace is not None:
             self.trace.follow(plugin, is_foreign=plugin.name in self.foreign)
@@ -236,7 +236,7 @@ class PluginCaller:
             return Scope.CLUSTER
 
     def is_cacheable(self, plugin: Plugin, pod: PodInfo) -> bool:
-        """Whether the plugin's answers about the pod may be cached at all."""
+        """Return whether the plugin's answers about the pod may be cached at all."""
         return self.scope_for(plugin, pod) is not Scope.CLUSTER
 
     def cache_key(self, plugin: Plugin, pod: PodInfo) -> Hashable | None:
@@ -260,7 +260,7 @@ class PluginCaller:
             return None
 
     def has_scalar_filter(self, plugins: Iterable[FilterPlugin]) -> bool:
-        """Whether `status_of_all` may be used for all of them: others have one form only."""
+        """Return whether `status_of_all` may be used for all of them: others have one form only."""
         return all(
             plugin.name not in self.foreign
             and type(plugin).filter is not FilterPlugin.filter
@@ -447,7 +447,7 @@ class PluginCaller:
     def row_totals(
         self, scorer: RowScorer | None, snapshot: Snapshot, rows: Sequence[int]
     ) -> list[int] | None:
-        """The weighted sum of each row; None where a score is outside 0 to 100."""
+        """Return the weighted sum of each row; None where a score is outside 0 to 100."""
         if scorer is None or snapshot.huge:
             return None
         totals = [scorer(amounts) for amounts in snapshot.rows_amounts(rows)]
@@ -600,7 +600,7 @@ class PluginCaller:
     def explain(
         self, plugin: Explains, point: str, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> tuple[str, ...]:
-        """The lines that a plugin adds to its answer at `point`, filter or score."""
+        """Return the lines that a plugin adds to its answer at `point`, filter or score."""
         method = plugin.explain_filter if point == "filter" else plugin.explain_score
         try:
             if plugin.name not in self.foreign:
@@ -614,8 +614,8 @@ class PluginCaller:
     # -- between attempts -----------------------------------------------------------------------
 
     def registrations(self, plugin: Plugin, *, adds_taints: bool) -> tuple[Registration, ...]:
-        """The events that a plugin waits for, each with its hint; those of plugins that do not say
-        where it fails. adds_taints: see Rules.adds_taint_events"""
+        """Return the events that a plugin waits for, each with its hint; those of plugins that do
+        not say where it fails. adds_taints: see Rules.adds_taint_events"""
         registrations = BY_DEFAULT
         if plugin.name not in self.foreign:
             registrations = registrations_of(plugin)
@@ -647,7 +647,8 @@ class PluginCaller:
     def concerned_pods(
         self, plugin: PreQueueingHints, event: ClusterEvent, old: Any, new: Any
     ) -> IsConcerned | None:
-        """What tells whether a pod is concerned; None: every pod is, as where the plugin fails."""
+        """Return what tells whether a pod is concerned; None: every pod is, as where the plugin
+        fails."""
         narrowing = cast(Plugin, plugin)
         name = narrowing.name
         try:
@@ -689,7 +690,7 @@ class PluginCaller:
         return _GuardedWatcher(watcher, self.tell) if is_foreign(type(watcher)) else watcher
 
     def group_of(self, plugin: GroupsPods, pod: PodInfo) -> str:
-        """The group that a plugin holds the pod back with; "" where the plugin fails."""
+        """Return the group that a plugin holds the pod back with; "" where the plugin fails."""
         try:
             group = self._limited(plugin, plugin.group_of, pod)
             expect(group, str, "group_of")
@@ -732,7 +733,8 @@ class PluginCaller:
     def _limited(
         self, plugin: Plugin | PluginEntry, method: Callable[..., T], *arguments: Any
     ) -> T:
-        """A call that is given no snapshot. Raises what the plugin raises, and CallTimeoutError."""
+        """Return a call that is given no snapshot. Raises what the plugin raises, and
+        CallTimeoutError."""
         if self.limit is None or plugin.name not in self.foreign:
             return method(*arguments)
         return self.limit.call(method, *arguments)
@@ -784,5 +786,5 @@ def _named(verdicts: Verdicts, plugin: FilterPlugin) -> Verdicts:
 
 
 def _pod_of(arguments: Iterable[Any]) -> PodInfo:
-    """The pod that a call is about: the first among its arguments."""
+    """Return the pod that a call is about: the first among its arguments."""
     return next(argument for argument in arguments if isinstance(argument, PodInfo))

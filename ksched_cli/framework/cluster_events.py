@@ -72,8 +72,8 @@ class ClusterEvent(Struct, frozen=True):
     action: Action
 
     def matches(self, incoming: ClusterEvent) -> bool:
-        """Whether a plugin that is registered for this event is asked about `incoming`: it is the
-        same or more specific. Upstream: MatchClusterEvents."""
+        """Return whether a plugin that is registered for this event is asked about `incoming`: it
+        is the same or more specific. Upstream: MatchClusterEvents."""
         if self == EVERYTHING:
             return True
         is_same = self.resource in (WILDCARD, incoming.resource) or (
@@ -125,7 +125,7 @@ class EnqueueExtensions(Protocol):
     registered for events of all kinds in `BY_DEFAULT`, and of those that it reads."""
 
     def events_to_register(self) -> Iterable[Registration]:
-        """The events, each with a hint; None: every such event may."""
+        """Return the events, each with a hint; None: every such event may."""
         ...
 
 
@@ -174,7 +174,7 @@ def check_registrations(registrations: Iterable[Any], reads: Iterable[str]) -> N
 
 
 def registrations_of(plugin: object) -> tuple[Registration, ...]:
-    """A plugin's events. Upstream: defaultEnqueueExtension, UnrollWildCardResource."""
+    """Return a plugin's events. Upstream: defaultEnqueueExtension, UnrollWildCardResource."""
     if not isinstance(plugin, EnqueueExtensions):
         own: Iterable[str] = getattr(plugin, "reads", ())
         return (*BY_DEFAULT, *((ClusterEvent(kind, Action.ALL), None) for kind in own))
@@ -242,6 +242,6 @@ def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
 
 
 def _requests_less(old: PodInfo, new: PodInfo) -> bool:
-    """Whether the pod requests less of any resource than before, or none of it any more."""
+    """Return whether the pod requests less of any resource than before, or none of it any more."""
     after = new.resources.requests
     return any(after.get(name, -1) < amount for name, amount in old.resources.requests.items())

@@ -111,7 +111,7 @@ def _new_copier(kind: type[Any]) -> _Copier:
 
 
 def _is_settled(value: Any) -> bool:
-    """Whether the value needs no copy. Raises MalformedError, see `_copier`."""
+    """Return whether the value needs no copy. Raises MalformedError, see `_copier`."""
     copier = _copier(type(value))
     return copier is _same or (isinstance(value, tuple) and all(map(_is_settled, value)))
 
@@ -237,7 +237,7 @@ class CycleState:
         self.activated = (*self.activated, key)
 
     def take_activated(self) -> tuple[str, ...]:
-        """The keys asked for since the last time."""
+        """Return the keys asked for since the last time."""
         taken, self.activated = self.activated, ()
         return taken
 

@@ -96,7 +96,7 @@ class ImportPolicy(Struct, frozen=True):
     others: bool = True
 
     def names(self, source: str) -> bool:
-        """Whether --plugin names the source."""
+        """Return whether --plugin names the source."""
         return source_identity(source) in map(source_identity, self.named)
 
     def check(self, source: str, file: str) -> None:
@@ -109,7 +109,8 @@ class ImportPolicy(Struct, frozen=True):
 
 
 def source_identity(source: str) -> tuple[str, str]:
-    """The same for sources that name the same: the module or the file, and the name in it."""
+    """Return the same for sources that name the same: the module or the file, and the name in
+    it."""
     place, name = _split(source)
     if place.endswith(".py") and "\0" not in place:  # of which there is no file
         place = os.path.realpath(place)
@@ -117,14 +118,14 @@ def source_identity(source: str) -> tuple[str, str]:
 
 
 def _split(source: str) -> tuple[str, str]:
-    """The module or file, and the name in it, which may be ""."""
+    """Return the module or file, and the name in it, which may be ""."""
     place, _, name = source.rpartition(":")
     return (place, name) if place else (source, "")
 
 
 def entry_points() -> Iterable[EntryPoint]:
-    """The entry points of plugins. Importing importlib.metadata takes longer than a look at the
-    files that it would read, and so it is imported only if one of them names some."""
+    """Return the entry points of plugins. Importing importlib.metadata takes longer than a look at
+    the files that it would read, and so it is imported only if one of them names some."""
     if "importlib.metadata" not in sys.modules and not _may_have_plugins():
         return ()
     from importlib import metadata
@@ -133,7 +134,8 @@ def entry_points() -> Iterable[EntryPoint]:
 
 
 def _may_have_plugins() -> bool:
-    """Whether distributions may have entry points of plugins, as far as a quick look tells."""
+    """Return whether distributions may have entry points of plugins, as far as a quick look
+    tells."""
     if any(hasattr(each, "find_distributions") for each in sys.meta_path if each != PathFinder):
         return True
     group = f"[{PROJECT}]".encode()
@@ -188,8 +190,8 @@ class _Registration(Struct):
     _installed: set[str] = field(default_factory=set)
 
     def add(self, origin: str, load: Callable[[], Loaded], *, is_requested: bool = False) -> None:
-        """Adds all that one source has, or nothing and the reason to `broken`. Raises UsageError
-        for what another source has, too."""
+        """Add all that one source has, or nothing and the reason to `broken`. Raises UsageError for
+        what another source has, too."""
         try:
             loaded = load()
             entries = [entry_of(name, plugin, origin) for name, plugin in loaded.plugins.items()]
@@ -255,8 +257,8 @@ def entry_of(name: str, plugin: Any, origin: str) -> PluginEntry:
 
 
 def tried(discovery: Discovery) -> Discovery:
-    """The discovery after creating each foreign plugin for an empty cluster, without args; those
-    that fail are among `broken`. Plugins that require args are not tried."""
+    """Return the discovery after creating each foreign plugin for an empty cluster, without args;
+    those that fail are among `broken`. Plugins that require args are not tried."""
     broken = list(discovery.broken)
     entries: list[PluginEntry] = []
     for entry in discovery.registry.values():
@@ -411,7 +413,7 @@ def _by_class(plugin: type[Plugin]) -> Loaded:
 
 
 def module_of_file(path: Path) -> ModuleType:
-    """Imports a file as a module. It can import other files of its folder."""
+    """Import a file as a module. It can import other files of its folder."""
     if not os.path.isfile(path):
         raise UnfitError("there is no such file")
     _importable(path.resolve().parent)
@@ -427,6 +429,6 @@ def module_of_file(path: Path) -> ModuleType:
 
 
 def _importable(folder: Path) -> None:
-    """Appends a folder to sys.path, at the end, so that it hides nothing installed."""
+    """Append a folder to sys.path, at the end, so that it hides nothing installed."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def is_foreign(kind: type) -> bool:
-    """Whether a class is a plugin's code, and not ksched's own."""
+    """Return whether a class is a plugin's code, and not ksched's own."""
     return not kind.__module__.startswith("ksched_cli.")
 
 

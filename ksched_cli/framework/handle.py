@@ -43,7 +43,7 @@ class WaitingPod:
 
     @property
     def pending_plugins(self) -> tuple[str, ...]:
-        """The plugins that have not allowed it yet."""
+        """Return the plugins that have not allowed it yet."""
         return tuple(self._deadlines)
 
     def allow(self, plugin: str) -> None:
@@ -65,7 +65,7 @@ class WaitingPod:
 
     @property
     def deadline(self) -> float:
-        """The earliest Permit timeout of its plugins; for a pod that is not decided yet."""
+        """Return the earliest Permit timeout of its plugins; for a pod that is not decided yet."""
         return min(self._deadlines.values())
 
     def expire(self) -> None:
@@ -101,8 +101,8 @@ class WaitingPods:
         self._pods.pop(uid, None)
 
     def decided(self) -> WaitingPod | None:
-        """The first that was allowed or rejected; if there is none, the first whose time is up,
-        rejected now."""
+        """Return the first that was allowed or rejected; if there is none, the first whose time is
+        up, rejected now."""
         waiting = self._pods.values()
         first = next((pod for pod in waiting if pod.decision is not None), None)
         if first is None and waiting:
@@ -134,7 +134,7 @@ class Clock(Struct):
 
     @property
     def next_alarm(self) -> float | None:
-        """The earliest time asked for that is still to come."""
+        """Return the earliest time asked for that is still to come."""
         return min(self._alarms) if self._alarms else None
 
     def jump(self, to: float) -> bool:
@@ -166,7 +166,7 @@ class Nominator:
         return bool(self.node_by_uid)
 
     def nominate(self, pod: PodInfo, node: str) -> None:
-        """Nominates the pod to `node`; an earlier nomination is cleared."""
+        """Nominate the pod to `node`; an earlier nomination is cleared."""
         self.clear(pod)
         self.version += 1
         self._by_node.setdefault(node, {})[pod.uid] = pod
@@ -188,7 +188,7 @@ class Nominator:
                 del self._by_node[node]
 
     def node_of(self, pod: PodInfo) -> str:
-        """The nominated node's name, or ""."""
+        """Return the nominated node's name, or ""."""
         return self.node_by_uid.get(pod.uid, "")
 
     def on_node(self, node: str) -> tuple[PodInfo, ...]:
@@ -198,7 +198,7 @@ class Nominator:
         return tuple(self.stand_ins.get(pod.uid, pod) for pod in pods)
 
     def nodes(self) -> Iterable[str]:
-        """The names of the nodes that some pod is nominated to."""
+        """Return the names of the nodes that some pod is nominated to."""
         return self._by_node.keys()
 
 
@@ -241,17 +241,16 @@ class Handle(Struct):
 
     @property
     def resource_claims(self) -> Mapping[tuple[str, str], ResourceClaim]:
-        """The ResourceClaims by namespace and name as they are now, with what the run has allocated
-        so far. Read-only."""
+        """Return the ResourceClaims by namespace and name as they are now, with what the run has
+        allocated so far. Read-only."""
         for service in self.services.values():
             if isinstance(service, HasClaims):
                 return MappingProxyType(service.claims)
         return MappingProxyType(self.cluster.resource_claims)
 
     def service(self, factory: Callable[[Handle], S]) -> S:
-        """The run's one result of `factory(handle)`, for all plugins and profiles; made on first
-        use. A class whose constructor takes a handle is a factory.
-        """
+        """Return the run's one result of `factory(handle)`, for all plugins and profiles; made on
+        first use. A class whose constructor takes a handle is a factory."""
         try:
             return cast(S, self.services[factory])
         except KeyError:

@@ -80,5 +80,5 @@ class GroupPreemptionPlugin(Plugin):
     def preempt_for_group(
         self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
-        """The pods to evict, where the status is success. try_group: whether the group fits on the
-        nodes as they are now; the plugin leaves them as it found them"""
+        """Return the pods to evict, where the status is success. try_group: whether the group fits
+        on the nodes as they are now; the plugin leaves them as it found them"""

@@ -88,13 +88,13 @@ class Plugin(ABC):
         self.handle = handle
 
     def scope_for(self, pod: PodInfo) -> Scope:
-        """The scope of the answers about this pod, where it is narrower than `scope`: for a pod
-        without volumes, no claim matters. It may depend on nothing but the pod's manifest."""
+        """Return the scope of the answers about this pod, where it is narrower than `scope`: for a
+        pod without volumes, no claim matters. It may depend on nothing but the pod's manifest."""
         return self.scope
 
     def cache_key(self, pod: PodInfo) -> Hashable | None:
-        """The part of the pod's manifest that the plugin's NODE answers depend on: pods with equal
-        keys share these answers. None: only pods with the same manifest do."""
+        """Return the part of the pod's manifest that the plugin's NODE answers depend on: pods with
+        equal keys share these answers. None: only pods with the same manifest do."""
         return None
 
 
@@ -127,7 +127,7 @@ class QueueSortPlugin(Plugin):
 
     @abstractmethod
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
-        """Whether to try `first` before `second`."""
+        """Return whether to try `first` before `second`."""
 
 
 class SortsByKey(QueueSortPlugin):
@@ -183,9 +183,9 @@ class PreFilterExtensions(Plugin):
         scheduled."""
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether adding or removing pods with the manifest of `other` can change the answers about
-        `pod`. If not, `add_pod` and `remove_pod` are not called for them, which makes the search
-        for victims faster."""
+        """Return whether adding or removing pods with the manifest of `other` can change the
+        answers about `pod`. If not, `add_pod` and `remove_pod` are not called for them, which makes
+        the search for victims faster."""
         return True
 
 
@@ -444,7 +444,7 @@ class GroupsPods(Plugin):
     defines it."""
 
     def group_of(self, pod: PodInfo) -> str:
-        """The pod's group as namespace/name, or "" where it is in none."""
+        """Return the pod's group as namespace/name, or "" where it is in none."""
         return ""
 
 

@@ -29,7 +29,7 @@ def fit_error(statuses: NodeStatuses, pre_filter: str = "", post_filter: str = "
 
 
 def counts_message(total: int, counts: Mapping[Status, int], absent: Status) -> str:
-    """The message by how many nodes have each status. absent: the status of the others."""
+    """Return the message by how many nodes have each status. absent: the status of the others."""
     return _counts_message(total, tuple(counts.items()), absent)
 
 
@@ -144,7 +144,7 @@ class NodeStatuses(Mapping[str, Status]):
 
     @property
     def ids(self) -> Ids:
-        """Per row of the snapshot, an index into `statuses`, or ABSENT."""
+        """Return per row of the snapshot, an index into `statuses`, or ABSENT."""
         if self._shared is not None:
             self._ids, self._shared = self._shared.ids.copy(), None
         elif self._ids is None:
@@ -187,7 +187,7 @@ class NodeStatuses(Mapping[str, Status]):
 
     @property
     def has_status(self) -> Mask:
-        """The rows that have a status of their own."""
+        """Return the rows that have a status of their own."""
         return self.ids != ABSENT
 
     @property
@@ -204,7 +204,7 @@ class NodeStatuses(Mapping[str, Status]):
         return rows + len(self.foreign)
 
     def codes(self) -> Ids:
-        """The code per row, absent ones included."""
+        """Return the code per row, absent ones included."""
         table = [int(status.code) for status in self.statuses] + [int(self.absent.code)]
         # ABSENT is -1 and so finds the table's last entry.
         return np.array(table, dtype=np.int32)[self.ids]
@@ -242,7 +242,7 @@ class NodeStatuses(Mapping[str, Status]):
         return np.bincount(self.ids + 1, minlength=length + 1)[1:]
 
     def own(self) -> dict[str, Status]:
-        """The nodes that have a status of their own, by name."""
+        """Return the nodes that have a status of their own, by name."""
         names, statuses, ids = self.snapshot.names, self.statuses, self.ids
         rows = np.flatnonzero(ids != ABSENT)
         pairs = zip(rows.tolist(), ids[rows].tolist(), strict=True)

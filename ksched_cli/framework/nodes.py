@@ -35,7 +35,7 @@ class NodeInfo(Struct, frozen=True, eq=False):
 
     @property
     def object(self) -> objects.Node:
-        """The NodeInfo as the state file has it."""
+        """Return the NodeInfo as the state file has it."""
         return self.snapshot.nodes[self.row]
 
     @property
@@ -53,8 +53,8 @@ class NodeInfo(Struct, frozen=True, eq=False):
         return int(self.snapshot.requested(resource).item(self.row))
 
     def nonzero_requested(self, resource: str, /) -> int:
-        """What the pods request of cpu or memory, where a container that requests none counts
-        with 100m or 200Mi, as when nodes are scored."""
+        """Return what the pods request of cpu or memory, where a container that requests none
+        counts with 100m or 200Mi, as when nodes are scored."""
         return int(self.snapshot.nonzero[PRINCIPAL.index(resource)].item(self.row))
 
     @property
@@ -96,7 +96,7 @@ class Nodes(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, node: NodeInfo) -> Nodes:
-        """The one node."""
+        """Return the one node."""
         return cls(node.snapshot, np.array([node.row], dtype=np.intp))
 
     def __len__(self) -> int:
@@ -110,11 +110,12 @@ class Nodes(Struct, frozen=True, eq=False):
         return (NodeInfo(self.snapshot, row) for row in rows)
 
     def selected_by(self, pod: PodInfo) -> NDArray[np.bool_]:
-        """Per node, whether the pod's nodeSelector and required node affinity select it."""
+        """Return per node, whether the pod's nodeSelector and required node affinity select it."""
         return self.gather(matches_required(self.snapshot, required_node_affinity(pod.spec)))
 
     def gather(self, column: NDArray[Any]) -> NDArray[Any]:
-        """A column's values for these nodes. Do not write to it: it may be the column itself."""
+        """Return a column's values for these nodes. Do not write to it: it may be the column
+        itself."""
         return column if self.rows is None else column.take(self.rows, 0)
 
     def gather_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
@@ -123,8 +124,8 @@ class Nodes(Struct, frozen=True, eq=False):
 
     @property
     def are_most(self) -> bool:
-        """Whether they are most of the snapshot's nodes, but not all in name order: then it is
-        quicker to compute a column for all nodes, and to gather the result."""
+        """Return whether they are most of the snapshot's nodes, but not all in name order: then it
+        is quicker to compute a column for all nodes, and to gather the result."""
         return self.rows is not None and 2 * len(self.rows) > len(self.snapshot)
 
     def names(self) -> list[str]:

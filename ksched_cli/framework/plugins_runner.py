@@ -32,7 +32,7 @@ class FilterOperations(Protocol):
     """The Filter plugins of a profile, and the PreFilter extensions. FilterRunner has the rest."""
 
     def run_filters(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        """Each node's first rejection."""
+        """Return each node's first rejection."""
         ...
 
     def run_with_nominated_pods(
@@ -49,7 +49,7 @@ class FilterOperations(Protocol):
         ...
 
     def is_node_local(self, state: CycleState, pod: PodInfo) -> bool:
-        """Whether every Filter plugin that runs answers from the node and its pods alone."""
+        """Return whether every Filter plugin that runs answers from the node and its pods alone."""
         ...
 
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
@@ -70,11 +70,11 @@ class FilterOperations(Protocol):
         ...
 
     def has_extensions(self, state: CycleState) -> bool:
-        """Whether any plugin implements AddPod and RemovePod."""
+        """Return whether any plugin implements AddPod and RemovePod."""
         ...
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether AddPod and RemovePod have to be called for pods that look like `other`."""
+        """Return whether AddPod and RemovePod have to be called for pods that look like `other`."""
         ...
 
     def run_add_pod(
@@ -115,5 +115,5 @@ class PluginsRunner(Protocol):
     def explain_rejection(
         self, plugin: str, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> tuple[str, ...]:
-        """The lines that a plugin adds to its rejection of a node."""
+        """Return the lines that a plugin adds to its rejection of a node."""
         ...

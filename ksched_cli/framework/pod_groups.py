@@ -44,7 +44,7 @@ GroupKey: TypeAlias = tuple[str, str]
 
 
 def composite_key(namespace: str, name: str) -> GroupKey:
-    """The key of a CompositePodGroup, which no PodGroup has."""
+    """Return the key of a CompositePodGroup, which no PodGroup has."""
     return namespace, f"compositepodgroup/{name}"
 
 
@@ -90,7 +90,7 @@ class PodGroup(msgspec.Struct, frozen=True):
 
     @property
     def parent_key(self) -> GroupKey | None:
-        """The key of the group that it is in."""
+        """Return the key of the group that it is in."""
         return composite_key(self.namespace, self.parent) if self.parent else None
 
     @property
@@ -215,7 +215,7 @@ class TrialListing(msgspec.Struct, frozen=True):
 
 
 def _claims(pod: PodInfo) -> Iterator[GroupKey]:
-    """The keys of the pod's claims for volumes."""
+    """Yield the keys of the pod's claims for volumes."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield pod.namespace, volume.persistent_volume_claim.claim_name
@@ -234,7 +234,7 @@ def _has_required_anti_affinity(pod: PodInfo) -> bool:
 
 
 def group_key(pod: Pod) -> GroupKey | None:
-    """The group that the pod names, or None."""
+    """Return the group that the pod names, or None."""
     group = pod.spec.scheduling_group
     return None if group is None else (pod.namespace, group.pod_group_name)
 
@@ -283,15 +283,15 @@ class PodGroups:
         snapshot.subscribe(self)
 
     def get(self, pod: PodInfo) -> PodGroup | None:
-        """The object of the pod's group, or None."""
+        """Return the object of the pod's group, or None."""
         key = group_key(pod.pod)
         return None if key is None else self.groups.get(key)
 
     # -- trees ----------------------------------------------------------------------------------
 
     def ancestors(self, group: PodGroup) -> Iterator[PodGroup]:
-        """The group, and those that it is in, from the inside, as far as they have objects and
-        trees may be deep. Upstream: TraverseHierarchyUp, which has no such limit from 1.38 on:
+        """Yield the group, and those that it is in, from the inside, as far as they have objects
+        and trees may be deep. Upstream: TraverseHierarchyUp, which has no such limit from 1.38 on:
         no deeper tree is ever placed."""
         current: PodGroup | None = group
         for _ in range(MAX_DEPTH):
@@ -302,8 +302,8 @@ class PodGroups:
             current = self.groups.get(key) if key is not None else None
 
     def root_of(self, key: GroupKey) -> PodGroup | None:
-        """The group around all others that the group is in; None where an object is missing, or
-        groups are in each other. Upstream: GetRootKeyForGroup."""
+        """Return the group around all others that the group is in; None where an object is missing,
+        or groups are in each other. Upstream: GetRootKeyForGroup."""
         seen: set[GroupKey] = set()
         while (group := self.groups.get(key)) is not None and key not in seen:
             seen.add(key)
@@ -321,7 +321,7 @@ class PodGroups:
         return key if root is None else root.key
 
     def are_related(self, first: GroupKey, second: GroupKey) -> bool:
-        """Whether two groups are in one tree. Upstream: areSameHierarchy."""
+        """Return whether two groups are in one tree. Upstream: areSameHierarchy."""
         if not self.compose:
             return first == second
         root = self.root_of(first)
@@ -349,15 +349,15 @@ class PodGroups:
         return [key] if group is None else [leaf.key for leaf in self.leaves(group)]
 
     def is_ready(self, group: PodGroup, count: Callable[[GroupKey], int]) -> bool:
-        """Whether enough of its pods or groups count, at each level. count: pods of a PodGroup.
-        Upstream: isCPGTreeReady."""
+        """Return whether enough of its pods or groups count, at each level. count: pods of a
+        PodGroup. Upstream: isCPGTreeReady."""
         least = 1 if group.min_count is None else group.min_count
         if not group.is_composite:
             return count(group.key) >= least
         return sum(self.is_ready(child, count) for child in self.children(group)) >= least
 
     def evicted_with(self, pod: PodInfo) -> PodGroup | None:
-        """The largest group around the pod that is evicted together. Upstream:
+        """Return the largest group around the pod that is evicted together. Upstream:
         getHighestAllAncestor."""
         group = self.get(pod)
         around = self.ancestors(group) if group is not None else ()
@@ -374,7 +374,7 @@ class PodGroups:
         return {}
 
     def priority_of(self, pod: PodInfo) -> int:
-        """The priority of the outermost of the pod's groups, where it has one. Upstream:
+        """Return the priority of the outermost of the pod's groups, where it has one. Upstream:
         GetPodPriority."""
         group = self.get(pod)
         return pod.priority if group is None else [*self.ancestors(group)][-1].priority
@@ -384,7 +384,7 @@ class PodGroups:
 
     @property
     def have_victims(self) -> bool:
-        """Whether pods of groups are on nodes, and count there with their groups."""
+        """Return whether pods of groups are on nodes, and count there with their groups."""
         return self.are_entities and any(self._scheduled.values())
 
     def _list_members(self, pods: Iterable[Pod]) -> None:
@@ -412,21 +412,21 @@ class PodGroups:
             self._elsewhere[key][pod.metadata.uid] = pod
 
     def members(self, key: GroupKey) -> tuple[str, ...]:
-        """The keys of the group's pods, with a node or without."""
+        """Return the keys of the group's pods, with a node or without."""
         return tuple(pod for leaf in self._leaf_keys(key) for pod in self._members[leaf].values())
 
     def pod_count(self, key: GroupKey) -> int:
-        """The group's pods, with a node or without."""
+        """Return the group's pods, with a node or without."""
         return sum(len(self._members[leaf]) for leaf in self._leaf_keys(key))
 
     def scheduled_count(self, key: GroupKey) -> int:
-        """The group's pods that are on a node, bound or assumed."""
+        """Return the group's pods that are on a node, bound or assumed."""
         return sum(
             self._scheduled[leaf] + len(self._elsewhere[leaf]) for leaf in self._leaf_keys(key)
         )
 
     def scheduled_pods(self, key: GroupKey) -> list[Pod]:
-        """The group's pods that are on a node."""
+        """Return the group's pods that are on a node."""
         if not self.scheduled_count(key):
             return []
         leaves = self._leaf_keys(key)
@@ -436,8 +436,8 @@ class PodGroups:
         return elsewhere + [pod.pod for pod in placed if pod.uid in members]
 
     def placed_pods(self, key: GroupKey, missing: str = NO_NODE_OF_POD) -> list[PlacedPod]:
-        """The group's pods that are on a node. Raises PluginError where one is on a node that is
-        not there. missing: the error, of a `pod` and its `node`"""
+        """Return the group's pods that are on a node. Raises PluginError where one is on a node
+        that is not there. missing: the error, of a `pod` and its `node`"""
         leaves = self._leaf_keys(key)
         for pod in (pod for leaf in leaves for pod in self._elsewhere[leaf].values()):
             raise PluginError(missing.format(pod=pod.key, node=pod.node_name))
@@ -491,7 +491,7 @@ def _versions_read(release: Release) -> dict[str, Sequence[str]]:
 
 
 def _have_policies(release: Release) -> bool:
-    """Whether a group may say that it evicts no others."""
+    """Return whether a group may say that it evicts no others."""
     return release.rules.checks_trees or release.enabled("PodGroupPreemptionPolicy")
 
 
@@ -505,7 +505,7 @@ def _children_of(groups: Iterable[PodGroup]) -> defaultdict[GroupKey, list[PodGr
 
 
 def _warnings(state: ClusterState, release: Release) -> Iterator[str]:
-    """A line about objects of versions that the minor does not read, and one about parts of
+    """Yield a line about objects of versions that the minor does not read, and one about parts of
     composite groups where their gate is off."""
     for kind, versions in _versions_read(release).items():
         objects = state.others.get(kind, ())
@@ -531,7 +531,7 @@ def _listed(groups: Sequence[Mapping[str, Any]]) -> str:
 
 
 def key_of(group: Mapping[str, Any]) -> GroupKey:
-    """The namespace and name of an object."""
+    """Return the namespace and name of an object."""
     meta = group.get("metadata") or {}
     return meta.get("namespace") or "default", meta.get("name", "")
 
@@ -596,7 +596,8 @@ def _read(
 
 
 def _created(plain: Mapping[str, Any], what: str) -> float:
-    """The time of its creation in seconds since 1970, 0 where it has none. Raises UsageError."""
+    """Return the time of its creation in seconds since 1970, 0 where it has none. Raises
+    UsageError."""
     created = (plain.get("metadata") or {}).get("creationTimestamp")
     try:
         return unix_seconds(str(created)) if created else 0.0

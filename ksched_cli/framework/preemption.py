@@ -42,7 +42,7 @@ class PreemptionExtender(Protocol):
     def supports_preemption(self) -> bool: ...
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """Whether the pod requests a resource that the extender manages."""
+        """Return whether the pod requests a resource that the extender manages."""
         ...
 
     def process_preemption(
@@ -64,7 +64,7 @@ def defer(state: CycleState, action: Callable[[], None]) -> None:
 
 
 def deferred(state: CycleState) -> tuple[Callable[[], None], ...]:
-    """The attempt's deferred actions, in order."""
+    """Return the attempt's deferred actions, in order."""
     return tuple(state.data.get(_DEFERRED_KEY, ()))
 
 

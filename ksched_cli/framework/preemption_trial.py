@@ -42,7 +42,8 @@ class Budget(Struct, frozen=True):
 def budgets_of(
     objects: Iterable[PodDisruptionBudget], *, empty_protects: bool = False
 ) -> tuple[Budget, ...]:
-    """The budgets, without those that match no pod: with an invalid selector, or an empty one.
+    """Return the budgets, without those that match no pod: with an invalid selector, or an empty
+    one.
 
     empty_protects: see Rules.empty_selector_protects
     """
@@ -86,12 +87,12 @@ class EvictionBudgets:
         return cls(budgets, stops=rules.stops_at_violated_budget, covers_bare=protects)
 
     def matching(self, pod: PodInfo) -> tuple[Budget, ...]:
-        """The budgets that an eviction of the pod counts against."""
+        """Return the budgets that an eviction of the pod counts against."""
         budgets = self.of_signature(pod)
         return tuple(budget for budget in budgets if pod.name not in budget.disrupted)
 
     def of_signature(self, pod: PodInfo) -> tuple[Budget, ...]:
-        """The budgets that match the pod, and all that look like it."""
+        """Return the budgets that match the pod, and all that look like it."""
         budgets = self._matching.get(pod.signature)
         if budgets is None:
             # Up to 1.37, upstream skips pods without labels, even where a selector matches them.
@@ -163,15 +164,15 @@ class PreemptionTrial:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes where evictions might help: those that a plugin rejected otherwise than for
-        good."""
+        """Return the nodes where evictions might help: those that a plugin rejected otherwise than
+        for good."""
         names = self._handle.snapshot.names
         rows = self._filtered.rows_with(Code.UNSCHEDULABLE)
         return tuple(names[row] for row in rows.tolist())
 
     @property
     def state(self) -> CycleState:
-        """The attempt's data as the pods that were removed and added have left it."""
+        """Return the attempt's data as the pods that were removed and added have left it."""
         return self._state
 
     def pods(self, node: str) -> tuple[PodInfo, ...]:

@@ -41,7 +41,7 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]+)`")
 
 
 def check(spec: ArgsSpec, given: Any) -> tuple[FieldError, ...]:
-    """The errors of args as a configuration has them; given: None where it has none."""
+    """Return the errors of args as a configuration has them; given: None where it has none."""
     if spec is None:
         return ()
     if given is not None and not isinstance(given, Mapping):
@@ -59,7 +59,7 @@ def check(spec: ArgsSpec, given: Any) -> tuple[FieldError, ...]:
 
 
 def make(spec: ArgsSpec, given: Any) -> Any:
-    """The args to pass to the plugin. Raises ValueError where `check` returns errors."""
+    """Return the args to pass to the plugin. Raises ValueError where `check` returns errors."""
     if spec is None:
         return given
     data = _without_meta(given)
@@ -100,7 +100,7 @@ def _check_schema(schema: Mapping[str, Any], data: Any) -> tuple[FieldError, ...
 
 @lru_cache(maxsize=64)
 def _struct_of(cls: type[Any]) -> type[msgspec.Struct]:
-    """A Struct with the fields of a dataclass."""
+    """Return a Struct with the fields of a dataclass."""
     hints = get_type_hints(cls)
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for member in dataclasses.fields(cls):
@@ -198,7 +198,7 @@ class PluginEntry:
 
     @classmethod
     def of(cls, plugin: type[Plugin], origin: str) -> PluginEntry:
-        """The entry of an out-of-tree plugin."""
+        """Return the entry of an out-of-tree plugin."""
         return cls(plugin.name, points_of(plugin), origin, plugin)
 
     @property
@@ -217,11 +217,11 @@ class PluginEntry:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The kinds of custom objects that the plugin reads, see Plugin.reads."""
+        """Return the kinds of custom objects that the plugin reads, see Plugin.reads."""
         return getattr(self.target, "reads", ())
 
     def load(self) -> Callable[..., Any]:
-        """The plugin's class, to be called with (args, handle)."""
+        """Return the plugin's class, to be called with (args, handle)."""
         if not isinstance(self.target, str):
             return self.target
         module, _, attribute = self.target.partition(":")
@@ -229,8 +229,8 @@ class PluginEntry:
         return factory
 
     def check_args(self, given: Any) -> tuple[FieldError, ...]:
-        """The errors of args, which are checked wherever a configuration names the plugin. given:
-        typed for an in-tree plugin, else plain data. Raises UsageError, see `problem`."""
+        """Return the errors of args, which are checked wherever a configuration names the plugin.
+        given: typed for an in-tree plugin, else plain data. Raises UsageError, see `problem`."""
         if self.problem:
             raise UsageError(self.problem)
         if self.in_tree_args is not None:
@@ -241,7 +241,7 @@ class PluginEntry:
         return check(spec, given)
 
     def make(self, given: Any, handle: Any) -> Any:
-        """Creates the plugin, with args as a configuration has them. Raises what its `__init__`
+        """Create the plugin, with args as a configuration has them. Raises what its `__init__`
         raises."""
         spec = getattr(self.target, "args", None)
         if spec is not None:
@@ -265,6 +265,6 @@ class Registry(PluginTable[PluginEntry]):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The kinds of custom objects that any of the plugins reads, or makes pods of."""
+        """Return the kinds of custom objects that any of the plugins reads, or makes pods of."""
         read = (kind for entry in self.values() for kind in entry.reads)
         return frozenset(read) | frozenset(self.pod_makers)

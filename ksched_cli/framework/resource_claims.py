@@ -69,7 +69,7 @@ class SharedDevices:
         return bool(self._share_counts)
 
     def has_consumed(self, device: DeviceID) -> bool:
-        """Whether some share's consumption of a device is on record."""
+        """Return whether some share's consumption of a device is on record."""
         return device in self._consumed
 
     def consumed(self, device: DeviceID) -> Mapping[str, int]:
@@ -86,7 +86,7 @@ class SharedDevices:
                     amounts[name] = amounts.get(name, 0) + amount.nano_value()
 
     def _consumption(self, share: DeviceRequestAllocationResult) -> Mapping[str, Quantity]:
-        """What a share consumes of each capacity."""
+        """Return what a share consumes of each capacity."""
         if not self._qualifies_names:
             return share.consumed_capacity
         return qualified(share.consumed_capacity, share.driver)
@@ -125,7 +125,7 @@ GATE = "DRADeviceTaintRules"
 def with_taint_rules(
     slices: Iterable[ResourceSlice], taint_rules: Iterable[DeviceTaintRule], rules: Rules
 ) -> Iterable[ResourceSlice]:
-    """The slices, with the taints that DeviceTaintRules add to their devices."""
+    """Return the slices, with the taints that DeviceTaintRules add to their devices."""
     without_selector = None if rules.needs_device_selector else DeviceTaintSelector()
     taints = [
         (selector, rule.spec.taint)
@@ -216,7 +216,7 @@ class BackingClasses:
         return self._by_resource.get(resource)
 
     def requested(self, pod: PodInfo) -> dict[str, int]:
-        """The pod's requests of resources that a class backs; empty for most pods."""
+        """Return the pod's requests of resources that a class backs; empty for most pods."""
         if not self._by_resource:
             return {}
         return {
@@ -227,7 +227,7 @@ class BackingClasses:
 
 
 def _best_classes(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
-    """The class that backs each resource."""
+    """Return the class that backs each resource."""
     best: dict[str, DeviceClass] = {}
     for device_class in classes:
         for resource in _resources_of(device_class):
@@ -237,14 +237,15 @@ def _best_classes(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
 
 
 def _resources_of(device_class: DeviceClass) -> Iterator[str]:
-    """The resources that a class backs: the one that it names, and the one of its own name."""
+    """Yield the resources that a class backs: the one that it names, and the one of its own
+    name."""
     if device_class.spec.extended_resource_name:
         yield device_class.spec.extended_resource_name
     yield IMPLICIT_PREFIX + device_class.name
 
 
 def _counts_more(device_class: DeviceClass, rival: DeviceClass) -> bool:
-    """Whether the class is newer than another, or as old and the first by name."""
+    """Return whether the class is newer than another, or as old and the first by name."""
     own, other = (_created(each) for each in (device_class, rival))
     return own > other or (own == other and device_class.name < rival.name)
 
@@ -256,7 +257,7 @@ def _created(device_class: DeviceClass) -> float:
 
 
 def may_allocate_devices(pod: PodInfo, handle: Handle) -> bool:
-    """Whether the pod has claims, or may get one for its extended resources."""
+    """Return whether the pod has claims, or may get one for its extended resources."""
     return bool(pod.spec.resource_claims or handle.service(BackingClasses).requested(pod))
 
 
@@ -340,7 +341,7 @@ class ClaimStore(HasClaims):
         )
 
     def is_allocated(self, device: DeviceID) -> bool:
-        """Whether a claim has the device, or a share of it."""
+        """Return whether a claim has the device, or a share of it."""
         return device in self.shared or self.in_use(device)
 
     def holders(self) -> dict[DeviceID, str]:
@@ -352,7 +353,7 @@ class ClaimStore(HasClaims):
         }
 
     def write(self, claim: ResourceClaim) -> None:
-        """Stores a new version of a claim, and which devices it allocates or frees."""
+        """Store a new version of a claim, and which devices it allocates or frees."""
         key = claim.namespace, claim.name
         previous = self.claims[key]
         self.claims[key] = claim
@@ -365,12 +366,12 @@ class ClaimStore(HasClaims):
             self._remove(previous)
 
     def create(self, claim: ResourceClaim) -> None:
-        """Stores a new claim, which has no devices yet."""
+        """Store a new claim, which has no devices yet."""
         self.claims[claim.namespace, claim.name] = claim
         self._is_changed = True
 
     def create_extended(self, claim: ResourceClaim, pod_uid: str) -> ResourceClaim:
-        """Stores the claim for a pod's extended resources under a name of its own."""
+        """Store the claim for a pod's extended resources under a name of its own."""
         owner = next(iter(claim.metadata.owner_references)).name
         names = (f"{owner}-extended-resources-{number}" for number in count())
         name = next(name for name in names if (claim.namespace, name) not in self.claims)
@@ -381,12 +382,12 @@ class ClaimStore(HasClaims):
         return created
 
     def extended_of(self, pod: PodInfo) -> ResourceClaim | None:
-        """The claim that was made for a pod's extended resources."""
+        """Return the claim that was made for a pod's extended resources."""
         return self.claims.get(self.extended.get(pod.uid, ("", "")))
 
     def extended_claim(self, pod: PodInfo) -> ResourceClaim | None:
-        """The claim for a pod's extended resources that an attempt made, this run's or an earlier
-        one. Upstream: findExtendedResourceClaim."""
+        """Return the claim for a pod's extended resources that an attempt made, this run's or an
+        earlier one. Upstream: findExtendedResourceClaim."""
         for claim in self.claims.values():
             owner = claim.metadata.controller
             if (
@@ -416,7 +417,7 @@ class ClaimStore(HasClaims):
             self.log += allocated_devices(claim)
 
     def delete(self, claim: ResourceClaim) -> None:
-        """Frees its devices. Does nothing if the claim is not there."""
+        """Free its devices. Does nothing if the claim is not there."""
         stored = self.claims.pop((claim.namespace, claim.name), None)
         if stored is not None:
             self._is_changed = True
@@ -438,7 +439,7 @@ class ClaimStore(HasClaims):
         self._changes = []
 
     def current(self) -> Mapping[tuple[str, str], ResourceClaim]:
-        """The claims as the API server returns them after what was written here."""
+        """Return the claims as the API server returns them after what was written here."""
         return dict(self.claims) if self._is_changed else self._stored
 
     def take_changes(self) -> list[tuple[ResourceClaim, ResourceClaim]]:
@@ -447,7 +448,7 @@ class ClaimStore(HasClaims):
         return changes
 
     def pending(self, claim: ResourceClaim) -> PendingAllocation | None:
-        """The allocation of the claim that is under way. Upstream: GetPendingAllocation."""
+        """Return the allocation of the claim that is under way. Upstream: GetPendingAllocation."""
         return self._pending.get(claim_uid(claim))
 
     def add_pending(self, claim: ResourceClaim, group: tuple[str, str] | None = None) -> None:
@@ -517,8 +518,8 @@ def claim_uid(claim: ResourceClaim) -> str:
 
 
 def exclusive_devices(claim: ResourceClaim, has_shares: bool = True) -> list[DeviceID]:
-    """The devices allocated to a claim, without those of admin access; with has_shares, without
-    those that it has a share of.
+    """Return the devices allocated to a claim, without those of admin access; with has_shares,
+    without those that it has a share of.
 
     Upstream: foreachAllocatedDevice.
     """
@@ -533,14 +534,14 @@ def exclusive_devices(claim: ResourceClaim, has_shares: bool = True) -> list[Dev
 
 
 def allocated_devices(claim: ResourceClaim) -> list[DeviceID]:
-    """All devices of a claim, shared ones too."""
+    """Return all devices of a claim, shared ones too."""
     allocation = claim.status.allocation
     return list(map(device_id, allocation.devices.results)) if allocation is not None else []
 
 
 def claim_name(pod: PodInfo, reference: PodResourceClaim) -> tuple[str | None, bool]:
-    """The name of the claim that a pod's reference refers to, None if none was needed; and whether
-    the pod must own it. Raises ClaimError. Upstream: resourceclaim.Name."""
+    """Return the name of the claim that a pod's reference refers to, None if none was needed; and
+    whether the pod must own it. Raises ClaimError. Upstream: resourceclaim.Name."""
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name, False
     if reference.resource_claim_template_name is None:
@@ -559,7 +560,7 @@ SCHEDULING, PODGROUPS = "scheduling.k8s.io", "podgroups"
 
 
 def is_reserved_for(claim: ResourceClaim, pod: PodInfo, *, of_groups: bool = False) -> bool:
-    """Whether the claim is reserved for the pod; with of_groups, or for its group. Upstream:
+    """Return whether the claim is reserved for the pod; with of_groups, or for its group. Upstream:
     IsReservedForPod."""
     group = group_key(pod.pod) if of_groups else None
     return any(
@@ -574,7 +575,7 @@ def is_reserved_for(claim: ResourceClaim, pod: PodInfo, *, of_groups: bool = Fal
 
 
 def held_devices(pod: PodInfo, store: ClaimStore) -> dict[str, tuple[str, ...]]:
-    """Per claim of a pod, `request=driver/pool/device` of each allocated device."""
+    """Return per claim of a pod, `request=driver/pool/device` of each allocated device."""
     devices_by_claim: dict[str, tuple[str, ...]] = {}
     for reference in pod.spec.resource_claims:
         try:

@@ -45,12 +45,12 @@ class Verdicts(Struct):
 
     @classmethod
     def passing(cls, count: int) -> Verdicts:
-        """Every node passes."""
+        """Return verdicts that let every node pass."""
         return cls(np.zeros(count, dtype=np.int32))
 
     @classmethod
     def rejecting(cls, rejected: Mask, status: Status) -> Verdicts:
-        """The nodes where `rejected` is true have `status`, the others pass."""
+        """Return the nodes where `rejected` is true have `status`, the others pass."""
         return cls(rejected.astype(np.int32), [SUCCESS, status])
 
     @classmethod

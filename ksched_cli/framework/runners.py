@@ -55,7 +55,8 @@ class PreFilterRunner:
     def run(
         self, state: CycleState, pod: PodInfo, entry: CacheEntry | None = None
     ) -> PreFilterOutcome:
-        """A plugin whose answers hold for all pods of the entry is called for the first of them."""
+        """Return a plugin whose answers hold for all pods of the entry is called for the first of
+        them."""
         if entry is None:
             return self._run(self.plugins, state, pod)
         if entry.pre_filters is None:
@@ -95,8 +96,8 @@ class PreFilterRunner:
     def _run(
         self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo
     ) -> PreFilterOutcome:
-        """A rejection that preemption might lift does not stop the others, because preemption needs
-        what they prepare."""
+        """Return a rejection that preemption might lift does not stop the others, because
+        preemption needs what they prepare."""
         nodes = self._all_nodes
         names: frozenset[str] | None = None
         narrowed: list[str] = []
@@ -164,7 +165,7 @@ class NominatedRows:
                 yield index, row, pods
 
     def pods(self, row: int, pod: PodInfo) -> list[PodInfo]:
-        """The pods that are nominated to the row and that `pod` has to fit beside."""
+        """Return the pods that are nominated to the row and that `pod` has to fit beside."""
         return [
             other
             for other in self._nominator.on_node(self._snapshot.names[row])
@@ -191,11 +192,11 @@ class ExtensionsRunner:
         self._caller = caller
 
     def has_extensions(self, state: CycleState) -> bool:
-        """Whether any plugin implements AddPod and RemovePod."""
+        """Return whether any plugin implements AddPod and RemovePod."""
         return any(plugin.name not in state.skip_filter for plugin in self._pre_filter_extensions)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether AddPod and RemovePod have to be called for pods that look like `other`."""
+        """Return whether AddPod and RemovePod have to be called for pods that look like `other`."""
         return any(
             plugin.name not in state.skip_filter
             and self._caller.concerns(plugin, state, pod, other)
@@ -339,7 +340,7 @@ class FilterRunner(ExtensionsRunner):
         verdicts: Verdicts,
         own_states: OwnStates | None = None,
     ) -> Verdicts:
-        """The plugins' verdicts of the nodes that pass in `verdicts`, together with those.
+        """Return the plugins' verdicts of the nodes that pass in `verdicts`, together with those.
 
         The arrays and lists of `verdicts` are taken over."""
         ids, statuses = verdicts.ids, verdicts.statuses
@@ -381,8 +382,8 @@ class FilterRunner(ExtensionsRunner):
         pod: PodInfo,
         nodes: Nodes,
     ) -> Verdicts | None:
-        """The verdicts of one plugin: the one place where one is asked for many nodes, or what it
-        answered before is read. None where all the nodes pass."""
+        """Return the verdicts of one plugin: the one place where one is asked for many nodes, or
+        what it answered before is read. None where all the nodes pass."""
         if memo is None and nodes.snapshot is self._snapshot:
             key = self._cache.shared_key(plugin, pod, self._caller)
             memo = None if key is None else self._node_memo(plugin, state, pod, key)
@@ -394,8 +395,8 @@ class FilterRunner(ExtensionsRunner):
     def _filters(
         self, entry: CacheEntry, state: CycleState, pod: PodInfo
     ) -> Sequence[tuple[FilterPlugin, VerdictMemo | None]]:
-        """The plugins that may reject pods of the entry, each with what is stored of it; None: it
-        is asked every time."""
+        """Return the plugins that may reject pods of the entry, each with what is stored of it;
+        None: it is asked every time."""
         if entry.filters is None:
             filters: list[tuple[FilterPlugin, VerdictMemo | None]] = []
             for plugin in self.plugins:
@@ -446,7 +447,7 @@ class FilterRunner(ExtensionsRunner):
     def all_pass(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
     ) -> bool:
-        """Whether all the nodes pass by what is stored alone; False means undetermined."""
+        """Return whether all the nodes pass by what is stored alone; False means undetermined."""
         if entry is None or self._nominator.node_by_uid:
             return False
         for plugin, memo in self._filters(entry, state, pod):
@@ -462,8 +463,8 @@ class FilterRunner(ExtensionsRunner):
     def rejections(
         self, state: CycleState, pod: PodInfo, entry: CacheEntry | None
     ) -> StatusColumn | None:
-        """The statuses of all nodes where all are rejected by what is stored alone; None where that
-        is undetermined."""
+        """Return the statuses of all nodes where all are rejected by what is stored alone; None
+        where that is undetermined."""
         if entry is None or self._nominator.node_by_uid:
             return None
         stored = self._stored_rejections(state, pod, entry)
@@ -518,7 +519,7 @@ class FilterRunner(ExtensionsRunner):
     # -- one node -------------------------------------------------------------------------------
 
     def passes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
-        """Whether a row passes the plugins, all called in their plain form, where no pod is
+        """Return whether a row passes the plugins, all called in their plain form, where no pod is
         nominated; False means undetermined."""
         return (
             not self._nominator.node_by_uid
@@ -527,13 +528,13 @@ class FilterRunner(ExtensionsRunner):
         )
 
     def _all_are_scalar(self, state: CycleState) -> bool:
-        """Whether all plugins that run may be called node by node."""
+        """Return whether all plugins that run may be called node by node."""
         return all(plugin.name in state.skip_filter for plugin in self._array_plugins)
 
     def _scalar_status(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Sequence[int]
     ) -> Status | None:
-        """The status by the plugins that may be called node by node, see there."""
+        """Return the status by the plugins that may be called node by node, see there."""
         skipped = state.skip_filter
         plugins = [plugin for plugin in self._scalar_plugins if plugin.name not in skipped]
         return self._caller.status_of_all(plugins, state, pod, snapshot, rows)
@@ -580,7 +581,7 @@ class FilterRunner(ExtensionsRunner):
         fork: RowFork,
         row: int,
     ) -> Status:
-        """The row's status with the nominated pods on it. fork: is moved there"""
+        """Return the row's status with the nominated pods on it. fork: is moved there"""
         own = state.clone()
         fork.move_to(row)
         node = NodeInfo(fork, row)
@@ -598,7 +599,7 @@ class FilterRunner(ExtensionsRunner):
     # -- dry runs -------------------------------------------------------------------------------
 
     def is_node_local(self, state: CycleState, pod: PodInfo) -> bool:
-        """Whether every Filter plugin that runs answers from the node and its pods alone."""
+        """Return whether every Filter plugin that runs answers from the node and its pods alone."""
         return all(
             self._caller.is_cacheable(plugin, pod)
             for plugin in self.plugins
@@ -643,5 +644,5 @@ class FilterRunner(ExtensionsRunner):
 def _alone(
     plugins: Iterable[FilterPlugin],
 ) -> Iterator[tuple[FilterPlugin, VerdictMemo | None]]:
-    """The plugins, of which nothing is stored for pods like this one."""
+    """Return the plugins, of which nothing is stored for pods like this one."""
     return ((plugin, None) for plugin in plugins)

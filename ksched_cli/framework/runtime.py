@@ -94,7 +94,7 @@ class PodSigner:
         return cls(signing, caller)
 
     def sign(self, pod: PodInfo) -> int | None:
-        """The pod's signature; None where a plugin refuses to sign it."""
+        """Return the pod's signature; None where a plugin refuses to sign it."""
         if pod.signature not in self._by_manifest:
             self._by_manifest[pod.signature] = self._signature(pod)
         return self._by_manifest[pod.signature]
@@ -157,7 +157,7 @@ class PodGroupPlugins:
         self._post_filters = [p for p in post_filters if isinstance(p, PodGroupPostFilterPlugin)]
 
     def generate(self, key: GroupKey, parent: Placement) -> tuple[Sequence[Placement], Status]:
-        """The placements to try; all nodes where no plugin divides them."""
+        """Return the placements to try; all nodes where no plugin divides them."""
         if not self._generators:
             return (parent,), SUCCESS
         merged: Sequence[Placement] | None = None
@@ -179,7 +179,7 @@ class PodGroupPlugins:
         return (parent,) if merged is None else merged, SUCCESS
 
     def feasible(self, group: PodGroup, progress: PlacementProgress) -> Status:
-        """Whether enough pods have a node. Upstream: RunPlacementFeasiblePlugins."""
+        """Return whether enough pods have a node. Upstream: RunPlacementFeasiblePlugins."""
         verdict = SUCCESS
         for plugin in self._feasible:
             status = self._caller.placement_feasible(plugin, group, progress)
@@ -198,11 +198,11 @@ class PodGroupPlugins:
 
     @property
     def score(self) -> bool:
-        """Whether any plugin scores placements."""
+        """Return whether any plugin scores placements."""
         return bool(self._scorers)
 
     def rank(self, state: CycleState, pod: PodInfo, rows: Rows) -> RankedNodes | None:
-        """The ranks of the first plugin that has an opinion. Raises PluginError. Upstream:
+        """Return the ranks of the first plugin that has an opinion. Raises PluginError. Upstream:
         RunRankNodesPlugins."""
         for plugin in self._rankers:
             ranked = self._caller.rank_nodes(plugin, state, pod, rows)
@@ -227,7 +227,7 @@ class PodGroupPlugins:
         return Status(Code.UNSCHEDULABLE, tuple(reasons)), GroupRoom(afterwards=afterwards)
 
     def best(self, key: GroupKey, candidates: Sequence[tuple[Placement, Sequence[PodInfo]]]) -> int:
-        """The index of the placement with the highest total, of several the first. Raises
+        """Return the index of the placement with the highest total, of several the first. Raises
         PluginError."""
         totals = [0] * len(candidates)
         for name, plugin in self._scorers:
@@ -286,7 +286,7 @@ class ProfilePlugins:
                     self.by_name[ref.name] = caller.make(registry[ref.name], args, handle)
 
     def at(self, point: str, contract: type[P]) -> tuple[P, ...]:
-        """Those of an extension point, in order. contract: what plugins of that point are"""
+        """Return those of an extension point, in order. contract: what plugins of that point are"""
         refs = self._profile.plugins.get(point, ())
         return tuple(cast(P, self.by_name[ref.name]) for ref in refs)
 
@@ -356,7 +356,7 @@ class Framework:
         handle.framework = self
 
     def _pre_bind_methods(self) -> tuple[tuple[NodeCall, ...], tuple[NodeCall, ...]]:
-        """The calls of PreBindPreFlight and of PreBind."""
+        """Return the calls of PreBindPreFlight and of PreBind."""
         plugins = self._own.at("preBind", PreBindPlugin)
         flights = (
             (p, p.pre_bind_pre_flight)
@@ -395,7 +395,7 @@ class Framework:
         )
 
     def _rejecting(self) -> Iterator[Plugin]:
-        """The plugins that may decide that a pod fits nowhere."""
+        """Yield the plugins that may decide that a pod fits nowhere."""
         yield from self._pre_enqueues
         yield from self.pre_filtering.plugins
         yield from self.filtering.plugins
@@ -420,12 +420,12 @@ class Framework:
         return plugin.name if is_in_tree and is_idle else ""
 
     def plugin(self, name: str) -> Plugin | None:
-        """A plugin of this profile, whatever its points."""
+        """Return a plugin of this profile, whatever its points."""
         return self._own.by_name.get(name)
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
-        """All of this profile."""
+        """Return all of this profile."""
         return tuple(self._own.by_name.values())
 
     def carry_over(self, previous: Framework) -> None:
@@ -437,7 +437,7 @@ class Framework:
         return bool(self._post_filters)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """The first plugin that holds the pod back, or success."""
+        """Return the first plugin that holds the pod back, or success."""
         for plugin in self._pre_enqueues:
             status = self.caller.status(
                 plugin, "preEnqueue", self._snapshot, plugin.pre_enqueue, pod
@@ -469,11 +469,11 @@ class Framework:
         return nomination, Status.unschedulable(*reasons).by(rejector)
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """The first plugin that refuses, or success. It is for the caller to unreserve."""
+        """Return the first plugin that refuses, or success. It is for the caller to unreserve."""
         return self._run_in_order("reserve", "Reserve", self._reserve_calls, state, pod, node)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """The first plugin that refuses, or success. Upstream: RunPreBindPreFlights,
+        """Return the first plugin that refuses, or success. Upstream: RunPreBindPreFlights,
         RunPreBindPlugins."""
         calls = self._pre_bind_calls
         skipping: set[Plugin] = set()
@@ -552,7 +552,7 @@ class Framework:
         return _PERMITTED
 
     def bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """The first plugin that does not skip. Skip where all do, which upstream takes for a
+        """Return the first plugin that does not skip. Skip where all do, which upstream takes for a
         failure."""
         status = SUCCESS
         for plugin in self._binds:
@@ -575,7 +575,8 @@ class Framework:
             )
 
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
-        """Whether `first` comes before `second`; a plugin that fails leaves them as they are."""
+        """Return whether `first` comes before `second`; a plugin that fails leaves them as they
+        are."""
         return self.caller.less(self.queue_sort, first, second)
 
     # -- for the plugins themselves, see PluginsRunner --------------------------------------------
@@ -589,7 +590,7 @@ class Framework:
     def explain_rejection(
         self, plugin: str, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> tuple[str, ...]:
-        """The lines that a plugin adds to its rejection of a node."""
+        """Return the lines that a plugin adds to its rejection of a node."""
         explainer = self.plugin(plugin)
         if not isinstance(explainer, Explains):
             return ()

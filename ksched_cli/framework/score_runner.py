@@ -126,7 +126,7 @@ class ScoreRunner:
     def totals(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None = None
     ) -> Scores:
-        """The weighted sums alone, as `run` has them. Raises as it."""
+        """Return the weighted sums alone, as `run` has them. Raises as it."""
         if entry is not None:
             return self.keys(state, pod, nodes, entry) >> self.shift
         self._pre_score(self.pre_scores, state, pod, nodes)
@@ -141,8 +141,8 @@ class ScoreRunner:
         return self._added(sums, others, state, pod, nodes, shift=0)
 
     def keys(self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry) -> Scores:
-        """The totals with what decides among equal ones, see TIE_BITS. Do not write to it: it may
-        be a part of a column. Raises as `run`; then nothing is stored."""
+        """Return the totals with what decides among equal ones, see TIE_BITS. Do not write to it:
+        it may be a part of a column. Raises as `run`; then nothing is stored."""
         # 1. PreScore plugins whose answers are cacheable are called for the first such pod.
         if entry.pre_scores is None:
             cacheable: list[PreScorePlugin] = []
@@ -317,7 +317,7 @@ class ScoreRunner:
 
 
 def total(scores: Sequence[PluginScores], count: int) -> Scores:
-    """The weighted sum per node."""
+    """Return the weighted sum per node."""
     totals = np.zeros(count, dtype=np.int64)
     for plugin_scores in scores:
         totals += plugin_scores.weighted

@@ -22,7 +22,7 @@ class Code(IntEnum):
 
     @property
     def text(self) -> str:
-        """The name that kube-scheduler prints."""
+        """Return the name that kube-scheduler prints."""
         return _TEXTS[self]
 
 
@@ -55,12 +55,12 @@ class Status:
 
     @classmethod
     def unschedulable(cls, *reasons: str) -> Status:
-        """A rejection that evicting pods from the node might lift."""
+        """Return a rejection that evicting pods from the node might lift."""
         return cls(Code.UNSCHEDULABLE, reasons)
 
     @classmethod
     def unresolvable(cls, *reasons: str) -> Status:
-        """A rejection that no eviction can lift: preemption does not look at the node."""
+        """Return a rejection that no eviction can lift: preemption does not look at the node."""
         return cls(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
     @classmethod
@@ -89,7 +89,7 @@ class Status:
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> Status:
-        """The same status with the plugin's name."""
+        """Return the same status with the plugin's name."""
         return Status(self.code, self.reasons, plugin)
 
 

@@ -144,7 +144,7 @@ def pick_node(
 
 
 def ranked(candidates: Mapping[str, Victims]) -> list[str]:
-    """All candidates, best first, compared by the criteria in order."""
+    """Return all candidates, best first, compared by the criteria in order."""
     nodes = sorted(candidates)
     nodes.sort(key=lambda node: measures_of_victims(candidates[node]), reverse=True)
     return nodes

@@ -49,12 +49,12 @@ class EditableDocument:
         return text.replace("\n", self._line_end)
 
     def get(self, path: Path) -> Any:
-        """The plain data at a path, None where there is nothing."""
+        """Return the plain data at a path, None where there is nothing."""
         return value_at(self.data, path)
 
     def put(self, path: Path, value: Any) -> None:
-        """Sets what is at a path, and makes what is missing on the way; the index after the last
-        one appends to a list."""
+        """Set what is at a path, and make what is missing on the way; the index after the last one
+        appends to a list."""
         present = self._present(path)
         rest = path[len(present) :]
         fits = bool(rest) and isinstance(
@@ -68,7 +68,7 @@ class EditableDocument:
         self._replace(target, value)
 
     def delete(self, path: Path) -> None:
-        """Deletes what is at a path, and what is empty without it."""
+        """Delete what is at a path, and what is empty without it."""
         while len(path) > 1 and len(self.get(path[:-1])) == 1:
             path = path[:-1]
         if not self._is_plain:
@@ -91,7 +91,7 @@ class EditableDocument:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether the text is made of the data, not edited."""
+        """Return whether the text is made of the data, not edited."""
         return self._is_json or self.changed_style
 
     def _read(self) -> Any:
@@ -99,7 +99,7 @@ class EditableDocument:
         return None if document is None else document.data
 
     def _present(self, path: Path) -> Path:
-        """The part of a path that is there."""
+        """Return the part of a path that is there."""
         for length in range(len(path), 0, -1):
             container = self.get(path[: length - 1])
             step = path[length - 1]
@@ -133,7 +133,7 @@ class EditableDocument:
         return _inserted(self._text, container, item)
 
     def _flow_rewritten(self, path: Path, node: Node, rest: Path, value: Any) -> str:
-        """A flow collection's text with a value put in it, or (_DELETED) taken out of it."""
+        """Return a flow collection's text with a value put in it, or (_DELETED) taken out of it."""
         inner = EditableDocument(json.dumps(self.get(path)))
         if value is _DELETED:
             inner.delete(rest)
@@ -168,7 +168,7 @@ _DELETED = object()
 
 
 def _has_anchors(text: str) -> bool:
-    """Whether the first document has aliases; those after it may be no YAML."""
+    """Return whether the first document has aliases; those after it may be no YAML."""
     if "*" not in text and "<<" not in text:
         return False
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
@@ -198,7 +198,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _nodes(text: str, path: Path) -> list[Node]:
-    """The nodes on a path from the root on, as far as they are there."""
+    """Return the nodes on a path from the root on, as far as they are there."""
     nodes = [next(compose(text))]
     for step in path:
         children = (value for own, _, value in _members(nodes[-1]) if own == step)
@@ -210,8 +210,8 @@ def _nodes(text: str, path: Path) -> list[Node]:
 
 
 def _members(node: Node) -> list[tuple[str | int, Node, Node]]:
-    """The key or index of each member of a collection, what it begins with (the node of its key, or
-    the item itself), and its value."""
+    """Return the key or index of each member of a collection, what it begins with (the node of its
+    key, or the item itself), and its value."""
     if isinstance(node, MappingNode):
         return [(key.value, key, value) for key, value in node.value]
     items = node.value if isinstance(node, SequenceNode) else ()
@@ -219,7 +219,7 @@ def _members(node: Node) -> list[tuple[str | int, Node, Node]]:
 
 
 def _outermost_flow(nodes: list[Node]) -> int | None:
-    """The index of the first flow collection."""
+    """Return the index of the first flow collection."""
     for index, node in enumerate(nodes):
         if isinstance(node, CollectionNode) and node.flow_style:
             return index
@@ -231,7 +231,7 @@ def _is_block(node: Node) -> bool:
 
 
 def _last_line(node: Node) -> int:
-    """The last line that has something of a node."""
+    """Return the last line that has something of a node."""
     if not _is_block(node):
         end = node.end_mark
         empty = isinstance(node, ScalarNode) and node.start_mark.index == end.index
@@ -252,7 +252,7 @@ def _indented(text: str, column: int) -> str:
 
 
 def _inserted(text: str, container: Node, item: Any) -> str:
-    """The text with a member after the last one of a block collection."""
+    """Return the text with a member after the last one of a block collection."""
     lines = text.splitlines(keepends=True)
     last = _last_line(container)
     if not lines[last].endswith("\n"):
@@ -262,7 +262,7 @@ def _inserted(text: str, container: Node, item: Any) -> str:
 
 
 def _replaced(text: str, nodes: list[Node], value: Any) -> str:
-    """The text with another value in a node's place. nodes: on the way to it"""
+    """Return the text with another value in a node's place. nodes: on the way to it"""
     container, node = nodes[-2:]
     start, end = node.start_mark, _content_end(text, node)
     as_block = isinstance(value, Mapping | list) and bool(value)

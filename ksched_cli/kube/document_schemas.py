@@ -57,8 +57,8 @@ class SchemaProblem(Struct, frozen=True):
 
 
 def schema_problems(errors: Iterable[ValidationError]) -> tuple[SchemaProblem, ...]:
-    """Every problem once. A misspelt key explains what its object lacks, and a problem inside of a
-    value why it has none of its shapes."""
+    """Return every problem once. A misspelt key explains what its object lacks, and a problem
+    inside of a value why it has none of its shapes."""
     problems = dict.fromkeys(problem for error in errors for problem in _problems(error))
     header = [item for item in problems if item.keyword == "const" and item.path == ("kind",)]
     if header:
@@ -151,7 +151,7 @@ def _type_hint(names: list[str], instance: Any) -> str:
 
 
 def duration_hint(instance: Any) -> str:
-    """A hint for a number, quoted or not, instead of a duration; else ""."""
+    """Return a hint for a number, quoted or not, instead of a duration; else ""."""
     is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
     text = shown(instance) if is_number else instance
     is_text = isinstance(text, str) and text.replace(".", "", 1).isdecimal()
@@ -244,7 +244,7 @@ _FINDERS: Mapping[str, Callable[[ValidationError, Path], Iterator[SchemaProblem]
 
 
 def shown(value: Any) -> str:
-    """A value as it is written, a list or a mapping by its kind."""
+    """Return a value as it is written, a list or a mapping by its kind."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
@@ -258,7 +258,7 @@ def _as_list(value: Any) -> list[str]:
 
 @cache
 def schema_of(name: str) -> dict[str, Any]:
-    """The schema in schemas/NAME.json."""
+    """Return the schema in schemas/NAME.json."""
     text = resources.files("ksched_cli.schemas").joinpath(f"{name}.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema

@@ -73,7 +73,7 @@ def missing_file(path: str, expected: str = "file") -> InputError:
 
 
 def decode_text(raw: bytes, source_name: str) -> str:
-    """The text of a file. Raises InputError where it is not UTF-8."""
+    """Return the text of a file. Raises InputError where it is not UTF-8."""
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(source_name, "the text is UTF-16; UTF-8 is expected")
     try:
@@ -91,7 +91,8 @@ def decode_text(raw: bytes, source_name: str) -> str:
 
 
 def is_json(text: str) -> bool:
-    """Whether the text is read as JSON: it begins with a brace, as in upstream's IsJSONBuffer.
+    """Return whether the text is read as JSON: it begins with a brace, as in upstream's
+    IsJSONBuffer.
 
     A bracket counts too: kubectl prints no bare list, but people write them.
     """
@@ -132,7 +133,7 @@ def _reads_as_yaml(text: str) -> bool:
 
 
 def read_documents(text: str) -> Iterator[Document]:
-    """Every YAML document with its duplicates. Raises YamlError."""
+    """Yield every YAML document with its duplicates. Raises YamlError."""
     from ksched_cli.kube import yaml_tree
 
     aliased = "*" in text and "&" in text
@@ -146,7 +147,8 @@ def read_documents(text: str) -> Iterator[Document]:
 
 
 def yaml_failure(error: YamlError, source_name: str) -> InputError:
-    """The InputError for a YamlError: the problem without Go's prefixes, with its position."""
+    """Return the InputError for a YamlError: the problem without Go's prefixes, with its
+    position."""
     position = Position(error.line, error.column or 1) if error.line else None
     problem = error.message.removeprefix("yaml: ")
     if error.line:
@@ -156,7 +158,7 @@ def yaml_failure(error: YamlError, source_name: str) -> InputError:
 
 
 def json_failure(text: str, error: json_tree.JsonError, source_name: str) -> InputError:
-    """The InputError for a JsonError, with its position."""
+    """Return the InputError for a JsonError, with its position."""
     return InputError(
         source_name, f"not JSON: {error.message}", position=position_at(text, error.offset)
     )
@@ -171,7 +173,7 @@ def path_text(path: Path) -> str:
 
 
 def parse_path(text: str) -> Path:
-    """The reverse of path_text, also for the paths of upstream's errors."""
+    """Return the reverse of path_text, also for the paths of upstream's errors."""
     # A key may look like an index that nothing has.
     return tuple(name or int(index[:_MAX_DIGITS]) for name, index in _STEP.findall(text))
 
@@ -261,7 +263,7 @@ class Locator:
         return Position(mark.line + 1, mark.column + 1)
 
     def _child(self, node: Node, step: str | int) -> tuple[Any, Node] | None:
-        """The mark of a key or item and the node under it."""
+        """Return the mark of a key or item and the node under it."""
         from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
         if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):

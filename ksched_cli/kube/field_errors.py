@@ -77,14 +77,15 @@ class FieldError(Struct, frozen=True):
 
 
 def as_qualified_names(errors: Iterable[FieldError]) -> list[FieldError]:
-    """The errors in the words of minors without the rule `names_label_keys`."""
+    """Return the errors in the words of minors without the rule `names_label_keys`."""
     return [
         replace(error, detail=error.detail.replace(_LABEL_KEY, _QUALIFIED_NAME)) for error in errors
     ]
 
 
 def bad_value_text(value: Any) -> str:
-    """A bad value as field.Error prints it: Go's %q for a string, %v for a number, else JSON."""
+    """Return a bad value as field.Error prints it: Go's %q for a string, %v for a number, else
+    JSON."""
     if isinstance(value, str):
         return quote(value)
     return float_text(value) if isinstance(value, float) else json_text(value)

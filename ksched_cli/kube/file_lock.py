@@ -40,7 +40,7 @@ def locked(path: str, option: str) -> Iterator[None]:
 
 
 def _acquired(lock: str) -> int:
-    """A descriptor of the locked file. Raises BlockingIOError and other OSErrors."""
+    """Return a descriptor of the locked file. Raises BlockingIOError and other OSErrors."""
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -31,7 +31,8 @@ class FilePart(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
     EXPECTED: ClassVar[str] = ""
 
     def given(self, key: str) -> Any:
-        """The value of a key of the file; None where it is left out, or is none of the type."""
+        """Return the value of a key of the file; None where it is left out, or is none of the
+        type."""
         fields = dict(zip(self.__struct_encode_fields__, self.__struct_fields__, strict=True))
         value = getattr(self, fields[key]) if key in fields else UNSET
         return None if value is UNSET else value
@@ -56,7 +57,7 @@ _File = TypeVar("_File", bound=FilePart)
 
 
 def kind_of(file_type: type[FilePart]) -> str:
-    """The `kind` of the type's files. In lower case, it names their schema."""
+    """Return the `kind` of the type's files. In lower case, it names their schema."""
     kind = next(field for field in structs.fields(file_type) if field.name == "kind")
     return str(get_args(kind.type)[0])
 

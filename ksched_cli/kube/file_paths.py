@@ -14,7 +14,7 @@ STDIN = "-"
 
 
 def split_reference(reference: str) -> tuple[str, str | None]:
-    """The file of `FILE` or `FILE#NAME`, and the NAME, None if there is none.
+    """Return the file of `FILE` or `FILE#NAME`, and the NAME, None if there is none.
 
     The file is the longest part before a "#" that exists, or "-"; all of the reference where it
     exists, and where no part does.
@@ -40,7 +40,7 @@ def check_standard_input(options: Mapping[str, Iterable[str | None] | None]) -> 
 
 
 def expand_paths(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Every file once, and whether it was named (by a glob, too) rather than met in a folder.
+    """Yield every file once, and whether it was named (by a glob, too) rather than met in a folder.
 
     A path that does not exist is yielded as it is, and so is `FILE#NAME`. Raises InputError for a
     glob that matches no file.
@@ -68,7 +68,7 @@ def _expanded(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _is_single(path: str) -> bool:
-    """Whether a path is no glob; what follows FILE# never is one."""
+    """Return whether a path is no glob; what follows FILE# never is one."""
     file, name = split_reference(path)
     return file == STDIN or name is not None or os.path.exists(file) or not glob.has_magic(file)
 

@@ -46,7 +46,7 @@ class DurationError(ValueError):
 
 
 def quote(text: str) -> str:
-    """A string as %q prints it."""
+    """Return a string as %q prints it."""
     return '"' + "".join(_quoted_rune(char) for char in text) + '"'
 
 
@@ -62,7 +62,8 @@ def _quoted_rune(char: str) -> str:
 
 
 def float_text(value: float, bits: int = 64) -> str:
-    """A float as encoding/json writes it: shortest digits, an exponent from 1e21 and below 1e-6.
+    """Return a float as encoding/json writes it: shortest digits, an exponent from 1e21 and below
+    1e-6.
 
     bits: 64 or 32, of Go's type
     """
@@ -152,7 +153,7 @@ def _quote_bytes(text: str) -> str:
 
 
 def duration_text(nanoseconds: int) -> str:
-    """A duration as time.Duration prints it: "1h0m0s", "1.5s", "300ms"."""
+    """Return a duration as time.Duration prints it: "1h0m0s", "1.5s", "300ms"."""
     if nanoseconds == 0:
         return "0s"
     sign, absolute = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)

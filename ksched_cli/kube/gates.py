@@ -112,7 +112,7 @@ POD_GROUP_KINDS: frozenset[str] = frozenset({POD_GROUP, COMPOSITE_POD_GROUP})
 
 
 def group_kinds(feature_gates: str) -> frozenset[str]:
-    """Those that a scheduler with this value of --feature-gates reads."""
+    """Return those that a scheduler with this value of --feature-gates reads."""
     if COMPOSITE_GATE in feature_gates:
         return POD_GROUP_KINDS
     return frozenset({POD_GROUP} if POD_GROUP_GATE in feature_gates else ())

@@ -49,7 +49,7 @@ class GoValue(Struct, frozen=True):
         return bytes(self.raw) == b"null"
 
     def fields(self, struct: str, names: tuple[str, ...]) -> Mapping[str, GoValue]:
-        """The fields of a struct that are present and not null, by their names in `names`.
+        """Return the fields of a struct that are present and not null, by their names in `names`.
 
         struct: with its package, as "v1.Pod"
         """
@@ -66,24 +66,24 @@ class GoValue(Struct, frozen=True):
         return fields
 
     def items(self, go_type: str) -> list[GoValue]:
-        """A slice's elements; of null, none."""
+        """Return a slice's elements; of null, none."""
         if self.is_null:
             return []
         return [GoValue(raw, self.target) for raw in self._decode(list[msgspec.Raw], go_type)]
 
     def members(self, go_type: str) -> dict[str, GoValue]:
-        """A map's values by their keys; of null, none."""
+        """Return a map's values by their keys; of null, none."""
         if self.is_null:
             return {}
         members = self._decode(dict[str, msgspec.Raw], go_type)
         return {key: GoValue(raw, self.target) for key, raw in members.items()}
 
     def text(self) -> str:
-        """A string; of null, ""."""
+        """Return a string; of null, ""."""
         return "" if self.is_null else self._decode(str, "string")
 
     def integer(self) -> int:
-        """An int64; of null, 0."""
+        """Return an int64; of null, 0."""
         if self.is_null:
             return 0
         number = self._decode(int, "int64")
@@ -108,7 +108,7 @@ class GoValue(Struct, frozen=True):
 
 
 def decode_first(body: bytes) -> GoValue:
-    """The first value of a text. Raises GoJsonError."""
+    """Return the first value of a text. Raises GoJsonError."""
     text = body.strip(_SPACE)
     if not text:
         raise GoJsonError("EOF")
@@ -121,8 +121,8 @@ def decode_first(body: bytes) -> GoValue:
 
 
 def _first_value(text: str) -> bytes:
-    """The JSON of the first value in a text that msgspec refuses: where something follows it, or
-    where it has half a surrogate pair, which Go replaces."""
+    """Return the JSON of the first value in a text that msgspec refuses: where something follows
+    it, or where it has half a surrogate pair, which Go replaces."""
     text = replace_half_pairs(text)
     try:
         _, end = json.JSONDecoder().raw_decode(text)

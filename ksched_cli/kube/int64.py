@@ -21,7 +21,7 @@ A = TypeVar("A", int, "NDArray[np.int64]")
 
 
 def wrap(number: int) -> int:
-    """The int64 with the number's lowest 64 bits."""
+    """Return the int64 with the number's lowest 64 bits."""
     return (number - MIN_INT64) % (1 << 64) + MIN_INT64
 
 

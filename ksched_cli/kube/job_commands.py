@@ -37,12 +37,12 @@ XML = Escapes("&#58;", "&#35;")
 
 
 def is_job() -> bool:
-    """Whether a runner reads what is printed."""
+    """Return whether a runner reads what is printed."""
     return any(map(os.environ.get, VARIABLES))
 
 
 def disarmed(text: str, escapes: Escapes = TEXT, *, own_lines: bool = False) -> str:
-    """The text with no line that a runner obeys; all of it as it is if there is none.
+    """Return the text with no line that a runner obeys; all of it as it is if there is none.
 
     own_lines: the commands that lines begin with are ours, and stay
     """
@@ -90,7 +90,7 @@ class Lines(io.BufferedIOBase):
         self._begun = bytearray()
 
     def as_text(self) -> TextIO:
-        """The stream that text is printed to."""
+        """Return the stream that text is printed to."""
         stream = self._stream
         return io.TextIOWrapper(
             self, stream.encoding, stream.errors, line_buffering=True, write_through=True
@@ -105,7 +105,7 @@ class Lines(io.BufferedIOBase):
         return len(data)
 
     def finish(self) -> None:
-        """Writes a line that has no end. Raises OSError."""
+        """Write a line that has no end. Raises OSError."""
         encoding = self._stream.encoding
         text = disarmed(self._begun.decode(encoding, "surrogateescape"))
         self._begun.clear()

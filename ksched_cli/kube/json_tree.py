@@ -68,7 +68,8 @@ class JsonFloat(float):
 
 
 def _integer(literal: str) -> int | JsonFloat:
-    """An integer; a float where it has more digits than Python reads, which nothing can hold."""
+    """Return an integer; a float where it has more digits than Python reads, which nothing can
+    hold."""
     return int(literal) if len(literal) < _MAX_DIGITS else JsonFloat(literal)
 
 
@@ -92,7 +93,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def walk(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every value in plain data, with its path, each before what it holds."""
+    """Yield every value in plain data, with its path, each before what it holds."""
     yield path, data
     listed = data if isinstance(data, list) else ()
     for step, value in data.items() if isinstance(data, dict) else enumerate(listed):
@@ -110,7 +111,7 @@ def value_at(data: Any, path: Path) -> Any:
 
 
 def repeated_keys(data: Any) -> Iterator[Path]:
-    """The paths of the keys that objects have twice. data: as `parse` returns it"""
+    """Yield the paths of the keys that objects have twice. data: as `parse` returns it"""
     for path, value in walk(data):
         if isinstance(value, JsonObject) and len(value) < len(value.pairs):
             counts = Counter(key for key, _ in value.pairs)
@@ -118,8 +119,8 @@ def repeated_keys(data: Any) -> Iterator[Path]:
 
 
 def replace_half_pairs(text: str) -> str:
-    """The text with each half of a surrogate pair as the replacement character, an escape as long
-    as the other, so that offsets stay.
+    """Return the text with each half of a surrogate pair as the replacement character, an escape as
+    long as the other, so that offsets stay.
 
     Upstream: encoding/json's unquote.
     """
@@ -165,7 +166,7 @@ def _message(text: str, error: json.JSONDecodeError) -> str:
 
 
 def _in_object(before: str) -> bool:
-    """Whether the innermost bracket that is open at the end of `before` is a brace."""
+    """Return whether the innermost bracket that is open at the end of `before` is a brace."""
     depth = 0
     for bracket in reversed(re.sub(r'"(?:[^"\\]|\\.)*"', "", before)):
         if bracket in "]}":

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 
 def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.72) -> str:
-    """The candidate that is most like a name, whatever its case; empty where none is."""
+    """Return the candidate that is most like a name, whatever its case; empty where none is."""
     from difflib import get_close_matches  # which only errors need
 
     by_fold = {candidate.casefold(): candidate for candidate in candidates}
@@ -23,7 +23,7 @@ def near_key(key: str, keys: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """A hint, or nothing."""
+    """Return a hint, or nothing."""
     candidate = nearest(name, candidates)
     return f'did you mean "{candidate}"?' if candidate else ""
 

@@ -25,7 +25,7 @@ def plain_json(data: bytes | ObjectJson, source: str = THE_STATE) -> Any:
 
 
 def typed_json(data: bytes | ObjectJson, kind: type[T], source: str = THE_STATE) -> T:
-    """A value of a type. source: what errors say it is from. Raises InputError."""
+    """Return a value of a type. source: what errors say it is from. Raises InputError."""
     try:
         text = bytes(data) if isinstance(data, StoredJson) else data
         value: T = msgspec.json.decode(text, type=kind)

@@ -84,7 +84,7 @@ class Quantity:
         return self.scaled_value(MILLI)
 
     def scaled_value(self, scale: int) -> int:
-        """The amount in units of 10**scale. Upstream: Quantity.ScaledValue."""
+        """Return the amount in units of 10**scale. Upstream: Quantity.ScaledValue."""
         shift = self.scale - scale
         if self.wide:
             return _scaled_wide(self.unscaled, shift)
@@ -128,7 +128,7 @@ class Quantity:
         return Quantity(total, scale, form, wide)
 
     def __mul__(self, other: Quantity) -> Quantity:
-        """The product, which upstream keeps as a decimal. Upstream: inf.Dec.Mul."""
+        """Return the product, which upstream keeps as a decimal. Upstream: inf.Dec.Mul."""
         unscaled = self.unscaled * other.unscaled
         return Quantity(unscaled, self.scale + other.scale, self.form, wide=True)
 
@@ -149,7 +149,7 @@ class Quantity:
         return hash(self._reduced())
 
     def __str__(self) -> str:
-        """The canonical form. Upstream: Quantity.String."""
+        """Return the canonical form. Upstream: Quantity.String."""
         return self._text or self._canonical()
 
     def __repr__(self) -> str:
@@ -190,7 +190,7 @@ def _power_of_ten(exponent: int) -> int:
 
 
 def _unscaled_at(amount: Quantity, scale: int) -> int:
-    """The amount as an integer at a scale at which it is whole."""
+    """Return the amount as an integer at a scale at which it is whole."""
     shift = amount.scale - scale
     if shift < 0:
         return amount.unscaled // _power_of_ten(-shift)
@@ -198,7 +198,7 @@ def _unscaled_at(amount: Quantity, scale: int) -> int:
 
 
 def _reduce(amount: int, exponent: int, base: int) -> tuple[int, int]:
-    """Moves all factors of base into the exponent."""
+    """Move all factors of base into the exponent."""
     while amount and amount % base == 0:
         amount //= base
         exponent += 1
@@ -300,7 +300,7 @@ def _parse(text: str) -> Quantity:
 def _parse_narrow(
     text: str, positive: bool, whole: str, decimals: str, unit: tuple[int, int, str]
 ) -> Quantity | None:
-    """The int64 form, or None if upstream takes the decimal one."""
+    """Return the int64 form, or None if upstream takes the decimal one."""
     base, exponent, form = unit
     if base == 10:
         precision, scale, mantissa = _INT64_DIGITS - len(whole) - len(decimals), exponent, 1
@@ -322,7 +322,7 @@ def _parse_narrow(
 
 
 def _parse_wide(number: str, unit: tuple[int, int, str]) -> Quantity:
-    """A decimal of any size, at least a billionth, binary ones at most an int64."""
+    """Return a decimal of any size, at least a billionth, binary ones at most an int64."""
     base, exponent, form = unit
     whole, _, decimals = number.lstrip("+-").partition(".")
     if not whole + decimals:
@@ -391,7 +391,7 @@ def whole_unit(resource: str, amount: int) -> int:
 
 
 def exact_text(resource: str, amount: int) -> str:
-    """A quantity of exactly the amount, which is in the scheduler's unit of the resource."""
+    """Return a quantity of exactly the amount, which is in the scheduler's unit of the resource."""
     if resource == "cpu" or not amount:
         return amount_text(resource, amount)
     if is_of_bytes(resource):
@@ -402,7 +402,7 @@ def exact_text(resource: str, amount: int) -> str:
 
 
 def is_of_bytes(resource: str) -> bool:
-    """Whether the scheduler counts the resource in bytes."""
+    """Return whether the scheduler counts the resource in bytes."""
     return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
 
 

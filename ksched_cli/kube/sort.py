@@ -24,7 +24,7 @@ MASK_64 = (1 << 64) - 1
 
 
 def go_sort(items: list[T], less: Callable[[T, T], bool]) -> None:
-    """Sorts in place."""
+    """Sort in place."""
     _Sorting(items, less).sort(0, len(items), len(items).bit_length())
 
 
@@ -141,7 +141,7 @@ class _Sorting(Generic[T]):
     # -- special cases ----------------------------------------------------------------------------
 
     def partial_insertion_sort(self, start: int, end: int) -> bool:
-        """Moves up to MAX_STEPS elements that are out of order; whether the range is sorted then.
+        """Move up to MAX_STEPS elements that are out of order; whether the range is sorted then.
 
         Upstream: partialInsertionSort_func.
         """

@@ -148,7 +148,7 @@ def unpacked(data: bytes, name: str) -> bytes:
 
 
 def not_gzip(name: str, error: Exception) -> InputError:
-    """The InputError for one of UNPACKING_ERRORS."""
+    """Return the InputError for one of UNPACKING_ERRORS."""
     problem = str(error)[:1].lower() + str(error)[1:]
     return InputError(name, f"not gzip: {problem}; is the file complete?")
 
@@ -162,13 +162,13 @@ _OF_NUMBERS = b"0123456789+-.eE"
 
 
 def unpacked_by_name(file: IO[bytes], path: str) -> IO[bytes]:
-    """A file, gzipped where its name says so."""
+    """Return a file, gzipped where its name says so."""
     return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if path.endswith(_GZIP) else file
 
 
 def whole_lines(file: IO[bytes], name: str, warn: Callable[[str], None]) -> Iterator[bytes]:
-    """The lines of a file. Warns where it is cut off in a line or in gzip, because its writer was
-    killed or is still writing. Raises InputError where it is too large, or not gzip."""
+    """Yield the lines of a file. Warns where it is cut off in a line or in gzip, because its writer
+    was killed or is still writing. Raises InputError where it is too large, or not gzip."""
     number, left = 0, LIMIT.size
     try:
         while line := file.readline(left + 1):
@@ -188,7 +188,7 @@ def whole_lines(file: IO[bytes], name: str, warn: Callable[[str], None]) -> Iter
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether it is the beginning of an object."""
+    """Return whether it is the beginning of an object."""
     if line.endswith(b"\n") or not line.startswith(b"{"):
         return False
     try:

@@ -30,7 +30,7 @@ class ReadingLimit:
     size: int = MAX_SIZE
 
     def exceeded(self, name: str) -> InputError:
-        """The InputError for a larger file."""
+        """Return the InputError for a larger file."""
         hint = "Raise --max-state-size, or remove from the file what does not matter."
         return InputError(name, f"larger than {Quantity(self.size, form=BINARY_SI)}", hint=hint)
 
@@ -46,7 +46,7 @@ class ReadingLimit:
             piece = file.read(_BLOCK)
 
     def read(self, file: IO[bytes], name: str) -> bytes:
-        """All that is left of a file. Raises InputError if it is larger; OSError."""
+        """Return all that is left of a file. Raises InputError if it is larger; OSError."""
         return b"".join(self.pieces(file, name))
 
 
@@ -69,7 +69,7 @@ def read_standard_input() -> bytes:
 
 
 def occupy_closed_streams() -> None:
-    """Opens nothing where a standard stream is closed: the next file that is opened would have its
+    """Open nothing where a standard stream is closed: the next file that is opened would have its
     number, and whatever writes to standard error would write to that file."""
     for number in _STREAMS:
         try:
@@ -90,8 +90,8 @@ class _Unfailing(io.FileIO):
 
 
 def unfailing(stream: TextIO | None) -> TextIO:
-    """The stream, to which writing raises nothing: a result does not depend on what is told beside
-    it. Streams of others, as of a notebook, are returned as they are."""
+    """Return the stream, to which writing raises nothing: a result does not depend on what is told
+    beside it. Streams of others, as of a notebook, are returned as they are."""
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
     if type(stream) is not io.TextIOWrapper:

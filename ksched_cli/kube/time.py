@@ -9,7 +9,7 @@ SECOND = 1_000_000
 
 
 def parse_time(text: str) -> datetime:
-    """A time in UTC, where a text without a zone is one already. Raises ValueError."""
+    """Return a time in UTC, where a text without a zone is one already. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     try:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

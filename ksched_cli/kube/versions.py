@@ -387,8 +387,8 @@ def _later(first: Mapping[str, int], minor: int) -> frozenset[str]:
 
 
 def _since(release: tuple[int, int], *first: tuple[int, int]) -> bool:
-    """Whether a release has a rule. first: the patch releases that brought it to their minors, then
-    the first release of the minor that has had it from the start"""
+    """Return whether a release has a rule. first: the patch releases that brought it to their
+    minors, then the first release of the minor that has had it from the start"""
     return release >= first[-1] or any(each[0] == release[0] and release >= each for each in first)
 
 
@@ -435,7 +435,7 @@ class Release:
         return self.version.removeprefix("v")
 
     def enabled(self, gate: str) -> bool:
-        """Whether a feature gate is on; one that this minor does not know is not."""
+        """Return whether a feature gate is on; one that this minor does not know is not."""
         return self.gates.get(gate, False)
 
 
@@ -483,7 +483,7 @@ def _stage(version: str) -> str:
 
 
 def _is_preview(named: str) -> bool:
-    """Whether this is the pre-release itself, as "1.38.0-beta.0"."""
+    """Return whether this is the pre-release itself, as "1.38.0-beta.0"."""
     return (
         bool(PREVIEW)
         and "-" in named
@@ -492,7 +492,7 @@ def _is_preview(named: str) -> bool:
 
 
 def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
-    """The version, the number and the rules of the nearest patch release."""
+    """Return the version, the number and the rules of the nearest patch release."""
     version: str = _data(minor)["version"]
     patch = min(int(number or version.rpartition(".")[2]), _LAST_PATCH[minor])
     if minor != PREVIEW:
@@ -501,7 +501,7 @@ def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
 
 
 def _compatible_minor(text: str, minor: str, rules: Rules) -> str:
-    """The value of --min-compatibility-version. Upstream: component-base compatibility
+    """Return the value of --min-compatibility-version. Upstream: component-base compatibility
     (registry.go, version.go), apiserver util/compatibility. Raises UsageError."""
     option = "--min-compatibility-version"
     if not rules.has_compatibility_version:
@@ -520,8 +520,8 @@ def _compatible_minor(text: str, minor: str, rules: Rules) -> str:
 
 
 def refused_gates(release: Release, feature_gates: str) -> str:
-    """Why kube-scheduler of a release refuses a value of --feature-gates that is well-formed, or
-    ""."""
+    """Return why kube-scheduler of a release refuses a value of --feature-gates that is
+    well-formed, or ""."""
     gates = _gates(release.minor, _numbers(release.version)[2])
     try:
         _switched(gates, _parsed(feature_gates), release.rules)
@@ -539,8 +539,8 @@ def minor_of(version: str) -> str:
 def inferred_release(
     kubelets: Iterable[str], feature_gates: str = "", compatibility: str = "", *, server: str = ""
 ) -> Release:
-    """The release nearest to that of the cluster's API server, else to the newest of the nodes'
-    kubelets, else the newest released minor that ksched knows.
+    """Return the release nearest to that of the cluster's API server, else to the newest of the
+    nodes' kubelets, else the newest released minor that ksched knows.
 
     server: "" where it is not known
     Raises UsageError for feature gates and compatibility, see release_of."""
@@ -567,7 +567,8 @@ def _number(version: str) -> str:
 
 
 def unknown_minor_warning(release: Release) -> str:
-    """A line where ksched does not know the minor that the release was inferred from, or ""."""
+    """Return a line where ksched does not know the minor that the release was inferred from, or
+    ""."""
     if not release.unknown:
         return ""
     return (
@@ -583,7 +584,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def later_releases(release: Release) -> list[Release]:
-    """The later minors, with their default feature gates."""
+    """Return the later minors, with their default feature gates."""
     return [release_of(minor) for minor in MINORS[MINORS.index(release.minor) + 1 :]]
 
 
@@ -610,7 +611,7 @@ def _gates(minor: str, patch: int, is_own_compatibility: bool = False) -> Mappin
 
 
 def gates_of(minor: str) -> Mapping[str, Gate]:
-    """The gates of the newest patch release of a minor that ksched knows."""
+    """Return the gates of the newest patch release of a minor that ksched knows."""
     return _gates(minor, _LAST_PATCH[minor])
 
 
@@ -695,7 +696,7 @@ def _check_followed(minor: str, patch: int, enabled: Mapping[str, bool]) -> None
 
 
 def is_followed(minor: str, name: str, gate: Gate) -> bool:
-    """Whether both values of the gate are implemented, or decide the same."""
+    """Return whether both values of the gate are implemented, or decide the same."""
     return (
         name in FOLLOWED | INVISIBLE
         or name in FOLLOWED_IN.get(minor, ())

@@ -88,7 +88,7 @@ def _parse_key(text: str) -> str:
 
 
 def _parse_value(text: str) -> tuple[Any, int]:
-    """The value and its kind."""
+    """Return the value and its kind."""
     if text in _KIND_BY_TEXT:
         return None, _KIND_BY_TEXT[text]
     if text[0] == "'":
@@ -144,7 +144,7 @@ class _Assembler:
         return self.collections[0][""]
 
     def _add(self, column: int, dash: bool, key: str | None, value: Any, kind: int) -> None:
-        """Adds a line. Raises UnsupportedYamlError."""
+        """Add a line. Raises UnsupportedYamlError."""
         if self.key is not None:
             self._open_or_null(column, dash)
         columns, collections = self.columns, self.collections

@@ -25,6 +25,6 @@ class Duplicate(Struct, frozen=True):
     column: int
 
     def text(self) -> str:
-        """The message of go-yaml's strict mode."""
+        """Return the message of go-yaml's strict mode."""
         key = quote(self.key) if isinstance(self.key, str) else json_text(self.key)
         return f"line {self.line}: key {key} already set in map"

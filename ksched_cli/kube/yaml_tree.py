@@ -63,12 +63,12 @@ class _Loader(CParser):
         """Nothing to resolve by path."""
 
     def resolve(self, kind: type, _value: str, implicit: Any) -> str:
-        """The tag of a node that has none written."""
+        """Return the tag of a node that has none written."""
         return _PLAIN if kind is not ScalarNode or implicit[0] else _STRING
 
 
 def compose(text: str) -> Iterator[Node]:
-    """The nodes of every document. Raises YamlError."""
+    """Yield the nodes of every document. Raises YamlError."""
     _refuse_deep(text)
     try:
         if _repeats_anchors(text):
@@ -86,8 +86,8 @@ def compose(text: str) -> Iterator[Node]:
 
 
 def _repeats_anchors(text: str) -> bool:
-    """Whether an anchor may be defined twice. Text like one in a string counts too: the slower
-    composer then gives the same nodes."""
+    """Return whether an anchor may be defined twice. Text like one in a string counts too: the
+    slower composer then gives the same nodes."""
     anchors = _ANCHOR.findall(text)
     return len(anchors) > len(set(anchors))
 
@@ -122,7 +122,7 @@ def _compose_events(text: str) -> Iterator[Node]:
 
 
 def _node(event: yaml.NodeEvent) -> Node:
-    """A node without its children."""
+    """Return a node without its children."""
     begin: Any = event.start_mark
     end: Any = event.end_mark
     if isinstance(event, yaml.ScalarEvent):
@@ -264,7 +264,7 @@ def _is_merge(node: Node) -> bool:
 
 
 def _key(node: Node) -> str:
-    """A key as a JSON object has it."""
+    """Return a key as a JSON object has it."""
     if not isinstance(node, ScalarNode):
         raise YamlError("yaml: invalid map key: a mapping or a list", *_position(node.start_mark))
     key = scalar(node)
@@ -277,7 +277,7 @@ def _key(node: Node) -> str:
 
 
 def scalar(node: ScalarNode) -> Any:
-    """The value of a scalar: str, int, float, bool or None. Raises YamlError."""
+    """Return the value of a scalar: str, int, float, bool or None. Raises YamlError."""
     tag, value = node.tag, node.value
     if tag == _PLAIN:
         return plain(value)
@@ -287,7 +287,7 @@ def scalar(node: ScalarNode) -> Any:
 
 
 def is_null(node: Node) -> bool:
-    """Whether a document is empty, or null. Raises YamlError."""
+    """Return whether a document is empty, or null. Raises YamlError."""
     return isinstance(node, ScalarNode) and scalar(node) is None
 
 
@@ -313,7 +313,7 @@ def _tagged(node: ScalarNode, tag: str, value: Any) -> Any:
 
 @lru_cache(maxsize=1 << 14)
 def plain(text: str) -> Any:
-    """The value of an unquoted scalar. Timestamps stay strings (go-yaml, resolve.go)."""
+    """Return the value of an unquoted scalar. Timestamps stay strings (go-yaml, resolve.go)."""
     if text in _KEYWORDS:
         return _KEYWORDS[text]
     return _number(text) if text[0] in _NUMERIC_START else text

@@ -127,7 +127,7 @@ class ApiServer:
             raise KubeconfigError(f"{identity.source} cannot be used: {error}") from None
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None, what: str = "") -> bytes:
-        """The body of a successful answer. what: what is read, for errors.
+        """Return the body of a successful answer. what: what is read, for errors.
 
         Raises StatusError for any other, ClusterError if there is none.
         """
@@ -178,7 +178,7 @@ class ApiServer:
                 response.close()
 
     def _begun(self, url: str, headers: Mapping[str, str], timeout: Timeout) -> BaseHTTPResponse:
-        """An answer whose body is not read yet. A kept connection that the server has closed
+        """Return an answer whose body is not read yet. A kept connection that the server has closed
         meanwhile is no outage: another is tried, as in Go. Raises errors of urllib3."""
         from urllib3.exceptions import ProtocolError
 
@@ -204,8 +204,8 @@ class ApiServer:
                 response.shutdown()
 
     def _answer(self, url: str) -> BaseHTTPResponse:
-        """The first answer that is not likely to be another a moment later, else the last one.
-        Raises errors of urllib3."""
+        """Return the first answer that is not likely to be another a moment later, else the last
+        one. Raises errors of urllib3."""
         import urllib3
 
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=READ_SECONDS)
@@ -259,7 +259,8 @@ def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _cause(error: BaseException) -> str:
-    """The innermost reason of an error of urllib3, without the connection that it names first."""
+    """Return the innermost reason of an error of urllib3, without the connection that it names
+    first."""
     reason = getattr(error, "reason", None)
     if not isinstance(reason, BaseException):
         reason = next((part for part in error.args if isinstance(part, BaseException)), None)
@@ -306,12 +307,14 @@ def connect(kubeconfig: str = "", context: str = "") -> ApiServer:
 
 
 def names_cluster() -> bool:
-    """Whether there is a kubeconfig, or this runs in a cluster, so that `connect` may work."""
+    """Return whether there is a kubeconfig, or this runs in a cluster, so that `connect` may
+    work."""
     return bool(_paths("")) or os.path.isfile(_SERVICE_TOKEN)
 
 
 def _paths(kubeconfig: str) -> list[str]:
-    """The kubeconfigs that there are. Raises KubeconfigError for a missing one that was named."""
+    """Return the kubeconfigs that there are. Raises KubeconfigError for a missing one that was
+    named."""
     if kubeconfig:
         if not os.path.isfile(os.path.expanduser(kubeconfig)):
             raise KubeconfigError(f"{kubeconfig}: there is no such kubeconfig")

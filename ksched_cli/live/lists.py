@@ -34,7 +34,7 @@ class Resource(Struct, frozen=True):
     namespaced: bool
 
     def path(self, namespace: str = "") -> str:
-        """The list's path, for all namespaces or for one."""
+        """Return the list's path, for all namespaces or for one."""
         base = "/apis" if "/" in self.api_version else "/api"
         scope = f"/namespaces/{namespace}" if namespace else ""
         return f"{base}/{self.api_version}{scope}/{self.plural}"
@@ -89,7 +89,7 @@ def discover(server: ApiServer, kinds: dict[str, str]) -> dict[str, Resource | N
 
 
 def _versions(group: _Group) -> Iterator[str]:
-    """The preferred one first."""
+    """Yield the preferred one first."""
     if group.preferred_version is not None:
         yield group.preferred_version.group_version
     for version in group.versions:
@@ -174,8 +174,8 @@ def read_list(
     on_items: Callable[[int], None] | None = None,
     parameters: Mapping[str, str] = MappingProxyType({}),
 ) -> ObjectList:
-    """All objects of a resource, or those that the parameters select. convert: what is kept of an
-    object's JSON; on_items: called with how many have been read.
+    """Return all objects of a resource, or those that the parameters select. convert: what is kept
+    of an object's JSON; on_items: called with how many have been read.
 
     Begins again where the continue token expires (410). Raises StatusError, ClusterError.
     """
@@ -211,7 +211,7 @@ def read_list(
 
 
 def read_revision(server: ApiServer, resource: Resource, parameters: Mapping[str, str]) -> str:
-    """The revision of the list with these parameters. Raises StatusError, ClusterError."""
+    """Return the revision of the list with these parameters. Raises StatusError, ClusterError."""
     body = server.get(resource.path(), {"limit": "1", **parameters}, resource.plural)
     return _decoded(body, _Page, _not_a_list(resource)).metadata.resource_version
 

@@ -221,8 +221,8 @@ def _created(change: WatchedChange) -> str:
 
 
 def _latest(obj: Plain) -> float:
-    """The latest time of a write that the object has, in seconds since 1970; 0 for none. A time of
-    deletion is that of the end of its grace period."""
+    """Return the latest time of a write that the object has, in seconds since 1970; 0 for none. A
+    time of deletion is that of the end of its grace period."""
     metadata, status = obj["metadata"], obj.get("status")
     status = status if isinstance(status, dict) else {}
     times = [metadata.get("creationTimestamp"), status.get("startTime"), obj.get("eventTime")]

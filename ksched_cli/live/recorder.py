@@ -86,7 +86,7 @@ class ChangeTracker:
     def relist(
         self, kind: str, namespace: str, objects: Iterable[Plain], at: float
     ) -> Iterator[Plain]:
-        """All objects of a kind that exist now."""
+        """Yield all objects of a kind that exist now."""
         present = set()
         for obj in objects:
             present.add(_key(obj))
@@ -96,7 +96,7 @@ class ChangeTracker:
                 yield from self._remove(key)
 
     def change(self, obj: Plain, at: float) -> Iterator[Plain]:
-        """An object that is there as it is now. at: seconds since 1970"""
+        """Yield an object that is there as it is now. at: seconds since 1970"""
         if obj["kind"] == _POD:
             yield from self._change_pod(obj, at)
             return
@@ -108,15 +108,16 @@ class ChangeTracker:
             yield {"put": obj, **({"decided": True} if self._is_decided(obj) else {})}
 
     def remove(self, obj: Plain) -> Iterator[Plain]:
-        """An object that has gone. obj: as it was at last"""
+        """Yield an object that has gone. obj: as it was at last"""
         yield from self._remove(_key(obj), obj)
 
     def forget(self, key: Key) -> Iterator[Plain]:
-        """An object that has gone, of which no more is known. key: kind, namespace and name"""
+        """Yield an object that has gone, of which no more is known. key: kind, namespace and
+        name"""
         yield from self._remove(key)
 
     def is_on_node(self, key: Key) -> bool:
-        """Whether there is such a pod, and it has a node."""
+        """Return whether there is such a pod, and it has a node."""
         pod = self._pods.get(key)
         return pod is not None and bool(pod.node)
 
@@ -156,7 +157,8 @@ class ChangeTracker:
             yield {"delete": target, **({"preempted": True} if is_preempted else {})}
 
     def _is_decided(self, obj: Plain) -> bool:
-        """Whether the scheduler wrote it of late, or a controller because the scheduler asked."""
+        """Return whether the scheduler wrote it of late, or a controller because the scheduler
+        asked."""
         spec, kind = obj.get("spec") or {}, obj["kind"]
         if kind == _CLAIM:
             return bool((obj.get("status") or {}).get("allocation"))
@@ -224,8 +226,8 @@ def _status(obj: Plain) -> Plain:
 
 
 def digest_of(obj: Plain) -> bytes:
-    """The digest of all but the revision, which changes with what nobody reads, and the finalizer
-    that kube-scheduler gives claims before it allocates them."""
+    """Return the digest of all but the revision, which changes with what nobody reads, and the
+    finalizer that kube-scheduler gives claims before it allocates them."""
     ignored = ("resourceVersion", "finalizers") if obj["kind"] == _CLAIM else ("resourceVersion",)
     metadata = {k: v for k, v in obj["metadata"].items() if k not in ignored}
     return blake2b(msgspec.json.encode({**obj, "metadata": metadata}), digest_size=8).digest()
@@ -259,7 +261,8 @@ def _is_preempted(obj: Plain) -> bool:
 
 
 def _refusal(obj: Plain) -> tuple[str, str]:
-    """The node that the pod is nominated to, and why it has none; "" where neither is told."""
+    """Return the node that the pod is nominated to, and why it has none; "" where neither is
+    told."""
     status = _status(obj)
     messages = [
         each.get("message", "")
@@ -270,7 +273,7 @@ def _refusal(obj: Plain) -> tuple[str, str]:
 
 
 def _started(obj: Plain) -> float | None:
-    """When a pod came to its node, as its kubelet tells."""
+    """Return when a pod came to its node, as its kubelet tells."""
     try:
         return unix_seconds(_status(obj).get("startTime") or "")
     except ValueError:
@@ -410,8 +413,8 @@ class Recorder:
     # -- parts ------------------------------------------------------------------------------------
 
     def _begin_part(self) -> list[ObjectList]:
-        """Begins a part with all objects as they are now, and returns the lists. What has changed
-        in between ends the part before."""
+        """Begin a part with all objects as they are now, and return the lists. What has changed in
+        between ends the part before."""
         reader = ClusterReader(self.server, reads=self.reads, namespace=self.namespace)
         lists = list(reader.lists())
         at = time.time()
@@ -465,7 +468,7 @@ class Recorder:
             return ""
 
     def _take_notices(self, seconds: float) -> None:
-        """Waits for what happens, and writes what need not wait for anything earlier."""
+        """Wait for what happens, and writes what need not wait for anything earlier."""
         if self._held:
             seconds = min(seconds, HOLD_SECONDS)
         try:
@@ -552,7 +555,7 @@ class Recorder:
             yield {"decision": decision}
 
     def _finish(self) -> None:
-        """Ends the watches; what came from them until now is written."""
+        """End the watches; what came from them until now is written."""
         self._watches.end()
         deadline = time.monotonic() + _JOIN_SECONDS
         while self._watches.are_alive and time.monotonic() < deadline:
@@ -587,7 +590,7 @@ def eviction_of(event: Plain) -> Plain | None:
 
 
 def _named(objects: ObjectList) -> list[Plain]:
-    """The objects of a list. Raises ClusterError where one has no name."""
+    """Return the objects of a list. Raises ClusterError where one has no name."""
     plain = [plain_json(item) for item in objects.items]
     for obj in plain:
         metadata = obj.get("metadata")
@@ -602,5 +605,5 @@ def _revision(obj: Plain) -> int:
 
 
 def _number(version: str) -> int:
-    """A revision's number; 0 where it is not a number."""
+    """Return a revision's number; 0 where it is not a number."""
     return parse_int64(version) or 0

@@ -116,7 +116,7 @@ class ClusterSnapshot(Struct, frozen=True, rename="camel"):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The lines about all that was not read, or not everywhere."""
+        """Return the lines about all that was not read, or not everywhere."""
         return self.absences + self.warnings
 
     @property
@@ -161,8 +161,8 @@ class ClusterReader:
         self._taken = ""
 
     def lists(self) -> Iterator[ObjectList]:
-        """The objects of each kind. Raises ClusterError, also where nodes or pods cannot be read,
-        or where a server's error leaves open whether there are objects of a kind."""
+        """Yield the objects of each kind. Raises ClusterError, also where nodes or pods cannot be
+        read, or where a server's error leaves open whether there are objects of a kind."""
         self._taken = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._version = self._read_version()
         kinds = kinds_to_read(self._reads)
@@ -259,7 +259,7 @@ def _is_of_scheduler(event: bytes) -> bool:
 
 
 def typed_object(resource: Resource, item: Raw) -> dict[str, object]:
-    """An object with its kind. Raises ClusterError."""
+    """Return an object with its kind. Raises ClusterError."""
     try:
         plain = msgspec.json.decode(item)
     except UNREADABLE as error:
@@ -277,7 +277,7 @@ def trimmed_object(resource: Resource, item: Raw) -> bytes:
 
 
 def annotated_object(resource: Resource, item: Raw) -> bytes:
-    """The same with all annotations of the object, which plugins from outside may read."""
+    """Return the same with all annotations of the object, which plugins from outside may read."""
     obj = typed_object(resource, item)
     rest, metadata = trimmed(obj), obj.get("metadata")
     if isinstance(metadata, dict) and (annotations := metadata.get("annotations")):
@@ -286,12 +286,12 @@ def annotated_object(resource: Resource, item: Raw) -> bytes:
 
 
 def _is_quoted(kind: str, group: str) -> bool:
-    """Whether answers quote objects of a kind that decides nothing: nobody misses it."""
+    """Return whether answers quote objects of a kind that decides nothing: nobody misses it."""
     return f"{kind.partition('.')[0]}.{group}" in READS
 
 
 def whole_object(resource: Resource, item: Raw) -> bytes:
-    """The object as the API server returns it. Raises ClusterError."""
+    """Return the object as the API server returns it. Raises ClusterError."""
     return msgspec.json.encode(typed_object(resource, item))
 
 
@@ -325,14 +325,15 @@ _MAX_LISTED = 3
 
 
 def forbidden_warning(kinds: Iterable[str]) -> str:
-    """The kinds that may not be listed, in no namespace either."""
+    """Return the kinds that may not be listed, in no namespace either."""
     kinds = list(kinds)
     return f"no right to list {', '.join(kinds)}: {_joined(kinds)}"
 
 
 def unserved_warnings(kinds: Iterable[str]) -> list[str]:
-    """The kinds that the API server does not have, a line for each group; nothing in its cluster
-    can be of them, so that nothing comes out less exact unless a server behind it is down."""
+    """Return the kinds that the API server does not have, a line for each group; nothing in its
+    cluster can be of them, so that nothing comes out less exact unless a server behind it is
+    down."""
     by_group: dict[str, list[str]] = {}
     groups = kinds_to_read()
     for kind in kinds:
@@ -347,7 +348,7 @@ def unserved_warnings(kinds: Iterable[str]) -> list[str]:
 
 
 def namespace_warning(kinds: Sequence[str], namespace: str) -> str:
-    """The kinds that may be listed in one namespace only."""
+    """Return the kinds that may be listed in one namespace only."""
     effects = []
     if "Pod" in kinds:
         effects.append("nodes look emptier than they are, affinity and spreading see fewer pods")
@@ -380,7 +381,7 @@ def state_of(
     name: str,
     warnings: Callable[[], Iterable[str]] = tuple,
 ) -> ClusterState:
-    """The state of these lists. warnings: about them, once they have been read. Raises
+    """Return the state of these lists. warnings: about them, once they have been read. Raises
     InputError."""
     return load_sources(_sources(lists, name), frozenset(reads), warnings)
 

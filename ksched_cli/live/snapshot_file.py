@@ -48,7 +48,7 @@ def check_suffix(path: str) -> None:
 def snapshot_text(
     objects: Iterable[bytes], snapshot: Callable[[], ClusterSnapshot | None]
 ) -> Iterator[bytes]:
-    """The parts of the file. objects: JSON. snapshot: called when all have been written."""
+    """Yield the parts of the file. objects: JSON. snapshot: called when all have been written."""
     yield b'{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":""},"items":[\n'
     separator = b""
     for obj in objects:
@@ -129,8 +129,8 @@ def _status(path: str) -> os.stat_result | None:
 
 
 def _opened_in_place(path: str, status: os.stat_result | None) -> int | None:
-    """A descriptor of a device or a pipe, or of a plain file that one of this process's descriptors
-    writes to already, and keeps writing to. None for other files. Raises UsageError."""
+    """Return a descriptor of a device or a pipe, or of a plain file that one of this process's
+    descriptors writes to already, and keeps writing to. None for other files. Raises UsageError."""
     if status is None:
         return None
     numbers = os.listdir(_DESCRIPTORS) if os.path.isdir(_DESCRIPTORS) else ()
@@ -144,8 +144,8 @@ def _opened_in_place(path: str, status: os.stat_result | None) -> int | None:
 
 
 def _create_beside(path: str) -> tuple[int, str]:
-    """An empty file in the folder of the file that the path leads to, locked: its descriptor and
-    name. Those that a killed ksched left there, which nobody locks, are removed. Raises
+    """Return an empty file in the folder of the file that the path leads to, locked: its descriptor
+    and name. Those that a killed ksched left there, which nobody locks, are removed. Raises
     UsageError."""
     target = Path(os.path.realpath(path))
     prefix = f".{target.name}."
@@ -164,7 +164,7 @@ def _create_beside(path: str) -> tuple[int, str]:
 
 
 def _take_over(name: str, before: os.stat_result | None, private: bool) -> None:
-    """Gives the new file the owner and the mode of the one before."""
+    """Give the new file the owner and the mode of the one before."""
     if before is not None:
         with suppress(PermissionError):
             os.chown(name, before.st_uid, before.st_gid)
@@ -183,13 +183,13 @@ _LINES = (".jsonl", ".ndjson")
 
 
 def state_path(path: str) -> str:
-    """The path of the state that a part begins with. Raises UsageError for a wrong name."""
+    """Return the path of the state that a part begins with. Raises UsageError for a wrong name."""
     stem, _, packed = _split(path)
     return f"{stem}.state.json{packed}"
 
 
 def parts(path: str) -> Iterator[RecordingFile]:
-    """Those that are not there yet."""
+    """Yield those that are not there yet."""
     stem, suffix, packed = _split(path)
     for number in count():
         name = f"{stem}.{number}{suffix}{packed}" if number else path
@@ -219,7 +219,7 @@ class RecordingFile:
     def begin(
         self, objects: Iterable[bytes], about: Callable[[], ClusterSnapshot], at: float
     ) -> None:
-        """Writes the state, and the timeline's first line. at: seconds since 1970. Raises
+        """Write the state, and the timeline's first line. at: seconds since 1970. Raises
         UsageError."""
         # The name is this recorder's from here on, and that of the state with it.
         with writes(self.path):
@@ -239,7 +239,7 @@ class RecordingFile:
         self.flush()
 
     def time_after(self, at: float) -> float:
-        """The time of the next event: times never fall. Both in seconds since 1970."""
+        """Return the time of the next event: times never fall. Both in seconds since 1970."""
         return max(at, self._start + self.last)
 
     def add(self, event: dict[str, Any], at: float) -> None:

@@ -75,7 +75,8 @@ class WatchEnded(Struct, frozen=True):
     error: ClusterError
 
     def line(self) -> str:
-        """A line of warning. Raises ClusterError where nothing is known without this watch."""
+        """Return a line of warning. Raises ClusterError where nothing is known without this
+        watch."""
         if self.resource.kind in REQUIRED or not isinstance(self.error, StatusError):
             raise self.error
         return f"{self.resource.kind} is not watched any more: {self.error}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def _plugin(
     name: str, module: str, points: str, weight: int | None = None, short_name: str = ""
 ) -> PluginEntry:
-    """The descriptor of a plugin. points: in all releases"""
+    """Return the descriptor of a plugin. points: in all releases"""
     args = ARGS_OF[name](release_of()) if name in ARGS_OF else None
     return PluginEntry.in_tree(
         name,
@@ -40,7 +40,7 @@ def _plugin(
 
 
 def _in_release(entry: PluginEntry, release: Release) -> PluginEntry:
-    """The descriptor of the plugin as a release has it."""
+    """Return the descriptor of the plugin as a release has it."""
     if entry.name in ARGS_OF:
         entry = replace(entry, in_tree_args=ARGS_OF[entry.name](release))
     variant = _VARIANTS.get(entry.name)
@@ -51,12 +51,12 @@ def _in_release(entry: PluginEntry, release: Release) -> PluginEntry:
 
 
 def _with_points(entry: PluginEntry, release: Release, *points: str) -> PluginEntry:
-    """The entry with further extension points, of those that the release has."""
+    """Return the entry with further extension points, of those that the release has."""
     return replace(entry, points=entry.points | set(points) - release.rules.absent_points)
 
 
 def _with_class(entry: PluginEntry, name: str, module: str = "") -> PluginEntry:
-    """The entry with another class. module: the name of another one in the same package"""
+    """Return the entry with another class. module: the name of another one in the same package"""
     target = str(entry.target).partition(":")[0]
     if module:
         target = f"{target.rpartition('.')[0]}.{module}"
@@ -87,7 +87,7 @@ _GATES = {
 
 
 def _pre_filtering(entry: PluginEntry, release: Release) -> PluginEntry:
-    """The plugin extends PreFilter in later minors."""
+    """Return the plugin extends PreFilter in later minors."""
     if not release.rules.pre_filters_node_name:
         return entry
     entry = _with_class(entry, f"PreFiltering{entry.name}")
@@ -203,7 +203,8 @@ def registry_of(
     others: Iterable[PluginEntry] = (),
     pod_makers: Mapping[str, PodMaker] | None = None,
 ) -> Registry:
-    """The in-tree plugins of a release, and others that are not in-tree. pod_makers: theirs"""
+    """Return the in-tree plugins of a release, and others that are not in-tree. pod_makers:
+    theirs"""
     rules = release.rules
     in_tree = [
         entry.in_release(release)
@@ -217,7 +218,8 @@ def registry_of(
 
 
 def kinds_read(registry: Registry, feature_gates: str) -> frozenset[str]:
-    """The kinds of custom objects that plugins read, and PodGroups where a feature gate asks."""
+    """Return the kinds of custom objects that plugins read, and PodGroups where a feature gate
+    asks."""
     return registry.reads | group_kinds(feature_gates)
 
 

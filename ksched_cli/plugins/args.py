@@ -175,7 +175,7 @@ def _dynamic_resources_defaults(
 
 
 def dynamic_resources_args(release: Release) -> InTreeArgs[DynamicResourcesArgs]:
-    """The args as a release has them."""
+    """Return the args as a release has them."""
     set_defaults = partial(_dynamic_resources_defaults, release)
     validate = partial(_validate_dynamic_resources, release)
     return InTreeArgs(DynamicResourcesArgs, set_defaults, validate)
@@ -389,7 +389,7 @@ def _fit_startup_crash(args: NodeResourcesFitArgs) -> StartupCrash | None:
 
 
 def fit_args(release: Release) -> InTreeArgs[NodeResourcesFitArgs]:
-    """The args as a release has them."""
+    """Return the args as a release has them."""
     validate = partial(_validate_fit, release)
     return InTreeArgs(NodeResourcesFitArgs, _fit_defaults, validate, _fit_startup_crash)
 
@@ -519,7 +519,7 @@ def _volume_binding_defaults(args: VolumeBindingArgs, scores: bool) -> VolumeBin
 
 
 def volume_binding_args(release: Release) -> InTreeArgs[VolumeBindingArgs]:
-    """The args as a release has them: with a shape where volumes are scored."""
+    """Return the args as a release has them: with a shape where volumes are scored."""
     scores = release.enabled(STORAGE_CAPACITY_SCORING)
     set_defaults = partial(_volume_binding_defaults, scores=scores)
     validate = partial(_validate_volume_binding, scores=scores)

@@ -120,8 +120,8 @@ def owner_of_taint(key: str) -> Controller | None:
 
 
 def is_of_controller(key: str) -> bool:
-    """Whether a node that is new does not have taints of this key, as controllers put them on the
-    nodes that are there."""
+    """Return whether a node that is new does not have taints of this key, as controllers put them
+    on the nodes that are there."""
     return key.startswith("node.kubernetes.io/") or owner_of_taint(key) is not None
 
 

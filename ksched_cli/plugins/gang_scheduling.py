@@ -101,8 +101,8 @@ class GangScheduling(
     def _tree_status(
         self, group: PodGroup, refuse: Callable[[str], Status], count: Callable[[GroupKey], int]
     ) -> Status:
-        """Whether enough pods count in the tree that the group is in. refuse: where objects of it
-        are missing, or it is too deep. Upstream: checkCPGHierarchyReadiness."""
+        """Return whether enough pods count in the tree that the group is in. refuse: where objects
+        of it are missing, or it is too deep. Upstream: checkCPGHierarchyReadiness."""
         assert self._groups is not None
         *_, outermost = self._groups.ancestors(group)
         if outermost.parent_key is not None:
@@ -112,7 +112,8 @@ class GangScheduling(
         return SUCCESS
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
-        """A gang's object, or one for the pods that there are: upstream, minCount may change."""
+        """Yield a gang's object, or one for the pods that there are: upstream, minCount may
+        change."""
         key = group_key(pod.pod)
         if self._groups is None or key is None:
             return
@@ -128,7 +129,7 @@ class GangScheduling(
             yield Proposal("gang", text, (self._gang(key, count),), amount=group.min_count - count)
 
     def _gang(self, key: GroupKey, count: int) -> str:
-        """The change after which the group has this minCount."""
+        """Return the change after which the group has this minCount."""
         assert self._groups is not None
         spec = self._groups.spec_of(key) | {"schedulingPolicy": {"gang": {"minCount": count}}}
         version, metadata = self._groups.api_version, {"name": key[1], "namespace": key[0]}
@@ -275,7 +276,7 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
         return sorted(placements, key=lambda placement: placement.name), SUCCESS
 
     def _domain_of(self, key: GroupKey, topology_key: str) -> str | None:
-        """The one domain that the group's pods are in, None where none has a node. Raises
+        """Return the one domain that the group's pods are in, None where none has a node. Raises
         PluginError."""
         column = self._snapshot.labels[topology_key]
         domain: str | None = None

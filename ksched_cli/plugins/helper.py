@@ -61,7 +61,7 @@ class ScoringPlugin(PreScorePlugin, ScorePlugin, NormalizeScore):
 
 
 def had_node(pod: PodInfo) -> bool:
-    """Whether a pod that is gone had a node, or was nominated for one."""
+    """Return whether a pod that is gone had a node, or was nominated for one."""
     return bool(pod.pod.node_name or pod.pod.status.nominated_node_name)
 
 
@@ -73,7 +73,8 @@ def pod_registrations(actions: Action, hint: QueueingHint, rules: Rules) -> Iter
 
 
 def refers_to(pod: PodInfo, claim: PersistentVolumeClaim, ephemeral: bool = False) -> bool:
-    """Whether one of the pod's volumes is the claim's. ephemeral: those made for the pod count."""
+    """Return whether one of the pod's volumes is the claim's. ephemeral: those made for the pod
+    count."""
     return pod.namespace == claim.namespace and any(
         use.claim == claim.name for use in claim_uses(pod.pod) if ephemeral or not use.ephemeral
     )
@@ -85,22 +86,22 @@ MOST_NAMED = 3
 
 
 def may_make_room(other: PodInfo, pod: PodInfo) -> bool:
-    """Whether the other pod, evicted, does not come back before the pod has its place: one of a
-    higher priority does, and so do those of DaemonSets and static ones."""
+    """Return whether the other pod, evicted, does not come back before the pod has its place: one
+    of a higher priority does, and so do those of DaemonSets and static ones."""
     is_of_node = other.pod.owner[0] in ("DaemonSet", "Node")
     stays = is_of_node or other.pod.is_mirror or other.pod.deleting
     return other.priority <= pod.priority and not stays
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first names, and the number of the others."""
+    """Return the first names, and the number of the others."""
     rest = len(names) - MOST_NAMED
     first = [*names[:MOST_NAMED], *([f"{rest} more"] if rest > 0 else [])]
     return " and ".join(filter(None, (", ".join(first[:-1]), *first[-1:])))
 
 
 def named(pods: Sequence[PodInfo]) -> str:
-    """The keys of the first pods, and the number of the others."""
+    """Return the keys of the first pods, and the number of the others."""
     return listed([pod.key for pod in pods])
 
 
@@ -110,7 +111,7 @@ def eviction(text: str, pods: Sequence[PodInfo]) -> Proposal:
 
 
 def applied(version: str, kind: str, metadata: Mapping[str, str], others: Mapping[str, Any]) -> str:
-    """The change that applies an object. others: its other fields"""
+    """Return the change that applies an object. others: its other fields"""
     manifest = {"apiVersion": version, "kind": kind, "metadata": metadata, **others}
     return f"apply -f '{json.dumps(manifest, separators=(',', ':'))}'"
 
@@ -167,7 +168,7 @@ def sign_requests(pod: PodInfo) -> Fragments:
 
 
 def sign_host_ports(pod: PodInfo) -> Fragments:
-    """The numbers alone, of all containers."""
+    """Return the numbers alone, of all containers."""
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     ports = {port.host_port for container in containers for port in container.ports}
     return {"hostPorts": tuple(sorted(ports - {0}))}
@@ -200,7 +201,8 @@ def _requirements(requirements: Iterable[NodeSelectorRequirement]) -> tuple[Any,
 
 
 def sign_volumes(pod: PodInfo) -> Fragments:
-    """The sources alone, without config maps and secrets, which many pods have of their own."""
+    """Return the sources alone, without config maps and secrets, which many pods have of their
+    own."""
     if not pod.spec.volumes:
         return {"volumes": ()}
     raw = bytes(pod.pod.raw)

@@ -79,5 +79,5 @@ def _to_int64(value: float) -> int:
 
 
 def normalized_image_name(image: str) -> str:
-    """The name, with the tag `latest` where it has none."""
+    """Return the name, with the tag `latest` where it has none."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -79,7 +79,7 @@ EVERY_NAMESPACE = Namespaces(frozenset(), others=True)
 
 
 def as_incoming(term: AffinityTerm, namespaces: Mapping[str, Namespace]) -> Clause:
-    """The pods that a term of the pod being scheduled selects.
+    """Return the pods that a term of the pod being scheduled selects.
 
     Upstream adds the namespaces that the selector matches to the names and drops the selector
     in a copy only. So it still matches the selector, against no labels: one of only NotIn and
@@ -91,7 +91,7 @@ def as_incoming(term: AffinityTerm, namespaces: Mapping[str, Namespace]) -> Clau
 
 
 def as_existing(term: AffinityTerm, namespaces: Mapping[str, Namespace]) -> Clause:
-    """The pods that a term of a running pod selects. Unknown namespaces have no labels."""
+    """Return the pods that a term of a running pod selects. Unknown namespaces have no labels."""
     names = term.namespaces | _selected(term, namespaces)
     if term.namespace_selector.matches({}):
         excluded = frozenset(namespaces) - names
@@ -179,7 +179,7 @@ class ExistingTerms:
         return row in (trial.with_anti_affinity if avoids else trial.with_affinity)
 
     def terms_of(self, pod: PodInfo) -> tuple[TermCounter, ...]:
-        """The counters of the pod's own terms; twice for a term that the pod has twice."""
+        """Return the counters of the pod's own terms; twice for a term that the pod has twice."""
         if pod.spec.affinity is None:
             return ()
         return self._index.derived(self._counters, pod)
@@ -232,8 +232,8 @@ class PreFilterState(Struct, frozen=True):
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the first of a group of pods with affinity to each other, which fits every
-        node with the keys."""
+        """Return whether it is the first of a group of pods with affinity to each other, which fits
+        every node with the keys."""
         matches_self = bool(self.affinity) and self.incoming.matches_self
         return matches_self and not any(tally.total for tally in self.affinity.values())
 
@@ -398,7 +398,8 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         return SUCCESS
 
     def _scoring_terms(self, pod: PodInfo, incoming: IncomingTerms) -> Iterator[CountedTerm]:
-        """The terms with matching pods: the pod's preferred ones, then those of running pods."""
+        """Yield the terms with matching pods: the pod's preferred ones, then those of running
+        pods."""
         for term in incoming.preferred:
             if term.counter.total:
                 yield term
@@ -532,8 +533,8 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
     def _conflicting_pods(
         self, state: CycleState, pod: PodInfo, incoming: IncomingTerms
     ) -> PodsByDomain:
-        """The pods that terms of anti-affinity, of whichever side, keep the pod from; computed once
-        per attempt."""
+        """Yield the pods that terms of anti-affinity, of whichever side, keep the pod from;
+        computed once per attempt."""
         cached: PodsByDomain | None = state.data.get(CONFLICTING_PODS_KEY)
         if cached is not None:
             return cached
@@ -576,7 +577,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
 
 
 def _has_preferred_terms(pod: PodInfo) -> bool:
-    """Whether the pod has preferred affinity or anti-affinity of its own."""
+    """Return whether the pod has preferred affinity or anti-affinity of its own."""
     affinity = pod.spec.affinity
     return affinity is not None and any(
         terms is not None and terms.preferred_during_scheduling_ignored_during_execution
@@ -593,7 +594,8 @@ def _tallies_by_key(counters: Iterable[DomainCounter]) -> Tallies:
 
 
 def _unsatisfied(filter_state: PreFilterState, nodes: Nodes) -> Mask:
-    """The nodes without a key, or in a domain without a matching pod (satisfyPodAffinity)."""
+    """Return the nodes without a key, or in a domain without a matching pod
+    (satisfyPodAffinity)."""
     tallies = filter_state.affinity.values()
     if filter_state.is_first:
         return reduce(or_, (nodes.gather(tally.domains.codes) == MISSING for tally in tallies))
@@ -601,7 +603,7 @@ def _unsatisfied(filter_state: PreFilterState, nodes: Nodes) -> Mask:
 
 
 def _violated(tallies: Tallies, nodes: Nodes) -> Mask:
-    """The nodes in a domain with a counted pod (satisfyPodAntiAffinity)."""
+    """Return the nodes in a domain with a counted pod (satisfyPodAntiAffinity)."""
     return reduce(or_, (tally.at(tally.domains, nodes.rows) > 0 for tally in tallies.values()))
 
 
@@ -610,7 +612,7 @@ def _pre_filter_state(state: CycleState) -> PreFilterState:
 
 
 def _pre_score_state(state: CycleState) -> Mapping[str, Scores]:
-    """Per topology key, the score of a node in each domain; the last, in none."""
+    """Return per topology key, the score of a node in each domain; the last, in none."""
     return state.read(PRE_SCORE_KEY, "failed to read")
 
 
@@ -619,7 +621,7 @@ Matches = Callable[[tuple[AffinityTerm, ...], PodInfo, Mapping[str, str]], bool]
 
 
 def registrations(rules: Rules, namespaces: Mapping[str, Namespace]) -> Iterable[Registration]:
-    """The events that may let a pod be where its affinities want it."""
+    """Yield the events that may let a pod be where its affinities want it."""
     follows, avoids = rules.follows_nominated_pods, _all_match
     if rules.avoids_any_term:
         avoids = _any_matches
@@ -678,7 +680,8 @@ def _namespace_labels(
     new: PodInfo | None,
     namespaces: Mapping[str, Namespace] | None,
 ) -> Mapping[str, str] | None:
-    """Those of the changed pod's namespace, where they decide; None: the namespace is unknown."""
+    """Return those of the changed pod's namespace, where they decide; None: the namespace is
+    unknown."""
     pods = [other for other in (old, new) if other is not None]
     if namespaces is None or not pods:
         return {}
@@ -692,7 +695,8 @@ def _namespace_labels(
 
 
 def _needs_namespace(term: AffinityTerm, pod: PodInfo) -> bool:
-    """Whether the labels of the pod's namespace decide. Upstream: termsNeedNamespaceLabels."""
+    """Return whether the labels of the pod's namespace decide. Upstream:
+    termsNeedNamespaceLabels."""
     selector = term.namespace_selector
     return (
         selector.selectable
@@ -721,7 +725,7 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
 
 
 def _all_match(terms: tuple[AffinityTerm, ...], pod: PodInfo, namespace: Mapping[str, str]) -> bool:
-    """Whether there are terms, and all of them select the pod."""
+    """Return whether there are terms, and all of them select the pod."""
     return bool(terms) and all(_matches(term, pod, namespace) for term in terms)
 
 
@@ -757,7 +761,7 @@ def add_pods(
     snapshot: Snapshot,
     counters_of: Callable[[PodInfo], Iterable[DomainCounter]],
 ) -> None:
-    """Adds every pod to the terms that conflict with it. counters_of: the same for pods of one
+    """Add every pod to the terms that conflict with it. counters_of: the same for pods of one
     shape"""
     by_shape: dict[int, tuple[DomainCounter, ...]] = {}
     for row, pods in enumerate(snapshot.pods):
@@ -772,12 +776,12 @@ def add_pods(
 
 
 def pod_names(pods: Sequence[tuple[PodInfo, int]], snapshot: Snapshot) -> str:
-    """The names of the first pods and of their nodes, and how many more there are."""
+    """Return the names of the first pods and of their nodes, and how many more there are."""
     return listed([f"{pod.key} on {snapshot.names[row]}" for pod, row in pods])
 
 
 def domain_of(domains: Domains, node: NodeInfo) -> tuple[int, str]:
-    """The code of the node's domain, and the domain as key=value."""
+    """Return the code of the node's domain, and the domain as key=value."""
     code = domains.codes.item(node.row)
     return code, f"no label {domains.key}" if code == MISSING else domains.name(code)
 

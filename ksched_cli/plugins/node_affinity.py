@@ -167,7 +167,7 @@ class NodeAffinity(FilteringPlugin, ScoringPlugin, Proposes):
 
 
 def _preferred_terms(spec: PodSpec) -> tuple[PreferredTerm, ...]:
-    """The pod's own preferred terms. Raises PluginError where one does not parse."""
+    """Return the pod's own preferred terms. Raises PluginError where one does not parse."""
     affinity = spec.affinity and spec.affinity.node_affinity
     if not affinity:
         return ()
@@ -178,7 +178,7 @@ def _preferred_terms(spec: PodSpec) -> tuple[PreferredTerm, ...]:
 
 
 def named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
-    """The nodes that the terms name, by metadata.name; None where a term names none."""
+    """Return the nodes that the terms name, by metadata.name; None where a term names none."""
     names: frozenset[str] = frozenset()
     for term in terms:
         name_sets = [
@@ -193,7 +193,7 @@ def named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
 
 
 def _is_selected(selector: NodeTerms | RequiredNodeAffinity, node: Node) -> bool:
-    """Whether the node matches; it does not where the terms cannot be parsed."""
+    """Return whether the node matches; it does not where the terms cannot be parsed."""
     try:
         return selector.matches(node.name, node.metadata.labels)
     except SelectorError:
@@ -201,7 +201,7 @@ def _is_selected(selector: NodeTerms | RequiredNodeAffinity, node: Node) -> bool
 
 
 def _term(term: args_types.NodeSelectorTerm) -> NodeSelectorTerm:
-    """Converts the configuration's type to the cluster's."""
+    """Convert the configuration's type to the cluster's."""
     expressions, fields = (
         tuple(
             NodeSelectorRequirement(r.key, r.operator, r.values or ()) for r in requirements or ()
@@ -212,12 +212,12 @@ def _term(term: args_types.NodeSelectorTerm) -> NodeSelectorTerm:
 
 
 def label_text(node: NodeInfo, key: str) -> str:
-    """The node's label as key=value, or that the node has none."""
+    """Return the node's label as key=value, or that the node has none."""
     return f"{key}={node.labels[key]}" if key in node.labels else f"no {key}"
 
 
 def terms_text(terms: Sequence[NodeSelectorTerm]) -> str:
-    """The requirements of terms of which one must match."""
+    """Return the requirements of terms of which one must match."""
     all_requirements = [(*term.match_expressions, *term.match_fields) for term in terms]
     parts = [
         [f"{each.key} {each.operator} {','.join(each.values)}".strip() for each in requirements]
@@ -338,8 +338,8 @@ def _labelled(node: NodeInfo, labels: Mapping[str, str | None]) -> Proposal:
 
 
 def _selecting(node: NodeInfo, unmet: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """The patch of the nodeSelector: what the node has instead, be it the value or the key; nothing
-    where it lacks a label."""
+    """Return the patch of the nodeSelector: what the node has instead, be it the value or the key;
+    nothing where it lacks a label."""
     if not unmet:
         return {}, []
     texts: list[str] = []
@@ -359,7 +359,7 @@ def _selecting(node: NodeInfo, unmet: Mapping[str, str]) -> tuple[dict[str, Any]
 def _with_term(
     node: NodeInfo, terms: Sequence[NodeSelectorTerm], nearest: NodeSelectorTerm | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """The patch of the required affinity, in which the nearest term matches the node."""
+    """Return the patch of the required affinity, in which the nearest term matches the node."""
     texts: list[str] = []
     changed = []
     for term in terms:
@@ -385,8 +385,8 @@ def _with_term(
 def _met(
     expression: NodeSelectorRequirement, node: NodeInfo, texts: list[str]
 ) -> NodeSelectorRequirement | None:
-    """The requirement as the node meets it: with the node's value besides the others, or a key that
-    is nearly the same, else none."""
+    """Return the requirement as the node meets it: with the node's value besides the others, or a
+    key that is nearly the same, else none."""
     key, values = expression.key, expression.values
     if expression.operator == IN and key in node.labels:
         texts.append(f"allow {key}={node.labels[key]} besides {', '.join(values)}")

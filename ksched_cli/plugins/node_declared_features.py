@@ -94,7 +94,7 @@ class NodeDeclaredFeatures(FilteringPlugin):
 
 
 def _lacking(snapshot: Snapshot, required: frozenset[str]) -> NDArray[np.bool_]:
-    """Per node, whether a required feature is missing."""
+    """Return per node, whether a required feature is missing."""
     declared = (declared_features(node.status.declared_features) for node in snapshot.nodes)
     return np.array([not required <= features for features in declared], dtype=np.bool_)
 
@@ -133,8 +133,8 @@ def _has_oci_profile(context: SecurityContext | None) -> bool:
 
 
 def declared_features(declared: tuple[str, ...]) -> frozenset[str]:
-    """The registered ones of a node's features. Upstream walks both lists side by side, so that
-    a feature out of order hides others."""
+    """Return the registered ones of a node's features. Upstream walks both lists side by side, so
+    that a feature out of order hides others."""
     features = set()
     registered = iter(REGISTERED)
     candidate = next(registered, None)

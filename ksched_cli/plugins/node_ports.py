@@ -100,7 +100,8 @@ class NodePorts(FilteringPlugin, Proposes):
 
 
 def conflicts(requested: Iterable[HostPort], used: set[HostPort]) -> bool:
-    """Whether a requested port is in use, on the same address or with either on all addresses."""
+    """Return whether a requested port is in use, on the same address or with either on all
+    addresses."""
     return any(
         port.port == other.port
         and port.protocol == other.protocol

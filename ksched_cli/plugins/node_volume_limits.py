@@ -98,7 +98,7 @@ class Migration(Struct, frozen=True):
 
 
 def migrations(nodes: CSINodes) -> Iterator[tuple[Migration, Mask]]:
-    """The migration states that occur, and the nodes of each."""
+    """Yield the migration states that occur, and the nodes of each."""
     portworx = nodes.portworx
     for kind, mask in (
         (Migration(False, False), ~nodes.has_csi_node),
@@ -191,7 +191,7 @@ class VolumeNames:
 
 
 def is_counted(volume: Volume) -> bool:
-    """Whether a pod's volume may count towards a limit."""
+    """Return whether a pod's volume may count towards a limit."""
     by_claim = volume.persistent_volume_claim is not None or volume.ephemeral is not None
     return by_claim or plugin_of(volume) is not None
 
@@ -226,7 +226,7 @@ def _volume_name(driver: str, handle: str) -> DriverByVolume:
 
 
 def volume_text(name: str, driver: str) -> str:
-    """A volume in an explanation: its handle, or the claim it is to be provisioned for."""
+    """Return a volume in an explanation: its handle, or the claim it is to be provisioned for."""
     handle = name.removeprefix(f"{driver}/")
     claim = handle.removeprefix(f"{UNPROVISIONED}-")
     return handle if claim == handle else f"a new one for claim {claim}"
@@ -275,7 +275,7 @@ class AttachedVolumes:
 
     @classmethod
     def following(cls, handle: Handle) -> AttachedVolumes:
-        """Counts the pods of the run's snapshot, from now on too: as a service, one for the run."""
+        """Count the pods of the run's snapshot, from now on too: as a service, one for the run."""
         attached = cls(handle)
         attached._add_all(Nodes(handle.snapshot))
         handle.snapshot.subscribe(attached)
@@ -427,8 +427,8 @@ class NodeVolumeLimits(FilteringPlugin, Proposes):
     def _with_drivers(
         self, volumes: DriverByVolume, nodes: Nodes, rows: Mask, verdicts: Verdicts
     ) -> Mask:
-        """Rejects the rows without a driver that says that it must be there, by the first by name,
-        where upstream takes any; returns the others."""
+        """Reject the rows without a driver that says that it must be there, by the first by name,
+        where upstream takes any; return the others."""
         for driver in sorted(self._required_drivers.intersection(volumes.values())):
             missing = rows & ~nodes.gather(self._csi_nodes.installed(driver))
             rows = rows & ~missing
@@ -455,7 +455,7 @@ class NodeVolumeLimits(FilteringPlugin, Proposes):
                 verdicts.reject(over, REASON)
 
     def _attached(self, nodes: Nodes) -> AttachedVolumes:
-        """The volumes of the pods on these nodes."""
+        """Return the volumes of the pods on these nodes."""
         return self._handle.service(AttachedVolumes.following).seen_by(nodes)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
@@ -466,7 +466,7 @@ class NodeVolumeLimits(FilteringPlugin, Proposes):
         ]
 
     def _excesses(self, pod: PodInfo, node: NodeInfo) -> Iterator[Excess]:
-        """The drivers that would have too many volumes on the node."""
+        """Yield the drivers that would have too many volumes on the node."""
         try:
             volumes = self._names.of_pod(pod.pod, self._migration(node), new=True)
         except (ClaimMissingError, PluginError):
@@ -489,7 +489,7 @@ class NodeVolumeLimits(FilteringPlugin, Proposes):
         return migration
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
-        """Evicts the pods with the most volumes that nobody else has there, until the pod's fit."""
+        """Evict the pods with the most volumes that nobody else has there, until the pod's fit."""
         migration = self._migration(node)
         by_pod = {other: self._names.of_pod(other.pod, migration, new=False) for other in node.pods}
         users = Counter(name for volumes in by_pod.values() for name in volumes)

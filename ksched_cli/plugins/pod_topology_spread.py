@@ -110,7 +110,7 @@ def filter_constraints(
     *,
     matches_keys: bool,
 ) -> tuple[Constraint, ...]:
-    """The constraints whose whenUnsatisfiable is `action`. labels: the pod's; matches_keys:
+    """Return the constraints whose whenUnsatisfiable is `action`. labels: the pod's; matches_keys:
     matchLabelKeys counts. Raises SelectorError.
 
     Upstream: filterTopologySpreadConstraints.
@@ -175,7 +175,7 @@ class ConstraintCounters:
         self._empty_spreads = empty_spreads
 
     def by_domain(self, constraint: Constraint) -> CountedConstraint:
-        """The matching pods per domain, on the nodes that count."""
+        """Return the matching pods per domain, on the nodes that count."""
         node_domains = self._index.domains(constraint.topology_key)
         return self._counted(constraint, self._domains(constraint), node_domains.codes)
 
@@ -223,7 +223,7 @@ class ConstraintCounters:
         affinity: RequiredNodeAffinity,
         tolerations: tuple[Toleration, ...] | None,
     ) -> Mask:
-        """The nodes that have the keys, match the affinity and have no untolerated taint."""
+        """Return the nodes that have the keys, match the affinity and have no untolerated taint."""
         snapshot = self._index.snapshot
         mask = matches_required(snapshot, affinity)
         for key in keys:
@@ -236,7 +236,7 @@ class ConstraintCounters:
 
 
 def domains_with_empty(index: PodIndex, key: str) -> Domains:
-    """The domains where nodes need not have the key: those without it are in the domain "".
+    """Return the domains where nodes need not have the key: those without it are in the domain "".
 
     Upstream reads the missing label as an empty string.
     """
@@ -286,8 +286,8 @@ class SoftConstraints(Struct, frozen=True):
     require_all_topologies: bool = False
 
     def on(self, nodes: Snapshot) -> SoftConstraints:
-        """The same for nodes that an extender returned: with their labels, and 0 pods per hostname,
-        because upstream counts those on the returned nodes, which have no pods."""
+        """Return the same for nodes that an extender returned: with their labels, and 0 pods per
+        hostname, because upstream counts those on the returned nodes, which have no pods."""
         node_domains, constraints = [], []
         for counted in self.constraints:
             key = counted.constraint.topology_key
@@ -379,7 +379,7 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
         )
 
     def _constraints(self, pod: PodInfo, action: str) -> tuple[Constraint, ...]:
-        """The pod's own constraints or the default ones. Raises PluginError."""
+        """Return the pod's own constraints or the default ones. Raises PluginError."""
         own = pod.spec.topology_spread_constraints
         action_text = "obtaining pod's" if own else "setting default"
         kind = "hard" if action == HARD else "soft"
@@ -557,12 +557,13 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
 
 
 def _having_all(all_domains: Iterable[Domains]) -> Mask:
-    """The nodes that are in some domain of each."""
+    """Return the nodes that are in some domain of each."""
     return np.logical_and.reduce([domains.codes != MISSING for domains in all_domains])
 
 
 def _global_minimum(counted: CountedConstraint, tally: Tally) -> int:
-    """The fewest matching pods in a domain; 0 with fewer domains than minDomains (minMatchNum)."""
+    """Return the fewest matching pods in a domain; 0 with fewer domains than minDomains
+    (minMatchNum)."""
     if len(tally.domains.present) < counted.constraint.min_domains:
         return 0
     return tally.domains.least(tally.current())
@@ -592,7 +593,7 @@ Labels = Mapping[str, str]
 
 
 def registrations(constraints_of: ConstraintsOf, rules: Rules) -> Iterable[Registration]:
-    """The events that may let a pod be where its constraints want it."""
+    """Yield the events that may let a pod be where its constraints want it."""
     pod_actions = (
         Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
     )
@@ -664,7 +665,7 @@ SYSTEM_DEFAULTS = (
 def default_constraints(
     args: PodTopologySpreadArgs,
 ) -> tuple[TopologySpreadConstraint, ...]:
-    """The constraints of pods that have none. Validation rejects label selectors in them."""
+    """Return the constraints of pods that have none. Validation rejects label selectors in them."""
     if args.defaulting_type == "System":
         return SYSTEM_DEFAULTS
     return tuple(
@@ -748,7 +749,8 @@ def pods_text(count: int, selector: Selector) -> str:
 
 
 def _domains_text(tally: Tally) -> str:
-    """The domains that count, those with the fewest pods first; the range where there are many."""
+    """Return the domains that count, those with the fewest pods first; the range where there are
+    many."""
     domains = tally.domains
     counts = tally.current()[domains.present]
     if len(counts) > MOST_DOMAINS:
@@ -814,7 +816,7 @@ def _spread(
     fields: Mapping[int, Mapping[str, Any]],
     amount: int,
 ) -> Proposal:
-    """The constraints with these fields, by identity."""
+    """Return the constraints with these fields, by identity."""
     changed = [replace(each, **fields.get(id(each), {})) for each in constraints]
     plain = [plain_fields(each) for each in changed]
     patch = {"spec": {"topologySpreadConstraints": [{"$patch": "replace"}, *plain]}}

@@ -170,7 +170,7 @@ class TaintToleration(FilterPlugin, ScoringPlugin, SignPlugin, Explains, Propose
         return SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        """The number of soft taints that the pod does not tolerate; fewer is better."""
+        """Return the number of soft taints that the pod does not tolerate; fewer is better."""
         try:
             tolerations: list[Toleration] = state.read(STATE_KEY)
         except PluginError as missing:
@@ -265,7 +265,8 @@ def taint_text(taint: Taint) -> str:
 def first_untolerated(
     taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...], compares: bool = False
 ) -> Taint | None:
-    """The first hard taint that none of the tolerations covers. compares: see `tolerates`."""
+    """Return the first hard taint that none of the tolerations covers. compares: see
+    `tolerates`."""
     for taint in taints:
         if taint.effect in HARD_EFFECTS and not tolerated(tolerations, taint, compares):
             return taint

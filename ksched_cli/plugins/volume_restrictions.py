@@ -50,7 +50,7 @@ def is_disk(volume: Volume) -> bool:
 
 
 def disks_of(spec: PodSpec) -> list[Disk]:
-    """The disks of a pod. An RBD image comes once per monitor: one in common is enough."""
+    """Return the disks of a pod. An RBD image comes once per monitor: one in common is enough."""
     disks: list[Disk] = []
     for volume in spec.volumes:
         if volume.gce_persistent_disk is not None:
@@ -124,7 +124,8 @@ class DiskUse:
                 del rows[row]
 
     def conflicting(self, disks: Iterable[Disk], count: int) -> Mask:
-        """The rows, out of `count`, where a disk cannot be shared with the pods that use it."""
+        """Return the rows, out of `count`, where a disk cannot be shared with the pods that use
+        it."""
         mask = np.zeros(count, dtype=np.bool_)
         for disk, reads in disks:
             in_use = self.disks.get(disk, {})
@@ -247,7 +248,7 @@ class VolumeRestrictions(FilteringPlugin, PreFilterExtensions, Proposes):
         ]
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
-        """Evicts the pods that use its disks and claims."""
+        """Evict the pods that use its disks and claims."""
         users = [other for other, _ in _disk_users(pod, node)]
         users += [other for _, other, _ in self._claim_users(state, pod)]
         by_key = {other.key: other for other in users}
@@ -256,7 +257,8 @@ class VolumeRestrictions(FilteringPlugin, PreFilterExtensions, Proposes):
             yield eviction(f"evict {named(pods)}, which has its volume", pods)
 
     def _claim_users(self, state: CycleState, pod: PodInfo) -> Iterator[tuple[str, PodInfo, int]]:
-        """The pod's claims that are for a single pod, the pods that have them, and their rows."""
+        """Yield the pod's claims that are for a single pod, the pods that have them, and their
+        rows."""
         exclusive: SinglePodClaims | None = state.data.get(STATE_KEY)
         used = self._snapshot.index(DiskUse.following).claims
         for claim in sorted(exclusive.claims) if exclusive is not None else ():
@@ -265,7 +267,7 @@ class VolumeRestrictions(FilteringPlugin, PreFilterExtensions, Proposes):
 
 
 def _disk_users(pod: PodInfo, node: NodeInfo) -> Iterator[tuple[PodInfo, DiskKey]]:
-    """The pods on the node that use disks of the pod which it cannot share with them."""
+    """Yield the pods on the node that use disks of the pod which it cannot share with them."""
     for other in node.pods:
         use = DiskUse()
         use.pod_added(other, node.row)

@@ -75,7 +75,7 @@ def used_claims(
 
 
 def ephemeral_claim(pod: Pod, volume: Volume) -> str:
-    """The name of the claim that is made for an ephemeral volume."""
+    """Return the name of the claim that is made for an ephemeral volume."""
     return f"{pod.name}-{volume.name}"
 
 
@@ -88,23 +88,23 @@ def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str:
 
 
 def not_found_message(resource: str, name: str) -> str:
-    """The API server's NotFound message."""
+    """Return the API server's NotFound message."""
     return f"{resource} {quote(name)} not found"
 
 
 def binds_late(storage_class: StorageClass | None) -> bool:
-    """Whether volumes of the class are bound when a pod has a node."""
+    """Return whether volumes of the class are bound when a pod has a node."""
     mode = WAIT_FOR_FIRST_CONSUMER
     return storage_class is not None and storage_class.volume_binding_mode == mode
 
 
 def claim_class(claim: PersistentVolumeClaim) -> str:
-    """The name of its storage class, "" for none."""
+    """Return the name of its storage class, "" for none."""
     return _class(claim, claim.spec.storage_class_name or "")
 
 
 def volume_class(volume: PersistentVolume) -> str:
-    """The name of its storage class, "" for none."""
+    """Return the name of its storage class, "" for none."""
     return _class(volume, volume.spec.storage_class_name)
 
 
@@ -130,7 +130,7 @@ NO_VOLUME = -1
 
 
 def mask_of(rows: Rows | Sequence[int], count: int) -> Mask:
-    """A mask of `count` rows that has these."""
+    """Return a mask of `count` rows that has these."""
     mask = np.zeros(count, dtype=np.bool_)
     mask[rows] = True
     return mask
@@ -200,11 +200,12 @@ class ClassVolumes:
         return AffinityGroups(np.array(group_ids, dtype=np.intp), starts, joined)
 
     def first_of_size(self, size: Quantity) -> int:
-        """The index of the smallest volume that is large enough."""
+        """Return the index of the smallest volume that is large enough."""
         return bisect_left(self._sizes, size)
 
     def available_for(self, claim: PersistentVolumeClaim) -> Mask:
-        """The available volumes that match the claim, apart from its selector, size and node."""
+        """Return the available volumes that match the claim, apart from its selector, size and
+        node."""
         spec = claim.spec
         modes = frozenset(spec.access_modes)
         key = (spec.volume_mode, spec.volume_attributes_class_name or "", modes)
@@ -252,7 +253,7 @@ def is_compatible(claim: PersistentVolumeClaim, volume: PersistentVolume) -> boo
 
 
 def is_bound_to(ref: ObjectReference, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume with this claimRef is the claim's. Upstream: IsVolumeBoundToClaim."""
+    """Return whether a volume with this claimRef is the claim's. Upstream: IsVolumeBoundToClaim."""
     if (ref.namespace, ref.name) != (claim.namespace, claim.name):
         return False
     return ref.uid in ("", claim.uid)
@@ -261,7 +262,8 @@ def is_bound_to(ref: ObjectReference, claim: PersistentVolumeClaim) -> bool:
 def smallest_per_node(
     groups: AffinityGroups, eligible: NDArray[np.intp], earlier: Sequence[ChosenVolumes], count: int
 ) -> ChosenVolumes:
-    """Per row, the smallest eligible volume that reaches it and no other claim of the pod gets.
+    """Return per row, the smallest eligible volume that reaches it and no other claim of the pod
+    gets.
 
     eligible: indices, ascending; earlier: the volumes of the pod's other claims of the same class;
     count: the number of rows
@@ -289,7 +291,7 @@ def smallest_per_node(
 def _first_of_each(
     groups: NDArray[np.intp], indices: NDArray[np.intp], limit: int
 ) -> NDArray[np.intp]:
-    """The first `limit` indices of each group."""
+    """Return the first `limit` indices of each group."""
     order = np.argsort(groups, kind="stable")
     ordered = groups[order]
     begins = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -366,12 +368,12 @@ BY_NAME = {plugin.name: plugin for plugin in IN_TREE}
 
 
 def plugin_of(sources: InTreeSources) -> InTreePlugin | None:
-    """The in-tree plugin of a pod's volume or a persistent volume, if there is one."""
+    """Return the in-tree plugin of a pod's volume or a persistent volume, if there is one."""
     return next((plugin for plugin in IN_TREE if getattr(sources, plugin.source) is not None), None)
 
 
 def inline_handle(volume: Volume) -> str:
-    """The handle of a pod's own in-tree volume. Raises TranslationError."""
+    """Return the handle of a pod's own in-tree volume. Raises TranslationError."""
     if volume.gce_persistent_disk is not None:
         disk = volume.gce_persistent_disk.pd_name
         return f"projects/{UNSPECIFIED}/zones/{UNSPECIFIED}/disks/{disk}"
@@ -379,7 +381,7 @@ def inline_handle(volume: Volume) -> str:
 
 
 def volume_handle(volume: PersistentVolume) -> str:
-    """The handle of a persistent volume with an in-tree source. Raises TranslationError."""
+    """Return the handle of a persistent volume with an in-tree source. Raises TranslationError."""
     if volume.spec.gce_persistent_disk is not None:
         location = _gce_location(volume.metadata.labels)
         disk = volume.spec.gce_persistent_disk.pd_name
@@ -422,7 +424,7 @@ def _gce_location(labels: dict[str, str]) -> str:
 
 
 def _gce_region(zones: list[str]) -> str:
-    """The region of zones that are named LOCALE-REGION-ZONE."""
+    """Return the region of zones that are named LOCALE-REGION-ZONE."""
     regions = set()
     for zone in zones:
         parts = zone.split("-")
@@ -441,7 +443,8 @@ def _gce_region(zones: list[str]) -> str:
 
 
 def translated_affinity(volume: PersistentVolume) -> VolumeNodeAffinity | None:
-    """The node affinity that the volume has as one of its CSI driver. Raises TranslationError.
+    """Return the node affinity that the volume has as one of its CSI driver. Raises
+    TranslationError.
 
     Upstream: TranslateInTreePVToCSI, translateTopologyFromInTreeToCSI.
     """
@@ -466,7 +469,7 @@ def translated_affinity(volume: PersistentVolume) -> VolumeNodeAffinity | None:
 
 
 def _uses_beta(terms: tuple[NodeSelectorTerm, ...], labels: dict[str, str]) -> bool:
-    """Whether the beta labels apply. Upstream: getTopologyLabel."""
+    """Return whether the beta labels apply. Upstream: getTopologyLabel."""
     keys = {expression.key for term in terms for expression in term.match_expressions}
     for label_keys in (keys, labels):
         if ZONE in label_keys:
@@ -499,7 +502,7 @@ def _with_key_renamed(
 def _with_zones(
     terms: tuple[NodeSelectorTerm, ...], key: str, label: str
 ) -> tuple[NodeSelectorTerm, ...]:
-    """Adds a requirement for one of the label's zones to every term. Upstream: addTopology."""
+    """Add a requirement for one of the label's zones to every term. Upstream: addTopology."""
     zones = sorted({zone.strip() for zone in label.split(ZONE_DELIMITER)} - {""})
     if not zones:
         return terms
@@ -570,11 +573,11 @@ class CSINodes:
         return self._having(lambda node: plugin in migrated_plugins(node).split(","))
 
     def _having(self, condition: Callable[[CSINode], bool]) -> Mask:
-        """The nodes whose CSINode meets the condition."""
+        """Return the nodes whose CSINode meets the condition."""
         rows = [row for row, node in self._csi_nodes.items() if condition(node)]
         return mask_of(rows, self._count)
 
 
 def migrated_plugins(node: CSINode) -> str:
-    """The names of the in-tree plugins, separated by commas."""
+    """Return the names of the in-tree plugins, separated by commas."""
     return node.metadata.annotations.get(MIGRATED_PLUGINS, "")

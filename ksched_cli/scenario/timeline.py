@@ -494,7 +494,7 @@ class Timeline:
             groups = [each for each in self.reads if word == each.partition(".")[0]]
             if not groups:
                 raise self._unread(word)
-            # Of several groups, the one that has the object when it is deleted.
+            # Several groups: the one that has the object when it is deleted counts.
             kind = groups[0] if len(groups) == 1 else word
         if not target.name:
             raise EventError("delete requires a name")

@@ -144,7 +144,7 @@ class Collector:
         self._class_users: dict[str, ObjectLocation] = {}
 
     def add(self, document: Document) -> None:
-        """Adds the object in a document, or the objects of an array. Raises InputError."""
+        """Add the object in a document, or the objects of an array. Raises InputError."""
         self._fields.check_keys(document)
         try:
             parts = document.parts
@@ -158,15 +158,15 @@ class Collector:
             raise InputError(document.source.name, "nested too deeply") from None
 
     def add_pieces(self, pieces: JsonPieces) -> None:
-        """Adds the objects of a list. Raises InputError, UnusualFormError."""
+        """Add the objects of a list. Raises InputError, UnusualFormError."""
         document = pieces.document
         header = self._read_header(document.data)
         self._add_snapshot(msgspec.json.decode(header.snapshot, type=_Snapshot))
         self._add_items(pieces.items(), document, ("items",), _implied(header))
 
     def finish(self, warnings: tuple[str, ...] = ()) -> ClusterState:
-        """The state. warnings: about its files. Raises InputError for a pod of an unknown priority
-        class."""
+        """Return the state. warnings: about its files. Raises InputError for a pod of an unknown
+        priority class."""
         self._set_priorities()
         fields: dict[str, Any] = dict(self._objects)
         fields["nodes"] = tuple(fields["nodes"].values())
@@ -186,7 +186,8 @@ class Collector:
         return ClusterState(**fields, warnings=warnings, unknown_fields=self._fields.places())
 
     def field_warnings(self) -> Iterator[str]:
-        """A line for every field that Kubernetes does not know, and every key written twice."""
+        """Return a line for every field that Kubernetes does not know, and every key written
+        twice."""
         return self._fields.warnings()
 
     def _repeated_warning(self) -> Iterator[str]:
@@ -254,7 +255,7 @@ class Collector:
     def _add_items(
         self, items: _Items, document: Document, path: Path, implied: ObjectParts
     ) -> None:
-        """Adds the items of a list. path: of the list; implied: see _add"""
+        """Add the items of a list. path: of the list; implied: see _add"""
         pods = self._objects["pods"]
         are_pods = False
         for index, (item, stored) in enumerate(items):
@@ -264,7 +265,7 @@ class Collector:
                 are_pods = len(pods) > count
 
     def _add_quickly(self, data: msgspec.Raw, raw: ObjectJson, implied: ObjectParts) -> bool:
-        """Adds an object if it is a pod that `_add` would add without any more ado, as most objects
+        """Add an object if it is a pod that `_add` would add without any more ado, as most objects
         of large states are. Returns whether it did."""
         pod = self._pods.decode_quickly(data, raw, implied.kind or "", implied.api_version or "")
         if pod is None or (pod.spec.priority is None and pod.spec.priority_class_name):
@@ -407,7 +408,7 @@ class Collector:
 
 
 def _whole(items: Iterable[msgspec.Raw]) -> _Items:
-    """The items of a list that was read as a whole."""
+    """Return the items of a list that was read as a whole."""
     return ((item, None) for item in items)
 
 
@@ -427,12 +428,13 @@ def _refuse_other_input(name: str, version: str) -> None:
 
 
 def _is_same(meta: ObjectMeta, other: ObjectMeta) -> bool:
-    """Whether both have one uid, which the API server gave: pods without have it from their key."""
+    """Return whether both have one uid, which the API server gave: pods without have it from their
+    key."""
     return meta.uid not in ("", f"{meta.namespace}/{meta.name}") and meta.uid == other.uid
 
 
 def _without_nulls(data: msgspec.Raw | bytes) -> bytes | None:
-    """The JSON without nulls, which Go reads as absent; None where it has none."""
+    """Return the JSON without nulls, which Go reads as absent; None where it has none."""
     if b"null" not in bytes(data):
         return None
     value = msgspec.json.decode(data)

@@ -60,8 +60,8 @@ class _RareCollections(Struct):
     count_at: float = 0.0
 
     def are_frozen(self) -> bool:
-        """Whether objects are frozen, perhaps by somebody who wants them to stay so: nothing thaws
-        some only. Counting visits all of them, and is not done again once there were some."""
+        """Return whether objects are frozen, perhaps by somebody who wants them to stay so: nothing
+        thaws some only. Counting visits all of them, and is not done again once there were some."""
         if not self.thaws and not self.others:
             self.others = gc.get_freeze_count() > _FROZEN_AT_START
         return self.thaws or self.others

@@ -52,7 +52,7 @@ class JsonPieces:
         self._stored, self._ends, self._gap = stored, ends, gap
 
     def items(self) -> Iterator[tuple[msgspec.Raw, StoredJson]]:
-        """Each as it was read, and as it can be read again. Raises UnusualFormError."""
+        """Yield each as it was read, and as it can be read again. Raises UnusualFormError."""
         start, end = self._ends
         while start < end:
             piece, items = self._piece(start)

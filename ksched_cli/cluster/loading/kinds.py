@@ -94,12 +94,12 @@ def default_replication_controller(controller: ReplicationController) -> Replica
 
 
 def default_claim(claim: ResourceClaim) -> ResourceClaim:
-    """The claim with its spec's defaults."""
+    """Return the claim with its spec's defaults."""
     return replace(claim, spec=_default_claim_spec(claim.spec))
 
 
 def default_claim_template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
-    """The template with the defaults of its claims' spec."""
+    """Return the template with the defaults of its claims' spec."""
     spec = _default_claim_spec(template.spec.spec)
     return replace(template, spec=replace(template.spec, spec=spec))
 
@@ -219,7 +219,8 @@ class PriorityAdmission:
         self._admitted: dict[PodSpec, PodSpec] = {}
 
     def admit(self, spec: PodSpec) -> PodSpec:
-        """The spec with priority, class and preemption policy. Equal specs give the same object.
+        """Return the spec with priority, class and preemption policy. Equal specs give the same
+        object.
 
         Raises UnknownPriorityClassError.
         """
@@ -281,7 +282,7 @@ def upgrade_claim(data: dict[str, Any]) -> None:
 
 
 def _items(data: Any, *path: str) -> list[dict[str, Any]]:
-    """The objects in the list at a path; none if there is no list."""
+    """Return the objects in the list at a path; none if there is no list."""
     items = value_at(data, path)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
@@ -413,8 +414,8 @@ _PROPER_CASE = {name.lower(): name for name in KINDS} | _LISTS
 
 
 def proper_kind(api_version: str, name: str) -> str:
-    """The kind that ksched reads and that differs from this one by its case alone; else "". The API
-    server knows no other case."""
+    """Return the kind that ksched reads and that differs from this one by its case alone; else "".
+    The API server knows no other case."""
     proper = _PROPER_CASE.get(name.lower(), "")
     if proper == name or (proper in KINDS and find_kind(api_version, proper) is None):
         return ""
@@ -422,5 +423,5 @@ def proper_kind(api_version: str, name: str) -> str:
 
 
 def miscased(name: str, proper: str) -> str:
-    """The message about a kind in the wrong case."""
+    """Return the message about a kind in the wrong case."""
     return f'there is no kind "{name}"; did you mean "{proper}"?'

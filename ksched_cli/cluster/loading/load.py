@@ -67,7 +67,7 @@ class StateFiles:
         self.passed_over: list[str] = []
 
     def sources(self) -> Iterator[Source]:
-        """The files' contents in the order of the paths; a folder's in order of name.
+        """Yield the files' contents in the order of the paths; a folder's in order of name.
 
         Raises InputError.
         """
@@ -117,7 +117,7 @@ def _real_path(path: str) -> str:
 
 
 def _folder_files(folder: str) -> Iterator[str]:
-    """The files of a folder and its sub-folders, hidden ones left out: a folder's own first.
+    """Yield the files of a folder and its sub-folders, hidden ones left out: a folder's own first.
 
     Links to folders are followed, each folder once. Raises InputError.
     """
@@ -142,12 +142,13 @@ def _folder_files(folder: str) -> Iterator[str]:
 
 
 def has_state_suffix(path: str) -> bool:
-    """Whether the file is named as YAML or JSON, gzipped or not."""
+    """Return whether the file is named as YAML or JSON, gzipped or not."""
     return path.removesuffix(_GZIP_SUFFIX).endswith(SUFFIXES)
 
 
 def _may_hold_objects(path: str) -> bool:
-    """Whether the file may hold objects, by its name: as YAML, JSON, or without any suffix."""
+    """Return whether the file may hold objects, by its name: as YAML, JSON, or without any
+    suffix."""
     return has_state_suffix(path) or "." not in os.path.basename(path.removesuffix(_GZIP_SUFFIX))
 
 
@@ -190,7 +191,7 @@ def load_sources(
     warnings: Callable[[], Iterable[str]],
     on_passed_over: Callable[[str], None] = lambda name: None,
 ) -> ClusterState:
-    """The state of all objects in all the sources.
+    """Yield the state of all objects in all the sources.
 
     warnings: about the sources, once all have been read
     on_passed_over: called with the name of a folder's file that holds no object
@@ -230,7 +231,7 @@ def _collected(
 
 
 def _add(collector: Collector, source: Source) -> bool:
-    """Adds a file as a whole. Returns whether it holds an object. Raises InputError."""
+    """Add a file as a whole. Returns whether it holds an object. Raises InputError."""
     if source.in_folder:
         return _add_folder_file(collector, source)
     for document in documents(source):
@@ -272,7 +273,7 @@ def _add_folder_file(collector: Collector, source: Source) -> bool:
 
 
 def _has_kind(data: msgspec.Raw) -> bool:
-    """Whether it is an object with a kind, or a list with such an object."""
+    """Return whether it is an object with a kind, or a list with such an object."""
     try:
         value = _typed.decode(data)
     except (msgspec.ValidationError, RecursionError):
@@ -290,8 +291,8 @@ _LIST = "List"
 def plain_objects(
     paths: Sequence[str], stdin: BinaryIO | None = None, headers: list[Plain] | None = None
 ) -> Iterator[Plain]:
-    """Each with its apiVersion and kind, those of lists too; what is not an object is left out, as
-    `load_state` warns of it. Raises InputError.
+    """Yield each with its apiVersion and kind, those of lists too; what is not an object is left
+    out, as `load_state` warns of it. Raises InputError.
 
     headers: gets what the files say of themselves as snapshots
     """

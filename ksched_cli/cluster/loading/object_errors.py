@@ -86,7 +86,7 @@ def object_error(
     *,
     hint: str = "",
 ) -> InputError:
-    """The InputError for a problem at a path in an object. data: the object's JSON."""
+    """Return the InputError for a problem at a path in an object. data: the object's JSON."""
     subject = ": ".join(part for part in (describe(kind, _plain(data)), path_text(path)) if part)
     return InputError(
         location.document.source.name,
@@ -154,7 +154,7 @@ def _plain(data: msgspec.Raw) -> Any:
 
 
 def _walk(value: Any, steps: Path) -> Iterator[tuple[Path, Any]]:
-    """All paths in a value that match `steps`, and what is there."""
+    """Yield all paths in a value that match `steps`, and what is there."""
     if not steps:
         yield (), value
         return

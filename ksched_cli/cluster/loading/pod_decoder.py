@@ -98,7 +98,7 @@ class PodDecoder:
     def decode_quickly(
         self, data: msgspec.Raw, raw: ObjectJson, kind: str, version: str
     ) -> Pod | None:
-        """The pod, in one pass; None for what is no pod, or no valid one.
+        """Return the pod, in one pass; None for what is no pod, or no valid one.
 
         raw: the pod's JSON, which extenders are sent; kind, version: where the object has none
         """
@@ -165,14 +165,15 @@ class PodDecoder:
         return labels
 
     def _time(self, text: str, path: str) -> str:
-        """A timestamp in UTC with whole seconds, a form that sorts as text. Raises PartError."""
+        """Return a timestamp in UTC with whole seconds, a form that sorts as text. Raises
+        PartError."""
         if len(self._times) >= _MAX_CACHED:
             self._times.clear()
         time = self._times[text] = _utc(text, path)
         return time
 
     def _spec_of(self, data: bytes) -> tuple[PodSpec, str]:
-        """The spec, shared between pods, and the node name."""
+        """Return the spec, shared between pods, and the node name."""
         key = _TOKEN_VOLUME.sub(b"", data) if b'"kube-api-access-' in data else data
         node_name = b""
         # A nodeSelector may have a key of that name too. Whose it is is the same in all specs that

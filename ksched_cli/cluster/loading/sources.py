@@ -69,13 +69,13 @@ class Source(Struct, frozen=True):
 
     @property
     def data(self) -> bytes:
-        """The whole text."""
+        """Return the whole text."""
         stored = self.content
         return stored if isinstance(stored, bytes) else stored.read(0, stored.size)
 
     @property
     def start(self) -> bytes:
-        """The beginning of its content."""
+        """Return the beginning of its content."""
         stored = self.content
         return stored[:_START] if isinstance(stored, bytes) else stored.read(0, _START)
 
@@ -104,7 +104,7 @@ class Document(Struct, frozen=True):
 
 
 def documents(source: Source) -> Iterator[Document]:
-    """Splits a source. Raises InputError where it is not UTF-8, or neither JSON nor YAML,
+    """Split a source. Raises InputError where it is not UTF-8, or neither JSON nor YAML,
     NoObjectError where it is empty."""
     data = source.data
     # Stripping copies the text, so the whole is stripped only if its beginning is blank.
@@ -118,12 +118,12 @@ def documents(source: Source) -> Iterator[Document]:
 
 
 def looks_like_json(source: Source) -> bool:
-    """Whether the text begins with a brace or a bracket."""
+    """Return whether the text begins with a brace or a bracket."""
     return source.start.removeprefix(_UTF8_BOM).lstrip()[:1] in (b"{", b"[")
 
 
 def _json_documents(source: Source, text: bytes) -> Iterator[Document]:
-    """One or several values of JSON, with nothing between them but whitespace and logs."""
+    """Yield one or several values of JSON, with nothing between them but whitespace and logs."""
     if not text.isascii():
         decode_text(text, source.name)
     data = text.removeprefix(_UTF8_BOM)
@@ -158,8 +158,8 @@ def _end_of_logs(source: Source, data: bytes, offset: int, start: re.Match[bytes
 
 
 def _first_value(rest: memoryview) -> tuple[int, ObjectParts | list[msgspec.Raw] | None]:
-    """The length of the first JSON value, and its parts if it is the only one. Raises DecodeError
-    if there is none."""
+    """Return the length of the first JSON value, and its parts if it is the only one. Raises
+    DecodeError if there is none."""
     try:
         return rest.nbytes, _parts.decode(rest)
     except msgspec.ValidationError:
@@ -176,7 +176,7 @@ def _first_value(rest: memoryview) -> tuple[int, ObjectParts | list[msgspec.Raw]
 
 
 def _before_trailing(error: msgspec.DecodeError) -> int:
-    """The length of a value that something follows. Raises any other error."""
+    """Return the length of a value that something follows. Raises any other error."""
     match = _AT_BYTE.fullmatch(str(error))
     if match is None or match[1] != _TRAILING:
         raise error

@@ -38,7 +38,7 @@ _REPOSITORY = re.compile(r"([^/@:]+)(:[^/@]*)?(@.*)?$")
 
 
 def skipped_warnings(skipped: Mapping[str, int]) -> tuple[str, ...]:
-    """A line about the kinds that no plugin reads, where a state's files have some."""
+    """Return a line about the kinds that no plugin reads, where a state's files have some."""
     if not skipped:
         return ()
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
@@ -46,8 +46,8 @@ def skipped_warnings(skipped: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def empty_state_error(source: str, *details: str) -> UsageError:
-    """The error for a state without a node that was to have some, most often: of such a state, an
-    expectation that no pod stays pending holds. details: lines about the source"""
+    """Return the error for a state without a node that was to have some, most often: of such a
+    state, an expectation that no pod stays pending holds. details: lines about the source"""
     lines = [f"{source}: the state has no Node", *details]
     lines.append("this command writes a state, with every kind that plugins read:")
     lines.append(DUMP_COMMAND)
@@ -64,7 +64,7 @@ def absent_kind(state: ClusterState, kind: str) -> str:
 
 
 def state_warnings(state: ClusterState) -> Iterator[str]:
-    """The warnings about a state, in a fixed order."""
+    """Yield the warnings about a state, in a fixed order."""
     pods = [pod for pod in state.pods if pod.status.phase not in FINISHED_PHASES]
     specs = Counter(map(attrgetter("spec"), pods))
     yield from nothing_to_schedule(state)
@@ -109,14 +109,14 @@ def without_touching(state: ClusterState, pods: Sequence[Pod]) -> frozenset[str]
 
 
 def nothing_to_schedule(state: ClusterState) -> Iterator[str]:
-    """The warning about a state without pods."""
+    """Yield the warning about a state without pods."""
     if not state.pods:
         kinds = "no Pods" if state.nodes else "no Nodes and no Pods"
         yield f"{kinds} in the state: nothing to schedule"
 
 
 def replayed_anew(state: ClusterState) -> frozenset[str]:
-    """The warnings that are out of place where pods come with a timeline, and nodes with an
+    """Return the warnings that are out of place where pods come with a timeline, and nodes with an
     autoscaler; those of the replay are in their place."""
     return frozenset((*nothing_to_schedule(state), *unmet_warnings(state)))
 
@@ -173,8 +173,8 @@ def _requested(spec: PodSpec) -> set[str]:
 
 
 def _required_labels(spec: PodSpec) -> set[str]:
-    """The labels that a node must have for the pod: of a required affinity of one term, for else
-    another term may do."""
+    """Return the labels that a node must have for the pod: of a required affinity of one term, for
+    else another term may do."""
     terms = spec.required_nodes.node_selector_terms if spec.required_nodes else ()
     expressions = terms[0].match_expressions if len(terms) == 1 else ()
     return {*spec.node_selector, *(e.key for e in expressions if e.operator in _NEEDING)}
@@ -335,20 +335,20 @@ def _count(count: int, noun: str) -> str:
 
 
 def is_dump(state: ClusterState) -> bool:
-    """Whether an API server wrote the nodes."""
+    """Return whether an API server wrote the nodes."""
     return any(map(_is_served, state.nodes))
 
 
 def _is_served(node: Node) -> bool:
-    """Whether an API server wrote the node. Those of KWOK have no images, and a file that kubectl
-    neat cleaned has no revisions."""
+    """Return whether an API server wrote the node. Those of KWOK have no images, and a file that
+    kubectl neat cleaned has no revisions."""
     meta = node.metadata
     is_stamped = meta.creation_timestamp or meta.resource_version
     return bool(meta.uid and (is_stamped or _has_images(node)))
 
 
 def _has_images(node: Node) -> bool:
-    """Whether a real kubelet wrote the node's status."""
+    """Return whether a real kubelet wrote the node's status."""
     return bool(node.status.images)
 
 
@@ -366,7 +366,7 @@ def part_warnings(state: ClusterState) -> Iterator[str]:
 
 
 def budget_warnings(state: ClusterState) -> Iterator[str]:
-    """A line where pods are evicted, and nothing tells whether the cluster has budgets."""
+    """Yield a line where pods are evicted, and nothing tells whether the cluster has budgets."""
     is_settled = state.pod_disruption_budgets or "PodDisruptionBudget" in state.whole_kinds
     if not is_settled and is_dump(state):
         yield (

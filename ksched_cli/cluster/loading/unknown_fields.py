@@ -123,7 +123,7 @@ class FieldChecker:
         self._repeated_count = 0
 
     def check(self, kind: Kind, version: str, data: msgspec.Raw, location: ObjectLocation) -> None:
-        """Checks an object, unless enough of its kind are. version: "" for any."""
+        """Check an object, unless enough of its kind are. version: "" for any."""
         self._checked[kind.name] += 1
         if self._checked[kind.name] <= _MAX_CHECKED:
             for unknown in self._unknown_fields(kind, version, data, location):
@@ -142,7 +142,7 @@ class FieldChecker:
             each.count += 1
 
     def counts(self, spec: PodSpec) -> bool:
-        """Counts a pod as one of its template, which was checked; False if it is to be checked."""
+        """Count a pod as one of its template, which was checked; False if it is to be checked."""
         fields = self._by_spec.get(id(spec))
         if fields is None or self._pods < _MAX_CHECKED:
             return False
@@ -164,7 +164,7 @@ class FieldChecker:
             self._repeated += _json_repeated(document, paths[:free])
 
     def places(self) -> dict[str, FieldPlace]:
-        """The unknown fields, by the line about each; after all objects were checked."""
+        """Return the unknown fields, by the line about each; after all objects were checked."""
         if len(self._lines) < min(len(self._by_place), _MAX_WARNINGS):
             shown = list(self._by_place.items())[:_MAX_WARNINGS]
             self._lines = {_warning(unknown): place for place, unknown in shown}
@@ -218,7 +218,7 @@ def _repeated(name: str, line: int, column: int, key: Any) -> str:
 
 
 def _json_duplicates(document: Document) -> list[Path]:
-    """The paths of the keys that a document of JSON has twice."""
+    """Return the paths of the keys that a document of JSON has twice."""
     data = bytes(memoryview(document.data)[: _MAX_DUPLICATES_JSON + 1])
     if len(data) > _MAX_DUPLICATES_JSON:
         return []

@@ -117,7 +117,8 @@ def _end_of_items(text: str, start: int, end: int, column: int) -> int:
 def _read_items(
     text: str, lines: Lines, bounds: array[int], duplicates: list[Duplicate]
 ) -> Iterator[msgspec.Raw]:
-    """Each item as JSON, so that no more than one is there as plain data. bounds: see YamlPieces"""
+    """Yield each item as JSON, so that no more than one is there as plain data. bounds: see
+    YamlPieces"""
     for begin, end in pairwise(bounds):
         item, item_duplicates = _read_piece(text, lines, begin, end)
         if not isinstance(item, list) or len(item) != 1:

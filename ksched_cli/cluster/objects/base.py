@@ -39,7 +39,7 @@ class ResourceAmount(Quantity):
 
     @classmethod
     def of(cls, amount: Quantity) -> ResourceAmount:
-        """Rounds a quantity up to thousandths."""
+        """Round a quantity up to thousandths."""
         up = amount.round_up(MILLI)
         return cls(up.unscaled, up.scale, up.form, up.wide)
 
@@ -135,7 +135,7 @@ class ObjectMeta(Record, frozen=True):
 
     @property
     def controller(self) -> OwnerReference | None:
-        """The owner that manages the object. Upstream: metav1.GetControllerOf."""
+        """Return the owner that manages the object. Upstream: metav1.GetControllerOf."""
         for owner in self.owner_references:
             if owner.controller:
                 return owner

@@ -183,7 +183,7 @@ class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
 
     @property
     def required_nodes(self) -> NodeSelector | None:
-        """The selector of its required node affinity."""
+        """Return the selector of its required node affinity."""
         affinity = self.affinity and self.affinity.node_affinity
         return affinity.required_during_scheduling_ignored_during_execution if affinity else None
 

@@ -67,7 +67,7 @@ class Codebook:
             self._codes[part] = code
 
     def renamed(self, text: str, public: frozenset[str] = frozenset()) -> str:
-        """The text with codes for its parts; public: parts that stay."""
+        """Return the text with codes for its parts; public: parts that stay."""
         codes = self._codes
         return PART.sub(
             lambda match: match[0] if match[0] in public else codes.get(match[0], _UNKNOWN), text
@@ -78,7 +78,7 @@ class Codebook:
 
     @staticmethod
     def is_valid(codes: Mapping[str, str]) -> bool:
-        """Whether these are codes of parts of names."""
+        """Return whether these are codes of parts of names."""
         return (
             all(PART.fullmatch(part) for part in codes)
             and all(_DRAWN_CODE.fullmatch(code) for code in codes.values())
@@ -118,7 +118,7 @@ class SortedCodebook(Codebook):
 
     @staticmethod
     def is_valid(codes: Mapping[str, str]) -> bool:
-        """Whether these are codes of parts of names, in the order of the parts."""
+        """Return whether these are codes of parts of names, in the order of the parts."""
         in_order = [codes[part] for part in sorted(codes)]
         return (
             all(PART.fullmatch(part) for part in codes)
@@ -128,7 +128,7 @@ class SortedCodebook(Codebook):
 
 
 def code_between(low: str, high: str) -> str:
-    """A short code after `low` and before `high`; "" for no bound. No code ends in the first
+    """Return a short code after `low` and before `high`; "" for no bound. No code ends in the first
     letter, before which there would be no room."""
     code = ""
     while True:

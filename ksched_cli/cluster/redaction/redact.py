@@ -208,8 +208,8 @@ _IN_ORDER = ("Pod", "PodGroup", "CompositePodGroup")
 
 
 def redacted(objects: Iterable[bytes], codes: Codes) -> tuple[list[bytes], Renamer]:
-    """The objects without what nobody reads, renamed; those of kinds that ksched does not read are
-    left out. objects: JSON. codes: get codes for all that they have none for."""
+    """Return the objects without what nobody reads, renamed; those of kinds that ksched does not
+    read are left out. objects: JSON. codes: get codes for all that they have none for."""
     plain = filter(is_read, map(plain_json, objects))
     trimmed_objects = [msgspec.json.encode(trimmed(obj)) for obj in plain]
     renamer = Renamer(codes)
@@ -229,8 +229,9 @@ def learn(renamer: Renamer, objects: Iterable[Plain]) -> None:
 
 
 def in_new_order(objects: Iterable[Plain]) -> list[Plain]:
-    """Each kind's objects in the order of their new names: the former order, which an API server
-    gives, would tell the order of their names. That of pods decides where all else is equal."""
+    """Return each kind's objects in the order of their new names: the former order, which an API
+    server gives, would tell the order of their names. That of pods decides where all else is
+    equal."""
     by_kind: dict[str, list[Plain]] = {}
     for obj in objects:
         by_kind.setdefault(obj["kind"], []).append(obj)
@@ -260,12 +261,12 @@ def _name_and_namespace(obj: Plain) -> tuple[str, str]:
 
 
 def is_read(obj: Plain) -> bool:
-    """Whether it is of a kind that ksched reads."""
+    """Return whether it is of a kind that ksched reads."""
     return type_of_kind(obj.get("apiVersion") or "", obj.get("kind") or "") is not None
 
 
 def renamed(renamer: Renamer, obj: Plain) -> Plain:
-    """An object that the renamer has learned."""
+    """Return an object that the renamer has learned."""
     version = renamer.owner_version(obj["apiVersion"]) if obj["apiVersion"] else ""
     return {"apiVersion": version, "kind": obj["kind"], **_change_of(obj)(renamer, obj)}
 
@@ -416,7 +417,8 @@ def _labels(renamer: Renamer, value: Any) -> Any:
 
 
 def _keyed(renamer: Renamer, value: Mapping[str, Any], field: str) -> Plain:
-    """A requirement, taint or toleration: what is compared depends on its key and operator."""
+    """Return a requirement, taint or toleration: what is compared depends on its key and
+    operator."""
     text = value.get("key")
     key = text if isinstance(text, str) else ""
     if value.get("operator") in NUMERIC_OPERATORS:

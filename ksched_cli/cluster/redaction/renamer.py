@@ -121,11 +121,11 @@ class Renamer:
             self._selected_texts.update(groups)
 
     def learn_more(self) -> None:
-        """Begins a first pass over further objects."""
+        """Begin a first pass over further objects."""
         self._is_learning = True
 
     def learned(self) -> None:
-        """Ends the first pass: codes for all that was there."""
+        """End the first pass: codes for all that was there."""
         for codebook in self._codes:
             codebook.assign()
         self._is_learning = False
@@ -142,7 +142,7 @@ class Renamer:
         return renamed
 
     def sorted_name(self, text: str) -> str:
-        """A name that plugins sort by: of a node, a volume, a slice of devices."""
+        """Return a name that plugins sort by: of a node, a volume, a slice of devices."""
         if self._is_learning:
             return self._learn(text, self._codes.in_order)
         return text if text in self._public.objects else self._codes.in_order.renamed(text)
@@ -203,7 +203,7 @@ class Renamer:
         return self.sorted_name(text) if key in self._sorted_keys else self.name(text)
 
     def resource(self, text: str) -> str:
-        """A resource's name: Kubernetes's own stay."""
+        """Return a resource's name: Kubernetes's own stay."""
         if text in self._public.resources:
             return text
         for prefix, rename in (
@@ -242,11 +242,11 @@ class Renamer:
     # -- kinds, versions, conditions ---------------------------------------------------------------
 
     def condition(self, text: str) -> str:
-        """The type of a condition."""
+        """Return the type of a condition."""
         return text if text in self._public.condition_types else self.key(text)
 
     def reason(self, text: str) -> str:
-        """The reason of a condition."""
+        """Return the reason of a condition."""
         return text if text in self._public.reasons else ""
 
     def owner_kind(self, text: str) -> str:
@@ -256,7 +256,7 @@ class Renamer:
         return self._domain(text, self.name) if text else ""
 
     def owner_version(self, text: str) -> str:
-        """An apiVersion."""
+        """Return an apiVersion."""
         group, slash, version = text.rpartition("/")
         version = version if _API_VERSION.fullmatch(version) else self.name(version)
         return f"{self.group(group)}{slash}{version}"
@@ -267,8 +267,8 @@ class Renamer:
         return match[0] if match is not None else ""
 
     def feature(self, text: str) -> str:
-        """A feature that a node declares: one that no plugin knows gets a name at the same place
-        among those, because one out of order hides others."""
+        """Return a feature that a node declares: one that no plugin knows gets a name at the same
+        place among those, because one out of order hides others."""
         features = self._public.features
         if text in features:
             return text
@@ -278,24 +278,24 @@ class Renamer:
     # -- devices -----------------------------------------------------------------------------------
 
     def driver(self, text: str) -> str:
-        """A driver of devices: one that a selector may mention stays, as the selector."""
+        """Return a driver of devices: one that a selector may mention stays, as the selector."""
         if text in self._public.domains or (not self._is_learning and text in self._selected_texts):
             return text
         return self.sorted_name(text)
 
     def attribute(self, text: str) -> str:
-        """An attribute's or a capacity's name, with its domain or without: the same."""
+        """Return an attribute's or a capacity's name, with its domain or without: the same."""
         domain, slash, name = text.rpartition("/")
         stays = not self._is_learning and name in self._selected_names
         return f"{self.driver(domain) if slash else ''}{slash}{name if stays else self.name(name)}"
 
     def attribute_value(self, key: str, text: str) -> str:
-        """The string of an attribute: the same."""
+        """Return the string of an attribute: the same."""
         stays = not self._is_learning and self._is_selected(key)
         return text if stays else self.name(text)
 
     def attribute_version(self, key: str, text: str) -> str:
-        """The version of an attribute, which stays one: the same."""
+        """Return the version of an attribute, which stays one: the same."""
         if not self._is_learning and self._is_selected(key):
             return text
         return f"0.0.0-{self.name(text).translate(_VERSION_SEPARATORS)}"

@@ -22,7 +22,7 @@ from ksched_cli.kube.selectors import IN, Requirement
 
 
 def matches_required(snapshot: Snapshot, affinity: RequiredNodeAffinity) -> Mask:
-    """The nodes that a pod's nodeSelector and required node affinity both allow."""
+    """Return the nodes that a pod's nodeSelector and required node affinity both allow."""
     mask = np.ones(len(snapshot), dtype=np.bool_)
     for requirement in affinity.labels.requirements:
         mask &= meets(snapshot, requirement)
@@ -32,7 +32,7 @@ def matches_required(snapshot: Snapshot, affinity: RequiredNodeAffinity) -> Mask
 
 
 def matches_any(snapshot: Snapshot, selector: NodeTerms) -> Mask:
-    """The nodes that match at least one term. A term that cannot be parsed matches none."""
+    """Return the nodes that match at least one term. A term that cannot be parsed matches none."""
     mask = np.zeros(len(snapshot), dtype=np.bool_)
     for term in selector.terms:
         mask |= matches_term(snapshot, term)
@@ -40,7 +40,7 @@ def matches_any(snapshot: Snapshot, selector: NodeTerms) -> Mask:
 
 
 def preferred_weights(snapshot: Snapshot, terms: Iterable[PreferredTerm]) -> NDArray[np.int64]:
-    """Per node, the sum of the weights of the terms it matches."""
+    """Return per node, the sum of the weights of the terms it matches."""
     sums = np.zeros(len(snapshot), dtype=np.int64)
     for preferred in terms:
         sums += matches_term(snapshot, preferred.term) * np.int64(preferred.weight)
@@ -48,7 +48,7 @@ def preferred_weights(snapshot: Snapshot, terms: Iterable[PreferredTerm]) -> NDA
 
 
 def matches_term(snapshot: Snapshot, term: NodeTerm) -> Mask:
-    """The nodes that meet all of a term's requirements."""
+    """Return the nodes that meet all of a term's requirements."""
     if term.errors:
         return np.zeros(len(snapshot), dtype=np.bool_)
     mask = np.ones(len(snapshot), dtype=np.bool_)

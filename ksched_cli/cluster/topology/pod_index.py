@@ -136,7 +136,7 @@ class Domains:
         self.by_row = len(values) == len(codes) and bool((codes == np.arange(len(codes))).all())
 
     def where(self, counted: Mask) -> Domains:
-        """The same domains with fewer nodes in them."""
+        """Return the same domains with fewer nodes in them."""
         codes = np.where(counted, self.codes, MISSING)
         return Domains(self.key, self.values, codes)
 
@@ -144,8 +144,8 @@ class Domains:
         return np.zeros(len(self.values) + 1, dtype=np.int32)
 
     def look_up(self, table: NDArray[Entry], rows: Rows | None) -> NDArray[Entry]:
-        """The rows' entries in a table with an entry per domain and one for none. rows: None for
-        all. Do not write to it."""
+        """Return the rows' entries in a table with an entry per domain and one for none. rows: None
+        for all. Do not write to it."""
         if self.by_row:
             return table[:-1] if rows is None else table.take(rows)
         return table.take(self.codes if rows is None else self.codes.take(rows))
@@ -158,7 +158,7 @@ class Domains:
         return of_present.item(of_present.argmin()) if len(of_present) else MAX_INT32
 
     def name(self, code: int) -> str:
-        """The domain as a label is written."""
+        """Return the domain as a label is written."""
         return f"{self.key}={self.values[code]}"
 
 
@@ -210,7 +210,7 @@ class Tally:
 
     @classmethod
     def of(cls, counters: Iterable[DomainCounter], domains: Domains) -> Tally:
-        """The sum of counters over the same domains, as of now.
+        """Return the sum of counters over the same domains, as of now.
 
         It is no view of a counter: preemption for a group moves pods while it holds what an
         attempt counted.
@@ -430,11 +430,11 @@ class PodIndex:
         return shape
 
     def shapes(self) -> Iterable[PodShape]:
-        """The shapes of all pods that are or were counted or asked about."""
+        """Return the shapes of all pods that are or were counted or asked about."""
         return self._shapes.values()
 
     def group(self, pod: PodInfo) -> PodGroup:
-        """The group that the pod belongs to, whether it runs or not."""
+        """Return the group that the pod belongs to, whether it runs or not."""
         return self._shape(pod).group
 
     def _group_of(self, key: GroupKey, labels: Mapping[str, str]) -> PodGroup:
@@ -449,7 +449,7 @@ class PodIndex:
         return group
 
     def _possible_selections(self, group: PodGroup) -> Iterator[_Selected]:
-        """The selections that the group may match, each once: its anchors are of one key."""
+        """Yield the selections that the group may match, each once: its anchors are of one key."""
         yield from self._loose
         for pair in group.key[1]:
             yield from self._anchored.get(pair, ())
@@ -462,7 +462,7 @@ class PodIndex:
         return self.once((Domains, key), lambda: Domains(key, column.values, column.codes))
 
     def counter(self, selection: PodSelection, domains: Domains) -> DomainCounter:
-        """Counts the selected pods."""
+        """Count the selected pods."""
         selected = self._select(selection)
         counter = selected.counters.get(domains)
         if counter is None:
@@ -476,7 +476,7 @@ class PodIndex:
     def term(
         self, selection: PodSelection, domains: Domains, kind: TermKind, weight: int = 0
     ) -> TermCounter:
-        """Counts pods that have a term about the selected ones; who knows the terms adds them."""
+        """Count pods that have a term about the selected ones; who knows the terms adds them."""
         selected = self._select(selection)
         key = (domains, kind, weight)
         term = selected.terms.get(key)

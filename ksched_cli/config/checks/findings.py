@@ -68,11 +68,11 @@ class Findings:
     def error(
         self, rule: str, path: Path, message: str, hint: str = "", edit: Edit | None = None
     ) -> None:
-        """Adds what kube-scheduler refuses."""
+        """Add what kube-scheduler refuses."""
         self.add(Severity.ERROR, rule, path, message, hint, refused=True, edit=edit)
 
     def alarm(self, rule: str, path: Path, message: str, hint: str = "") -> None:
-        """Adds an error that kube-scheduler accepts."""
+        """Add an error that kube-scheduler accepts."""
         self.add(Severity.ERROR, rule, path, message, hint)
 
     def warn(self, rule: str, path: Path, message: str, hint: str = "") -> None:
@@ -92,14 +92,14 @@ class Findings:
         refused: bool = False,
         edit: Edit | None = None,
     ) -> None:
-        """Adds what is at a path of the document."""
+        """Add what is at a path of the document."""
         location = self._locator.locate(path)
         line, column = (location.line, location.column) if location else (None, None)
         shown = path_text(path)
         self.put(Finding(severity, shown, line, column, message, hint, rule, refused, edit=edit))
 
     def put(self, finding: Finding) -> None:
-        """Adds a finding whose position is known."""
+        """Add a finding whose position is known."""
         self._findings.setdefault((finding.rule, finding.path, finding.message), finding)
         if finding.severity is Severity.ERROR:
             self._error_paths.add(finding.path)
@@ -108,7 +108,7 @@ class Findings:
         return any(item.refused for item in self._findings.values())
 
     def has_error_at(self, path: Path) -> bool:
-        """Whether an error names a path already."""
+        """Return whether an error names a path already."""
         return path_text(path) in self._error_paths
 
     def sorted(self) -> tuple[Finding, ...]:
@@ -130,6 +130,6 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def at_position(
     rule: str, path: Path, position: Position | None, message: str, hint: str = ""
 ) -> Finding:
-    """A refusal whose position is known."""
+    """Return a refusal whose position is known."""
     line, column = (position.line, position.column) if position else (None, None)
     return Finding(Severity.ERROR, path_text(path), line, column, message, hint, rule, True)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def read_table(module: str, cls: type[T]) -> T:
-    """The file that has the module's name. module: its `__file__`"""
+    """Return the file that has the module's name. module: its `__file__`"""
     import yaml  # which reading JSON need not wait for
 
     text = Path(module).with_suffix(".yaml").read_text("utf-8")
@@ -38,12 +38,13 @@ class NameTables(msgspec.Struct, frozen=True):
     unmet: Mapping[str, str]
 
     def project_of(self, plugin: str) -> str:
-        """The project that a plugin of another build comes with; "" for any other."""
+        """Return the project that a plugin of another build comes with; "" for any other."""
         return next((name for name, own in self.projects.items() if plugin in own), "")
 
     @property
     def foreign_plugins(self) -> Mapping[str, frozenset[str]]:
-        """The plugins of other builds, and the keys of the points that each extends there."""
+        """Return the plugins of other builds, and the keys of the points that each extends
+        there."""
         return {
             name: frozenset(points.split())
             for plugins in self.projects.values()

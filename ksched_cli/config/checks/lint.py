@@ -59,12 +59,12 @@ class Subject:
         return name in self.registry and self.registry[name].enabled_by_default
 
     def scores(self, name: str) -> bool:
-        """Whether a plugin that the file enables scores, as far as is tables."""
+        """Return whether a plugin that the file enables scores, as far as is tables."""
         off = self.effective is not None and name not in self.placed("score")
         return self.extends(name, "score") and not off
 
     def placed(self, point: str) -> set[str]:
-        """The plugins that run at a point."""
+        """Return the plugins that run at a point."""
         if self.effective is None:
             return set()
         return {ref.name for ref in self.effective.plugins.get(point, ())}
@@ -206,7 +206,7 @@ def switched_off(subject: Subject) -> None:
 
 
 def _by_entry(subject: Subject, names: Iterable[str], point: str) -> dict[Path, list[str]]:
-    """The plugins by the entry that takes them from a point."""
+    """Return the plugins by the entry that takes them from a point."""
     by_entry: dict[Path, list[str]] = {}
     disabled = list(subject.entries(point, MULTI_POINT, key="disabled"))
     for name in names:

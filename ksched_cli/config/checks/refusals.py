@@ -89,7 +89,7 @@ def _by_type(error: FieldError, key: str) -> tuple[str, str]:
 
 
 def _nearest_value(error: FieldError) -> str:
-    """The supported value that was likely meant, or ""."""
+    """Return the supported value that was likely meant, or ""."""
     return nearest(error.value.strip('"'), error.values)
 
 
@@ -104,7 +104,8 @@ _KEEP_BIND = "leave DefaultBinder on, or enable another bind plugin"
 
 
 def check_kind(data: Any, release_version: str, findings: Findings) -> bool:
-    """Whether the object is a KubeSchedulerConfiguration of any version; says what it is else.
+    """Return whether the object is a KubeSchedulerConfiguration of any version; says what it is
+    else.
 
     release_version: of kube-scheduler, as "v1.34.1"
     """
@@ -185,7 +186,7 @@ def check_args_kind(
 
 
 def add_field_error(error: FieldError, prefix: Path, findings: Findings) -> None:
-    """Adds one of upstream's field errors. prefix: where its path begins in the file."""
+    """Add one of upstream's field errors. prefix: where its path begins in the file."""
     # Upstream leaves out a level of the shape's path, and capitalises a Go field's name.
     shape = "scoringStrategy.requestedToCapacityRatio.shape"
     nested = error.path.replace("scoringStrategy.shape", shape)
@@ -261,7 +262,7 @@ def unknown_plugin(name: str, registry: KnownPlugins) -> tuple[str, str]:
 def add_startup_error(
     error: StartupError, given: SchedulerConfiguration, findings: Findings
 ) -> None:
-    """Adds why the scheduler would not start, unless check_names has said so already."""
+    """Add why the scheduler would not start, unless check_names has said so already."""
     if error.extender is not None:
         path: Path = ("extenders", error.extender, "tlsConfig")
         hint = "give a certificate with its key, as PEM, and either insecure: true or a CA"

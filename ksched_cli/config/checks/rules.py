@@ -44,7 +44,7 @@ class Rule(Struct, frozen=True):
 
     @property
     def example(self) -> str:
-        """A file that has a finding of the rule, or ""."""
+        """Return a file that has a finding of the rule, or ""."""
         if self.plugins:
             return f"{_HEAD}{_PROFILE}  plugins:\n{indent(self.plugins, '    ')}"
         if self.args:
@@ -54,14 +54,14 @@ class Rule(Struct, frozen=True):
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """All rules by id, the errors first."""
+    """Return all rules by id, the errors first."""
     entries = read_table(__file__, dict[str, Rule])
     return {name: structs.replace(entry, id=name) for name, entry in entries.items()}
 
 
 @cache
 def families() -> Mapping[str, tuple[str, ...]]:
-    """The rules of each family, in the order of the list."""
+    """Return the rules of each family, in the order of the list."""
     names: dict[str, list[str]] = {}
     for rule in rules().values():
         names.setdefault(rule.family, []).append(rule.id)
@@ -106,7 +106,7 @@ class FileIgnore:
 
 
 def rules_of(selector: str) -> frozenset[str]:
-    """The rules that a selector names. Raises UsageError where it names none."""
+    """Return the rules that a selector names. Raises UsageError where it names none."""
     if selector == ALL:
         return frozenset(rules())
     if selector in families():
@@ -125,8 +125,8 @@ def check_ignored(selector: str) -> None:
 
 
 def selected_rules(selections: Iterable[Selection]) -> frozenset[str]:
-    """The rules that are on after each selection in turn. What kube-scheduler refuses is always
-    said. Raises UsageError for a selector that names nothing."""
+    """Return the rules that are on after each selection in turn. What kube-scheduler refuses is
+    always said. Raises UsageError for a selector that names nothing."""
     chosen = {rule.id for rule in rules().values() if rule.is_default}
     for selection in selections:
         on = (*(selection.select or ()), *selection.extend_select)
@@ -191,7 +191,7 @@ class Ignore:
 
 
 def ignores(text: str) -> Iterator[Ignore]:
-    """Every rule of every comment."""
+    """Yield every rule of every comment."""
     if "ksched:" not in text:
         return
     line, begin, end = 1, 0, 0  # the line and where it begins; where the comment before ends
@@ -208,8 +208,8 @@ def ignores(text: str) -> Iterator[Ignore]:
 def without_ignored(
     findings: Sequence[Finding], text: str
 ) -> tuple[list[Finding], tuple[Finding, ...]]:
-    """The findings that remain, with those about the comments themselves; and the silenced ones.
-    What kube-scheduler refuses is not silenced."""
+    """Return the findings that remain, with those about the comments themselves; and the silenced
+    ones. What kube-scheduler refuses is not silenced."""
     every = list(findings)
     by_place: dict[tuple[str, int | None], list[Finding]] = {}
     for finding in every:

@@ -24,7 +24,7 @@ from ksched_cli.kube.near_names import did_you_mean, nearest
 
 
 def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> None:
-    """Adds an error for every key that v1 does not have, and every value of the wrong type."""
+    """Add an error for every key that v1 does not have, and every value of the wrong type."""
     scheme = Scheme.of(registry)
     decoder = scheme.decoder()
     _decode(ordered(data), scheme, decoder)
@@ -74,7 +74,7 @@ def _unknown_key(
 
 
 def _unquoted(wire: Wire, data: Any) -> int | bool | None:
-    """The number or the truth value that a text in quotes is, where that is expected."""
+    """Return the number or the truth value that a text in quotes is, where that is expected."""
     if isinstance(wire, Scalar) and isinstance(data, str):
         if wire.kind is Kind.INTEGER:
             return parse_int64(data)

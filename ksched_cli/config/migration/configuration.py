@@ -40,7 +40,7 @@ class OldProfile:
         return ("profiles", self.index)
 
     def is_gone(self, name: Any) -> bool:
-        """Whether v1 has a plugin no more."""
+        """Return whether v1 has a plugin no more."""
         if not isinstance(name, str):
             return False
         was_in_tree = name in self.version.points or name in name_tables().removed_plugins
@@ -125,7 +125,7 @@ def _edit_entry(profile: OldProfile, path: Path, point: str, enabled: bool) -> N
 
 
 def _is_replaced(profile: OldProfile, name: str, point: str) -> bool:
-    """Whether another plugin of the profile does the same at this point."""
+    """Return whether another plugin of the profile does the same at this point."""
     if name in _LIMITS:
         return profile.effect.runs("NodeVolumeLimits", "filter")
     if name == "NodeLabel":  # its preferences are remarked on with its args
@@ -180,7 +180,7 @@ def _carry_over(profile: OldProfile, path: Path, name: str, args: Mapping[str, A
 
 
 def strategy_args(kind: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """A scoringStrategy. args: of the plugin that it was"""
+    """Return a scoringStrategy. args: of the plugin that it was"""
     out: dict[str, Any] = {"type": kind}
     if args.get("resources"):
         out["resources"] = args["resources"]
@@ -242,7 +242,7 @@ def _carry_labels(profile: OldProfile, path: Path, args: Mapping[str, Any]) -> N
 
 
 def texts(value: Any) -> list[str]:
-    """The texts of a list; none where it is not a list."""
+    """Return the texts of a list; none where it is not a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 

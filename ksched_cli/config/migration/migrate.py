@@ -193,7 +193,7 @@ def _migrate_configuration(
 def _with_foreign(
     configuration: SchedulerConfiguration, version: OldVersion, registry: KnownPlugins
 ) -> KnownPlugins:
-    """The plugins of v1, and those of other builds that the file names, taken as there."""
+    """Return the plugins of v1, and those of other builds that the file names, taken as there."""
     names = {
         name
         for profile in configuration.profiles or ()
@@ -212,7 +212,7 @@ def _finish(
     remarks: Remarks,
     origin: str,
 ) -> None:
-    """Makes the document take effect as expected, and says what was done for it, and what it does
+    """Make the document take effect as expected, and say what was done for it, and what it does
     not."""
     if document.get(("profiles",)) is None:
         document.put(("profiles",), [{"schedulerName": DEFAULT_SCHEDULER_NAME}])
@@ -281,7 +281,7 @@ class PolicyPlugins:
     ratio: Mapping[str, Any] = field(default_factory=dict)
 
     def effect(self) -> Effect:
-        """The plugins per point, by their names in v1.22."""
+        """Return the plugins per point, by their names in v1.22."""
         points: dict[str, list[str]] = {point: [name] for point, name in _ALWAYS.items()}
         for predicate in self.predicates:
             for plugin in _TABLES.predicates[predicate]:
@@ -383,7 +383,7 @@ def _priority(path: Path, entry: Any, plugins: PolicyPlugins, remarks: Remarks) 
 
 
 def strategy_names(plugins: PolicyPlugins) -> Sequence[str]:
-    """The plugins that score by resources, the heaviest first."""
+    """Return the plugins that score by resources, the heaviest first."""
     weights = plugins.effect().weights
     return sorted((name for name in weights if name in STRATEGIES), key=lambda item: -weights[item])
 
@@ -423,7 +423,7 @@ _TLS_KEYS = {key.casefold(): key for key in ExtenderTLSConfig.FIELDS}
 
 
 def edit_extenders(document: EditableDocument, remarks: Remarks) -> None:
-    """Writes the keys of a Policy file's extenders in v1's form, and timeouts with their unit.
+    """Write the keys of a Policy file's extenders in v1's form, and timeouts with their unit.
 
     Upstream: LegacyExtender of k8s.io/kube-scheduler/config/v1 (v0.22), whose keys are read in any
     case of letters, and whose httpTimeout is a number of nanoseconds.

@@ -37,7 +37,8 @@ class OldVersion(msgspec.Struct, frozen=True):
     unread_points: tuple[str, ...] = ()
 
     def plugins(self, registry: KnownPlugins) -> KnownPlugins:
-        """The in-tree plugins of this version, and those of other builds that the registry has."""
+        """Return the in-tree plugins of this version, and those of other builds that the registry
+        has."""
         foreign = {
             name: plugin
             for name, plugin in registry.items()
@@ -89,7 +90,8 @@ class Effect:
 
 
 def old_effect(version: OldVersion, plugins: Plugins | None, registry: KnownPlugins) -> Effect:
-    """The effect of what a profile of an old version says. registry: that version's plugins"""
+    """Return the effect of what a profile of an old version says. registry: that version's
+    plugins"""
     written = plugins or Plugins()
     given = Plugins.each(
         lambda key: PluginSet() if key in version.unread_points else written.at(key)
@@ -106,7 +108,7 @@ def old_effect(version: OldVersion, plugins: Plugins | None, registry: KnownPlug
 
 
 def _default_set(version: OldVersion, key: str) -> PluginSet:
-    """What a version enables at a point: at each by itself, or all under multiPoint."""
+    """Return what a version enables at a point: at each by itself, or all under multiPoint."""
     if version.has_multi_point != (key == MULTI_POINT):
         return PluginSet()
     weights = version.default_weights if key in ("score", MULTI_POINT) else {}
@@ -180,7 +182,7 @@ class Expected:
     weights: Mapping[str, int]
 
     def is_off(self, name: str) -> bool:
-        """Whether a plugin of the old version is to run nowhere."""
+        """Return whether a plugin of the old version is to run nowhere."""
         return not any(name in names for names in self.running.values())
 
 
@@ -207,7 +209,7 @@ def strategy_of(effect: Effect, named: Sequence[str]) -> Strategy:
 
 
 def with_strategy(effect: Effect, strategy: Strategy) -> Effect:
-    """The effect with NodeResourcesFit in the place of what scored by resources."""
+    """Return the effect with NodeResourcesFit in the place of what scored by resources."""
     weights = {
         name: weight
         for name, weight in effect.weights.items()

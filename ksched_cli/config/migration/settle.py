@@ -59,13 +59,13 @@ class Remarks:
         self.add(RemarkKind.LOST, path, message, hint)
 
     def add(self, kind: RemarkKind, path: Path, message: str, hint: str = "") -> None:
-        """Adds what is at a path of the old document."""
+        """Add what is at a path of the old document."""
         position = self._locator.locate(path)
         line = position.line if position else None
         self.put(Remark(kind, path_text(path), line, message, hint))
 
     def put(self, remark: Remark) -> None:
-        """Adds a remark, unless it is there."""
+        """Add a remark, unless it is there."""
         self._remarks.setdefault(remark)
 
     def in_order(self) -> tuple[Remark, ...]:
@@ -158,7 +158,7 @@ def _append(document: EditableDocument, entries: Path, entry: Mapping[str, Any])
 
 
 def index_named(document: EditableDocument, entries: Path, name: str) -> int | None:
-    """The place in a list of the first entry with this name."""
+    """Return the place in a list of the first entry with this name."""
     for index, entry in enumerate(list_at(document, entries)):
         if isinstance(entry, Mapping) and entry.get("name") == name:
             return index
@@ -166,6 +166,6 @@ def index_named(document: EditableDocument, entries: Path, name: str) -> int | N
 
 
 def list_at(document: EditableDocument, path: Path) -> list[Any]:
-    """The list at a path; an empty one if there is none."""
+    """Return the list at a path; an empty one if there is none."""
     value = document.get(path)
     return value if isinstance(value, list) else []

@@ -135,8 +135,8 @@ class AnswerCache:
                 expected[pod.signature] += 1
 
     def shared_key(self, plugin: Plugin, pod: PodInfo, caller: PluginCaller) -> Hashable | None:
-        """The key by which pods of several shapes share NODE answers; None where they do not: from
-        the second pod with the key on, as what is stored is of all nodes."""
+        """Return the key by which pods of several shapes share NODE answers; None where they do
+        not: from the second pod with the key on, as what is stored is of all nodes."""
         name = plugin.name
         if name not in self._shareable:
             self._shareable[name] = shareable(plugin, caller.foreign)
@@ -148,7 +148,7 @@ class AnswerCache:
         return None
 
     def entry_for(self, pod: PodInfo) -> CacheEntry | None:
-        """The entry for pods like this one; None where there are hardly any others."""
+        """Return the entry for pods like this one; None where there are hardly any others."""
         key = pod.shape if self.by_shape else pod.signature
         entry = self._entries.get(key)
         if entry is None and self._expected[key] >= self._least_pods:
@@ -160,13 +160,13 @@ class AnswerCache:
         return len(self._entries)
 
     def clear(self) -> None:
-        """Drops what is cached for pods, and which are expected."""
+        """Drop what is cached for pods, and which are expected."""
         self._entries.clear()
         self._expected.clear()
         self._dry_runs.clear()
 
     def forget(self, pod: PodInfo) -> None:
-        """Drops what is cached for pods like this one, and that they are expected."""
+        """Drop what is cached for pods like this one, and that they are expected."""
         for key in (pod.shape, pod.signature):
             self._entries.pop(key, None)
             self._expected.pop(key, None)
@@ -188,7 +188,7 @@ class AnswerCache:
 
 
 def shareable(plugin: Plugin, foreign: Container[str]) -> bool:
-    """Whether pods of several shapes may share the plugin's answers: it is in-tree, has NODE
+    """Return whether pods of several shapes may share the plugin's answers: it is in-tree, has NODE
     answers about every pod, and a cache key. foreign: names of plugins that are not in-tree"""
     return (
         plugin.name not in foreign

@@ -49,9 +49,9 @@ class StaleRows:
         self._log_length = len(snapshot.log)
 
     def renew(self, nodes: Nodes) -> list[int] | Nodes:
-        """Those of the nodes that changed since they were last renewed, or never were; a list of
-        rows where there are less than SINGLE_ROWS_MAX. From now on they count as up to date: the
-        caller computes them anew."""
+        """Return those of the nodes that changed since they were last renewed, or never were; a
+        list of rows where there are less than SINGLE_ROWS_MAX. From now on they count as up to
+        date: the caller computes them anew."""
         snapshot, marks = self.snapshot, self._marks
         if self._log_length != len(snapshot.log):
             self._follow()
@@ -80,7 +80,7 @@ class StaleRows:
         return Nodes(snapshot, snapshot.order[ranks])
 
     def _renew_selection(self, nodes: Nodes) -> list[int] | Nodes:
-        """Renews the stale rows of nodes in any order."""
+        """Renew the stale rows of nodes in any order."""
         ranks = self.snapshot.rank[nodes.indices()]
         stale = ranks[self._mask[ranks]]
         self._mask[stale] = False
@@ -91,7 +91,7 @@ class StaleRows:
         return Nodes(self.snapshot, self.snapshot.order[stale])
 
     def _follow(self) -> None:
-        """Marks the rows that the log has since it was last looked at."""
+        """Mark the rows that the log has since it was last looked at."""
         snapshot, since = self.snapshot, self._log_length
         log = snapshot.log
         self._log_length = len(log)
@@ -143,7 +143,7 @@ class Memo:
                 in_order[ranks[row]] = value
 
     def gather(self, nodes: Nodes) -> Values:
-        """The nodes' values. Do not write to it: it may be a part of the column itself."""
+        """Return the nodes' values. Do not write to it: it may be a part of the column itself."""
         if nodes.first is None or nodes.rows is None:
             return nodes.gather(self.values)
         if self._in_order is None:
@@ -192,18 +192,18 @@ class VerdictMemo(Memo):
             self.store(nodes, values)
 
     def passes(self, rows: Sequence[int]) -> bool:
-        """Whether all the rows pass, as far as is stored. For a few rows."""
+        """Return whether all the rows pass, as far as is stored. For a few rows."""
         return not self.rejected or not any(self.values.item(row) for row in rows)
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
-        """The verdicts about nodes that are up to date."""
+        """Return the verdicts about nodes that are up to date."""
         if not self.rejected:
             return Verdicts.passing(len(nodes))
         return Verdicts(self.gather(nodes).copy(), list(self.statuses))
 
     @property
     def has_error(self) -> bool:
-        """Whether the plugin has failed on some node."""
+        """Return whether the plugin has failed on some node."""
         return any(status.code is Code.ERROR for status in self.statuses)
 
 
@@ -227,7 +227,8 @@ class ScoreMemo(Memo):
 
     @property
     def has_parts(self) -> bool:
-        """Whether a node's weighted score depends on nothing but its raw score and the extremes."""
+        """Return whether a node's weighted score depends on nothing but its raw score and the
+        extremes."""
         plugin = self.plugin
         return not isinstance(plugin, NormalizeScore) or plugin.normalizes_by_min_max
 
@@ -249,7 +250,7 @@ class ScoreMemo(Memo):
         return self._parts[extremes]
 
     def _extremes(self, nodes: Nodes) -> Extremes:
-        """The lowest and the highest raw score of a selection."""
+        """Return the lowest and the highest raw score of a selection."""
         if nodes.rows is None or len(self.values) - len(nodes.rows) <= self._spare:
             return self.lowest, self.highest
         if self.lowest == self.highest:

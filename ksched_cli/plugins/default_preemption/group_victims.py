@@ -70,7 +70,7 @@ class Entity(Struct, frozen=True, eq=False):
 
     @property
     def importance(self) -> tuple[int, int, int, str, str]:
-        """The sort key: the most important first. Upstream: MoreImportantVictim."""
+        """Return the sort key: the most important first. Upstream: MoreImportantVictim."""
         return -self.priority, -self.rank, -len(self.pods), self.start, self.uid
 
 
@@ -180,7 +180,7 @@ class GroupPreemption(Struct, frozen=True):
         return entities
 
     def _fits(self, victim: Entity, try_group: Callable[[], Status]) -> bool:
-        """Whether the group fits with the victim there; it stays then."""
+        """Return whether the group fits with the victim there; it stays then."""
         for pod, row in victim.pods:
             self.snapshot.add(pod, row)
             self.groups.count(pod, -1)
@@ -290,7 +290,7 @@ class EntityPreemption(Struct, frozen=True):
         return Status(Code.SUCCESS, (message,)), GroupRoom(victims, nominations)
 
     def _is_ongoing(self, nodes: set[str], priority: int) -> bool:
-        """Whether victims are leaving a node that a pod of the group is nominated to."""
+        """Return whether victims are leaving a node that a pod of the group is nominated to."""
         rows = [row for name in nodes if (row := self.snapshot.row.get(name)) is not None]
         return any(
             self.groups.victim_priority(pod) < priority and is_terminating_by_preemption(pod)
@@ -299,8 +299,8 @@ class EntityPreemption(Struct, frozen=True):
         )
 
     def _fits(self, entity: Entity, assignments: Sequence[Assignment]) -> bool:
-        """Whether the group's pods fit where they are with the entity there; it stays then. The
-        pods come one after the other, as in the trial that their states are of."""
+        """Return whether the group's pods fit where they are with the entity there; it stays then.
+        The pods come one after the other, as in the trial that their states are of."""
         filtering = self.framework.filtering
         # The entity returns to its nodes, and the states of the group's pods learn of it.
         for pod, row in entity.pods:
@@ -347,7 +347,7 @@ class PotentialVictims:
                 self._on_row[row].append(entity)
 
     def surviving(self, row: int) -> list[Entity]:
-        """Those on a node that no pod condemns, the most important first."""
+        """Return those on a node that no pod condemns, the most important first."""
         return [each for each in self._on_row.get(row, ()) if id(each) not in self._condemned]
 
     def condemn(self, entities: Iterable[Entity]) -> None:
@@ -492,7 +492,7 @@ class _NodeSelection:
         return Victims(victims, count, spared_pods, self.reasons)
 
     def _fits(self, entity: Entity) -> bool:
-        """Whether the pod fits with the entity there; it stays then."""
+        """Return whether the pod fits with the entity there; it stays then."""
         self._move(entity, is_back=True)
         rejection = self._rejection()
         if rejection is None:

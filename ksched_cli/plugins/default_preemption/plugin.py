@@ -127,7 +127,7 @@ class CandidateSearch(Struct):
         return int(is_over.argmax()) + 1 if is_over.any() else None
 
     def _violates(self, rows: Rows) -> Mask:
-        """The rows of candidates where an eviction violates a budget."""
+        """Return the rows of candidates where an eviction violates a budget."""
         return np.asarray(self.columns.measures[0, rows] < 0)
 
     @property
@@ -143,7 +143,8 @@ class CandidateSearch(Struct):
         return self.columns.rejected(self.rows[self.columns.ids[self.rows] != CANDIDATE])
 
     def selected(self) -> Rows:
-        """The first num_candidates of those without and of those with violations, as upstream."""
+        """Return the first num_candidates of those without and of those with violations, as
+        upstream."""
         rows = self.candidate_rows
         violates = self._violates(rows)
         enough = self.num_candidates
@@ -162,7 +163,7 @@ class CandidateSearch(Struct):
 
     @property
     def error(self) -> str:
-        """The plugins' errors as Go's Aggregate prints them, or ""."""
+        """Return the plugins' errors as Go's Aggregate prints them, or ""."""
         ids = self.columns.ids[self.rows]
         first = dict.fromkeys(ids[ids != CANDIDATE].tolist())
         statuses = [self.columns.rejection(number).status for number in first]
@@ -186,7 +187,7 @@ class LowestPriorities:
         self._version = 0
 
     def column(self) -> Column:
-        """Per row, the lowest priority of its pods; NO_PODS if there are none. Read-only."""
+        """Return per row, the lowest priority of its pods; NO_PODS if there are none. Read-only."""
         snapshot = self._snapshot
         if self._column is None:
             self._column = np.full(len(snapshot), NO_PODS, dtype=np.int64)
@@ -412,7 +413,7 @@ class DefaultPreemption(
         return cached
 
     def _nominated_rows(self) -> list[int]:
-        """The nodes that some pod is nominated to."""
+        """Return the nodes that some pod is nominated to."""
         row = self._snapshot.row
         return [row[name] for name in self._handle.nominator.nodes() if name in row]
 
@@ -425,7 +426,8 @@ class DefaultPreemption(
     def _explain(
         self, pod: PodInfo, plugin: str, state: CycleState, node: NodeInfo
     ) -> tuple[str, ...]:
-        """The details of a rejection; or the nominated pods, where the pod fits without them."""
+        """Return the details of a rejection; or the nominated pods, where the pod fits without
+        them."""
         without_nominated = self._framework.filtering.run_filters(state, pod, Nodes.of(node))
         if not without_nominated.ids[0]:
             others = self._handle.nominator.on_node(node.name)
@@ -474,7 +476,7 @@ class ReservingPreemption(DefaultPreemption, ReservePlugin, RankNodesPlugin):
 
 
 def _prefixed(status: Status, room: GroupRoom) -> tuple[Status, GroupRoom]:
-    """The status as the plugin words it."""
+    """Return the status as the plugin words it."""
     if status.message:
         status = Status(status.code, (f"pod group preemption: {status.message}",))
     return status, room

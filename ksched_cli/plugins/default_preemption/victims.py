@@ -64,12 +64,12 @@ class LowerPods(Struct, frozen=True):
 
     @property
     def starts(self) -> Rows:
-        """Per node, where its pods begin."""
+        """Return per node, where its pods begin."""
         return self.counts.cumsum() - self.counts
 
     @property
     def nodes(self) -> Rows:
-        """Per pod, the index of its node."""
+        """Return per pod, the index of its node."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
 
@@ -104,7 +104,7 @@ class PodColumns:
         self._lowest_other = np.full(rows, LOWEST, dtype=np.int64)
 
     def lower_pods(self, rows: Rows, priority: int) -> LowerPods:
-        """The pods below the priority on the nodes of `rows`."""
+        """Return the pods below the priority on the nodes of `rows`."""
         snapshot = self._snapshot
         touched = snapshot.touched[snapshot.rank[rows]]
         is_stale = (
@@ -178,7 +178,7 @@ class Disruptions(EvictionBudgets):
     """Tells them in arrays."""
 
     def violating(self, columns: PodColumns, lower: LowerPods) -> Mask:
-        """Per pod, whether its eviction, after that of all before it on its node, violates a
+        """Return per pod, whether its eviction, after that of all before it on its node, violates a
         budget."""
         violating = np.zeros(len(lower.numbers), dtype=np.bool_)
         if not self.budgets:
@@ -211,7 +211,7 @@ PodExtension: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Sta
 
 
 def no_victim(node: str, *, allowed: bool) -> Rejection:
-    """Rejects a node where all pods may stay although the pod does not fit there now.
+    """Reject a node where all pods may stay although the pod does not fit there now.
 
     allowed: see Rules.allows_no_victims
     """
@@ -240,7 +240,7 @@ class DryRun(Struct, frozen=True):
     concerned: dict[int, bool] = field(default_factory=dict)
 
     def concerns(self, other: PodInfo) -> bool:
-        """Whether adding or removing the pod changes the state of a plugin's PreFilter."""
+        """Return whether adding or removing the pod changes the state of a plugin's PreFilter."""
         concerned = self.concerned.get(other.signature)
         if concerned is None:
             concerned = self.filtering.concerns(self.state, self.pod, other)
@@ -305,7 +305,7 @@ class _VictimSelection:
         return lower
 
     def run_filters(self, indices: Rows) -> Verdicts:
-        """The filters' verdicts of the nodes as they are in the fork."""
+        """Return the filters' verdicts of the nodes as they are in the fork."""
         nodes = Nodes(self.fork, self.rows[indices])
         return self.run.filtering.run_with_nominated_pods(
             self.state, self.run.pod, nodes, self.states
@@ -468,7 +468,7 @@ class Reprieve(Struct, frozen=True):
     evicted: Mask
 
     def victims(self, index: int) -> Victims:
-        """One node's victims. index: among the nodes"""
+        """Return one node's victims. index: among the nodes"""
         start = self.starts.item(index)
         entries = slice(start, start + self.lower.counts.item(index))
         evicted, violates = self.evicted[entries], self.violates[entries]
@@ -551,7 +551,7 @@ class DryRunColumns:
         return rows[self.ids[rows] == UNKNOWN]
 
     def victims(self, row: int) -> Victims:
-        """A candidate's victims."""
+        """Return a candidate's victims."""
         return _victims_of(self.sources[row])
 
     def candidates(self, rows: Rows) -> LazyMapping[Victims]:
@@ -652,7 +652,7 @@ class ColumnDryRun:
         self._needed = np.array([*requests.values(), 1], dtype=np.int64)
 
     def select(self, rows: Rows, results: DryRunColumns) -> Rows:
-        """Adds the results of the nodes; returns the rows that are left out, because more than
+        """Add the results of the nodes; return the rows that are left out, because more than
         resources may decide there."""
         lower = self._columns.lower_pods(rows, self._run.pod.priority)
         for row in rows[lower.counts == 0].tolist():
@@ -665,7 +665,7 @@ class ColumnDryRun:
         return rows[is_left_out]
 
     def _concerns_plugins(self, lower: LowerPods) -> Mask:
-        """Per node, whether a plugin keeps counts of some of the pods."""
+        """Return per node, whether a plugin keeps counts of some of the pods."""
         concerned = np.zeros(len(lower.counts), dtype=np.bool_)
         run = self._run
         if not len(lower.numbers) or not run.filtering.has_extensions(run.state):

@@ -107,7 +107,7 @@ class CandidateDevice(Struct):
 
 
 def candidates_on(view: DemandView, node_pools: NodePools) -> list[list[CandidateDevice]]:
-    """Per pool, its devices as the demand sees them."""
+    """Return per pool, its devices as the demand sees them."""
     pools = zip(node_pools.pools, node_pools.signatures, node_pools.in_use, strict=True)
     return [
         [
@@ -188,7 +188,7 @@ class ConstraintState:
         return len(self._values)
 
     def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
-        """Adds a device of the request if the constraint allows it; whether it does."""
+        """Add a device of the request if the constraint allows it; whether it does."""
         if not self.constraint.applies_to(request):
             return True
         if value is None:
@@ -203,7 +203,7 @@ class ConstraintState:
         return True
 
     def _excludes(self, value: AttributeValue) -> bool:
-        """Whether the values of other devices exclude this value."""
+        """Return whether the values of other devices exclude this value."""
         if self.constraint.kind != DISTINCT_ATTRIBUTE:
             return value[0] == "" or value != self._values[0]
         return value[0] == "" or (self._compares and value in self._values.values())
@@ -222,7 +222,7 @@ class ConstraintState:
         return None if is_excluded or not kind else (kind, elements)
 
     def remove(self, request: RequestAlternative) -> None:
-        """Removes the last device that was added. request: its own"""
+        """Remove the last device that was added. request: its own"""
         if self.constraint.applies_to(request):
             self._values.pop(request.base_name if self._by_request else self.count - 1, None)
 
@@ -681,7 +681,7 @@ class DeviceAllocator:
         return True
 
     def _is_taken(self, claim: int, request: RequestAlternative, device: CandidateDevice) -> bool:
-        """Whether the claim may not have the device, whatever it asks for."""
+        """Return whether the claim may not have the device, whatever it asks for."""
         if device.signature.skips and not self._node_pools.may_skip:
             return True
         users = device.claim_users
@@ -693,8 +693,8 @@ class DeviceAllocator:
         return is_whole and self._is_shared(device.device.id)
 
     def _join_groups(self, device: CandidateDevice) -> bool:
-        """Whether the device has groups in common with the others of its counter sets; it then
-        counts among these. Shares of a device in use are not asked. Upstream:
+        """Return whether the device has groups in common with the others of its counter sets; it
+        then counts among these. Shares of a device in use are not asked. Upstream:
         checkAndConsumeCompatibilityGroups."""
         signature = device.signature
         is_share = signature.sharing is not None and self._is_shared(device.device.id)
@@ -754,13 +754,13 @@ class DeviceAllocator:
         return pool.key if self._rules.tells_pools_apart else pool.name
 
     def _is_shared(self, device_id: DeviceID) -> bool:
-        """Whether a claim consumes some of its capacity. Upstream: deviceCapacityInUse."""
+        """Return whether a claim consumes some of its capacity. Upstream: deviceCapacityInUse."""
         shared = self._node_pools.shared
         is_in_use = self._rules.counts_bare_shares and device_id in shared
         return is_in_use or shared.has_consumed(device_id) or device_id in self._allocating
 
     def _has_capacity(self, data: RequestData, device: CandidateDevice) -> bool:
-        """Whether what is left of a device's capacity is enough; see DRAConsumableCapacity.
+        """Return whether what is left of a device's capacity is enough; see DRAConsumableCapacity.
         Upstream: CmpRequestOverCapacity."""
         traits, device_id = device.device.traits, device.device.id
         if not device.signature.too_small or not traits.has_capacity:
@@ -840,7 +840,7 @@ class DeviceAllocator:
         constraint: Constraint,
         value: AttributeValue | None,
     ) -> AttributeValue | None:
-        """The attribute as the request computes it, else the device's own value. Raises
+        """Return the attribute as the request computes it, else the device's own value. Raises
         AllocationError where it cannot be computed."""
         knows = self._view.features.derived_attributes
         if not knows or not request.derived or not constraint.applies_to(request):

@@ -45,7 +45,7 @@ class AllocatorFeatures(Struct, frozen=True):
 
     @property
     def needs_latest(self) -> bool:
-        """Whether upstream takes an allocator that knows all features that the minor has."""
+        """Return whether upstream takes an allocator that knows all features that the minor has."""
         return (
             self.compatibility_groups
             or self.derived_attributes
@@ -65,8 +65,8 @@ class AllocatorFeatures(Struct, frozen=True):
 
     @property
     def needs_incubating(self) -> bool:
-        """Whether upstream's stable allocator does not do: the incubating one alone has distinct
-        attributes, and refuses requests for capacity where that is off."""
+        """Return whether upstream's stable allocator does not do: the incubating one alone has
+        distinct attributes, and refuses requests for capacity where that is off."""
         return self.consumable_capacity or self.binding_conditions or self.needs_latest
 
 
@@ -76,7 +76,7 @@ OPTIONAL_OPERATIONS = "DRAOptionalNodeOperations"
 
 
 def skipping_nodes(snapshot: Snapshot) -> Mask:
-    """The nodes where devices may do without operations."""
+    """Return the nodes where devices may do without operations."""
     declared = (node.status.declared_features for node in snapshot.nodes)
     return np.array([OPTIONAL_OPERATIONS in features for features in declared], dtype=np.bool_)
 
@@ -104,7 +104,7 @@ def features_of(release: Release) -> AllocatorFeatures:
 
 
 def allocator_rules(release: Release) -> Rules:
-    """The rules of the allocator that upstream picks for the features of a release."""
+    """Return the rules of the allocator that upstream picks for the features of a release."""
     rules, features = release.rules, features_of(release)
     if not rules.picks_allocator:
         return rules

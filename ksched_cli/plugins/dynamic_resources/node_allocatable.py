@@ -98,7 +98,8 @@ class NodeAllocatable:
         return resources
 
     def _device(self, result: DeviceRequestAllocationResult, row: int | None) -> Device:
-        """The device of an allocation as the slices of a node have it. row: None for any node
+        """Return the device of an allocation as the slices of a node have it. row: None for any
+        node
 
         Raises UnusableDeviceError. Upstream: getDeviceFromSlices, getDeviceFromManager.
         """
@@ -153,7 +154,7 @@ class NodeAllocatable:
         shared: AllocationResult | None,
         node: NodeInfo,
     ) -> Status:
-        """Rejects a claim of devices that are a part of their node, which another pod has.
+        """Reject a claim of devices that are a part of their node, which another pod has.
 
         shared: an allocation that the claim does not have yet, of another pod of the group
         Upstream: PreFilter, validateNodeAllocatableDRAClaimSharing.
@@ -188,7 +189,7 @@ class NodeAllocatable:
     def check(
         self, pod: PodInfo, allocations: ClaimDevices, node: NodeInfo
     ) -> tuple[Status, Statuses]:
-        """Whether the pod fits on a node with what its claims take there, and what that is.
+        """Return whether the pod fits on a node with what its claims take there, and what that is.
 
         Upstream: calculateAndCheckNodeAllocatableResources.
         """
@@ -213,7 +214,7 @@ class NodeAllocatable:
         return Status.unschedulable(*reasons), ()
 
     def lines(self, pod: PodInfo, allocations: ClaimDevices, node: NodeInfo) -> list[str]:
-        """The explanation of what the pod lacks on a node because of its claims."""
+        """Return the explanation of what the pod lacks on a node because of its claims."""
         using = [each for each in allocations if self._takes(each[1], node.row)]
         try:
             statuses = self._statuses(pod, using, node.row)
@@ -231,7 +232,7 @@ class NodeAllocatable:
         return lines
 
     def _takes(self, allocation: AllocationResult, row: int) -> bool:
-        """Whether a device of a claim takes something of the node."""
+        """Return whether a device of a claim takes something of the node."""
         for result in allocation.devices.results:
             try:
                 if self._resources_of(self._device(result, row)):
@@ -340,7 +341,7 @@ class NodeAllocatable:
         return amount
 
     def _consistency(self, pod: PodInfo, statuses: Statuses, claimed: ClaimedAmounts) -> Status:
-        """Rejects a pod whose requests or limits as a whole do not cover those of its containers
+        """Reject a pod whose requests or limits as a whole do not cover those of its containers
         with what claims take. Upstream: validatePodLevelResourcesCoverDRA."""
         spec, rules = pod.spec, self._rules
         if not rules.knows_device_overhead:

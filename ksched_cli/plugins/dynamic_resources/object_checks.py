@@ -26,8 +26,8 @@ from ksched_cli.plugins.helper import listed
 def device_problems(
     state: ClusterState, features: AllocatorFeatures = NO_FEATURES, rules: Rules | None = None
 ) -> list[str]:
-    """One line per distinct problem, with the first objects that have it. rules: of the release; by
-    default of the newest"""
+    """Return one line per distinct problem, with the first objects that have it. rules: of the
+    release; by default of the newest"""
     subjects_by_problem: dict[tuple[str, str], list[str]] = {}
     for subject, field, problem in _problems(state, features, rules or release_of().rules):
         subjects_by_problem.setdefault((field, problem), []).append(subject)

@@ -101,7 +101,7 @@ if TYPE_CHECKING:
 def claims_of(
     pod: PodInfo, store: ClaimStore, pod_kind: str = "pod", *, of_groups: bool = False
 ) -> list[ResourceClaim]:
-    """A pod's claims, in its order. Raises ClaimError. Upstream: foreachPodResourceClaim.
+    """Return a pod's claims, in its order. Raises ClaimError. Upstream: foreachPodResourceClaim.
 
     pod_kind: what messages call a pod; of_groups: its group may own them
     """
@@ -130,7 +130,7 @@ def claims_of(
 
 
 def _is_group(owner: OwnerReference, name: str) -> bool:
-    """Whether the owner is the PodGroup of this name."""
+    """Return whether the owner is the PodGroup of this name."""
     is_kind = owner.kind == "PodGroup" and owner.api_version.startswith(f"{SCHEDULING}/")
     return is_kind and owner.name == name
 
@@ -209,14 +209,14 @@ def binding_failure(claim: ResourceClaim) -> str:
 
 
 def _skips_operations(claim: ResourceClaim) -> bool:
-    """Whether a device of the claim does without operations on the node."""
+    """Return whether a device of the claim does without operations on the node."""
     allocation = claim.status.allocation
     results = allocation.devices.results if allocation is not None else ()
     return any(result.skip_node_operations for result in results)
 
 
 def describe_allocation(claim: ResourceClaim) -> str:
-    """The explanation of an allocated claim: its devices, and the nodes that can use it."""
+    """Return the explanation of an allocated claim: its devices, and the nodes that can use it."""
     allocation = claim.status.allocation
     assert allocation is not None
     devices = ", ".join("/".join(device) for device in exclusive_devices(claim)) or "no device"
@@ -269,7 +269,7 @@ class ClaimsState(Struct):
 
     @property
     def own_claims(self) -> list[ResourceClaim]:
-        """The claims without the one for extended resources."""
+        """Return the claims without the one for extended resources."""
         return self.claims if self.extended is None else self.claims[:-1]
 
     def to_allocate(self) -> Iterator[tuple[int, ResourceClaim]]:
@@ -278,18 +278,18 @@ class ClaimsState(Struct):
         )
 
     def to_search(self) -> list[ResourceClaim]:
-        """The claims to allocate whose allocation is not shared."""
+        """Return the claims to allocate whose allocation is not shared."""
         return [claim for index, claim in self.to_allocate() if index not in self.shared]
 
     def allocations_on(self, row: int) -> list[AllocationResult] | None:
-        """The allocations on a node, those that are shared last; None if there are none, or Filter
-        did not run for it."""
+        """Return the allocations on a node, those that are shared last; None if there are none, or
+        Filter did not run for it."""
         own = self.search.allocations(row) if self.search is not None else []
         return None if own is None else [*own, *self.shared.values()]
 
     def devices_on(self, row: int, with_earlier: bool) -> ClaimDevices:
-        """The claims with their devices on a node where Filter passed so far. with_earlier: those
-        of claims that were allocated before the attempt, too"""
+        """Return the claims with their devices on a node where Filter passed so far. with_earlier:
+        those of claims that were allocated before the attempt, too"""
         own = self.search.allocations(row) if self.search is not None else []
         if own is None:
             return ()
@@ -369,7 +369,7 @@ class DynamicResources(
         return names_claim
 
     def _claims(self, pod: PodInfo) -> list[ResourceClaim]:
-        """The pod's claims. Raises ClaimError."""
+        """Return the pod's claims. Raises ClaimError."""
         return claims_of(pod, self._store, self._pod_kind, of_groups=self._of_groups)
 
     def _group(self, pod: PodInfo) -> PodGroup | None:
@@ -430,7 +430,7 @@ class DynamicResources(
         return None, SUCCESS
 
     def _shared_allocation(self, claim: ResourceClaim, pod: PodInfo) -> AllocationResult | None:
-        """The allocation that a pod before it was given in the trial of its group."""
+        """Return the allocation that a pod before it was given in the trial of its group."""
         pending = self._store.pending(claim)
         if pending is None or pending.group is None or pending.group != group_key(pod.pod):
             return None
@@ -497,7 +497,8 @@ class DynamicResources(
             raise PluginError(f"gather allocation state: {negative}")
 
     def _validate_claim(self, claim: ResourceClaim) -> Status | None:
-        """The status that rejects a claim which cannot be allocated on any node, else None."""
+        """Return the status that rejects a claim which cannot be allocated on any node, else
+        None."""
         if self._store.pending(claim) is not None:
             return Status.unresolvable(
                 f"resource claim {claim.key} is in the process of being allocated"
@@ -674,7 +675,7 @@ class DynamicResources(
         return status, GroupRoom(afterwards=tuple(afterwards))
 
     def _is_scheduled(self, key: GroupKey) -> bool:
-        """Whether a pod of the group has had a node since before its trial."""
+        """Return whether a pod of the group has had a node since before its trial."""
         groups = self._handle.pod_groups
         assert groups is not None
         tried: Container[str] = () if groups.trial is None else groups.trial.pods
@@ -718,8 +719,8 @@ class DynamicResources(
         return Status.unschedulable("deallocation of ResourceClaim completed")
 
     def _unusable_claim(self, state: CycleState, pod: PodInfo) -> ResourceClaim | None:
-        """The pod's first claim that is allocated where it cannot go, and that no other pod uses.
-        Upstream iterates over a map here, in random order."""
+        """Return the pod's first claim that is allocated where it cannot go, and that no other pod
+        uses. Upstream iterates over a map here, in random order."""
         claims_state = read_state(state)
         for index in sorted(claims_state.unavailable):
             claim = claims_state.claims[index]
@@ -828,7 +829,7 @@ class DynamicResources(
 
 
 def _claim_name_of_group(group: PodGroup, reference: PodResourceClaim) -> tuple[str | None, bool]:
-    """The name of the claim that a group's reference refers to, None if none was needed; and
+    """Return the name of the claim that a group's reference refers to, None if none was needed; and
     whether the group must own it. Raises ClaimError. Upstream: NameFromPodGroup."""
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name, False
@@ -951,7 +952,7 @@ class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
 
 
 def _of_all_claims(claims: Sequence[ResourceClaim], allocations: Allocations) -> Allocations:
-    """A claim's own allocation, or else the next of those made for this node."""
+    """Return a claim's own allocation, or else the next of those made for this node."""
     remaining = iter(allocations)
     return [claim.status.allocation or next(remaining) for claim in claims]
 

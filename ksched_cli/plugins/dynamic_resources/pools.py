@@ -71,7 +71,7 @@ class SharedGroups(NamedTuple):
     groups: frozenset[str] = frozenset()
 
     def admits(self, groups: frozenset[str]) -> bool:
-        """Whether a device with these groups may be allocated beside the others."""
+        """Return whether a device with these groups may be allocated beside the others."""
         if not groups or self.are_bare:
             return not groups and self.are_bare
         return not self.groups.isdisjoint(groups)
@@ -81,7 +81,7 @@ GroupsBySet: TypeAlias = Mapping[str, SharedGroups]
 
 
 def with_groups(by_set: GroupsBySet, groups: Groups) -> GroupsBySet:
-    """The groups with those of one more device."""
+    """Return the groups with those of one more device."""
     joined = dict(by_set)
     for name, own in groups:
         others = joined.get(name)
@@ -304,7 +304,7 @@ T = TypeVar("T")
 
 
 def interned(item: T, items: list[T], numbers: dict[T, int]) -> int:
-    """The index of an item in the list of distinct items, to which it is added."""
+    """Return the index of an item in the list of distinct items, to which it is added."""
     number = numbers.setdefault(item, len(items))
     if number == len(items):
         items.append(item)
@@ -393,7 +393,7 @@ class DevicePools:
         )
 
     def _gather(self, snapshot: Snapshot, reach: SliceReach) -> list[tuple[int, ...]]:
-        """Per row, the numbers of its pools."""
+        """Return per row, the numbers of its pools."""
         slices_of_row: list[list[ReachedSlice]] = [[] for _ in snapshot.names]
         for number, resource_slice in enumerate(self._slices):
             if self.rules.places_counters or not self._has_counters(number):
@@ -416,7 +416,7 @@ class DevicePools:
     def _pools_on_node(
         self, slices: Sequence[ReachedSlice], elsewhere: dict[PoolID, Pool]
     ) -> tuple[int, ...]:
-        """The numbers of the pools that these slices belong to. Upstream: GatherPools.
+        """Return the numbers of the pools that these slices belong to. Upstream: GatherPools.
 
         elsewhere: pools that cannot be used, by what their slices with counters say alone.
         """
@@ -511,7 +511,7 @@ class DevicePools:
                 yield PoolDevice(device_id, kind_number, device, resource_slice, kind.traits)
 
     def _has_counters(self, number: int) -> bool:
-        """Whether a slice has counters, and so no devices."""
+        """Return whether a slice has counters, and so no devices."""
         spec = self._slices[number].spec
         return self.features.partitionable_devices and bool(spec.shared_counters)
 
@@ -550,7 +550,7 @@ class DevicePools:
 
 
 def _count_generations(slices: Iterable[ResourceSlice]) -> dict[PoolID, Counter[int]]:
-    """Per pool, how many slices of the cluster each generation has."""
+    """Return per pool, how many slices of the cluster each generation has."""
     generations: dict[PoolID, Counter[int]] = {}
     for resource_slice in slices:
         spec = resource_slice.spec
@@ -584,8 +584,8 @@ class SliceReach:
         self._snapshot = snapshot
 
     def reached_rows(self, resource_slice: ResourceSlice) -> Iterable[tuple[int, bytes]]:
-        """The rows that reach the slice. Each has a byte per device, 1 where it reaches the device;
-        b"" where the slice says which nodes reach all of its devices."""
+        """Return the rows that reach the slice. Each has a byte per device, 1 where it reaches the
+        device; b"" where the slice says which nodes reach all of its devices."""
         spec = resource_slice.spec
         if not spec.per_device_node_selection:
             return ((row, b"") for row in self._slice_rows(resource_slice).tolist())
@@ -622,7 +622,7 @@ class SliceReach:
 
 
 def _go_text(selector: NodeSelector) -> str:
-    """A selector as Go's String method prints it. Upstream: api/core/v1/generated.pb.go."""
+    """Return a selector as Go's String method prints it. Upstream: api/core/v1/generated.pb.go."""
 
     def requirements_text(requirements: tuple[NodeSelectorRequirement, ...]) -> str:
         parts = (

@@ -77,7 +77,7 @@ class CapacityPolicyRules(Struct, frozen=True):
     qualifies_names: bool = False
 
     def requested(self, requests: CapacityRequests, driver: str) -> dict[str, Quantity]:
-        """The requests by the names of a driver's capacities."""
+        """Return the requests by the names of a driver's capacities."""
         requested = dict(requests or ())
         return qualified(requested, driver) if self.qualifies_names else requested
 
@@ -99,8 +99,8 @@ class CapacityPolicyRules(Struct, frozen=True):
 
 
 def _named_twice(names: Sequence[str], driver: str) -> str:
-    """The error of a request that names a capacity with and without the driver's domain. Which of
-    the two comes first, upstream takes from a map. Upstream: resolveCapacityRequests."""
+    """Return the error of a request that names a capacity with and without the driver's domain.
+    Which of the two comes first, upstream takes from a map. Upstream: resolveCapacityRequests."""
     name = next(name for name in names if f"{driver}/{name}" in names)
     return (
         f"capacity {quote(name)} requested both as {quote(name)} and as {quote(f'{driver}/{name}')}"
@@ -115,7 +115,7 @@ def fits(
     consumed: Consumed = NOTHING,
     allocating: Consumed = NOTHING,
 ) -> bool:
-    """Whether a device has what a request consumes. Upstream: CmpRequestOverCapacity.
+    """Return whether a device has what a request consumes. Upstream: CmpRequestOverCapacity.
 
     consumed:   by claims that are allocated; allocating: by those that are being allocated
     """
@@ -149,9 +149,9 @@ def consumed_capacities(
 def consumed_capacity(
     requested: Quantity | None, capacity: DeviceCapacity, rules: CapacityPolicyRules
 ) -> Quantity:
-    """A requested amount, rounded up as the device's policy says; where none is requested the
-    policy's default, else all there is. Raises CapacityError. Upstream: calculateConsumedCapacity.
-    """
+    """Return a requested amount, rounded up as the device's policy says; where none is requested
+    the policy's default, else all there is. Raises CapacityError. Upstream:
+    calculateConsumedCapacity."""
     policy = capacity.request_policy
     if requested is None:
         return capacity.value if policy is None or policy.default is None else policy.default
@@ -203,8 +203,8 @@ def _scaled(amount: Quantity, scale: int) -> int:
 
 
 def _exact(amount: Quantity, scale: int) -> int | None:
-    """An amount in units of 1/scale; None where that is no int64, and of thousandths where it would
-    have to be rounded. Upstream: safeMilliValue."""
+    """Return an amount in units of 1/scale; None where that is no int64, and of thousandths where
+    it would have to be rounded. Upstream: safeMilliValue."""
     nano = amount.nano_value()
     if scale == 1:
         return amount.value() if nano <= MAX_INT64 * NANO else None
@@ -247,7 +247,7 @@ BARRING_EFFECTS = ("NoSchedule", "NoExecute")
 def untolerated_taint(
     taints: Iterable[DeviceTaint], tolerations: Sequence[DeviceToleration]
 ) -> DeviceTaint | None:
-    """The first taint that bars a request with these tolerations."""
+    """Return the first taint that bars a request with these tolerations."""
     for taint in taints:
         if taint.effect in BARRING_EFFECTS and not tolerated(tolerations, taint):
             return taint
@@ -337,7 +337,7 @@ class Demand(Struct, frozen=True, dict=True):
 
     @cached_property
     def requests(self) -> tuple[RequestAlternative, ...]:
-        """The distinct requests and subrequests of all claims."""
+        """Return the distinct requests and subrequests of all claims."""
         entries = (entry for claim in self.claims for entry in claim.alternatives)
         return tuple(dict.fromkeys(request for entry in entries for request in entry.requests))
 

@@ -170,7 +170,7 @@ class DevicesInUse:
         return self._left[counters]
 
     def refresh(self) -> None:
-        """Applies what was allocated and deallocated since the last call."""
+        """Apply what was allocated and deallocated since the last call."""
         log = self._store.log
         if self._log_position == len(log):
             return
@@ -267,7 +267,8 @@ class DeviceSearch:
         return Verdicts(by_kind.ids[kind_of_node], by_kind.statuses)
 
     def allocations(self, row: int) -> list[AllocationResult] | None:
-        """Per claim its allocation on a node; None if there is none, or Filter did not run for it.
+        """Return per claim its allocation on a node; None if there is none, or Filter did not run
+        for it.
 
         Raises AllocationError.
         """
@@ -299,7 +300,8 @@ class DeviceSearch:
         return AllocationExplanation(self._view, pools, self._claim_names, store, rules)
 
     def _node_kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Per row an id, equal for nodes whose pools have equal signatures and devices in use."""
+        """Return per row an id, equal for nodes whose pools have equal signatures and devices in
+        use."""
         in_use = self._in_use[rows]
         # Both are below the number of nodes times attempts: 31 and 32 bits will do.
         signatures = self._view.node_signatures(rows) << np.int64(32)
@@ -382,7 +384,7 @@ class DeviceSearch:
 
 
 def _as_published(consumed: Share, device: PoolDevice) -> dict[str, Quantity]:
-    """What a share consumes, by the names that the device's slice uses. Upstream:
+    """Return what a share consumes, by the names that the device's slice uses. Upstream:
     capacityNameForStatus."""
     published = device.device.capacity
     prefix = f"{device.id[0]}/"
@@ -393,7 +395,7 @@ def _as_published(consumed: Share, device: PoolDevice) -> dict[str, Quantity]:
 
 
 def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector | None:
-    """The nodes that can use an allocation of these devices; None: all. Raises ValueError.
+    """Return the nodes that can use an allocation of these devices; None: all. Raises ValueError.
 
     Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
     (createNodeSelector).
@@ -468,14 +470,14 @@ def device_requests(
 
 
 def has_mappings(spec: PodSpec, resources: Collection[str]) -> bool:
-    """Whether a container requests any of the resources."""
+    """Return whether a container requests any of the resources."""
     containers = (*spec.init_containers, *spec.containers)
     return any(_amount(each, resource) for each in containers for resource in resources)
 
 
 def _requests_of(containers: Sequence[Container], init_count: int, resource: str) -> list[_Request]:
-    """The containers' requests for one resource. Init containers that end run one after another:
-    the greatest of their requests does for all of them."""
+    """Return the containers' requests for one resource. Init containers that end run one after
+    another: the greatest of their requests does for all of them."""
     long_lived: list[_Request | None] = [
         None
         if index < init_count and not container.is_sidecar
@@ -520,7 +522,7 @@ _Resources = frozenset[str]
 
 
 def claim_for(pod: PodInfo) -> ResourceClaim:
-    """The claim for a pod's extended resources, before it is known what it requests."""
+    """Return the claim for a pod's extended resources, before it is known what it requests."""
     owner = OwnerReference("v1", "Pod", pod.name, pod.uid, True)
     metadata = ObjectMeta(
         name=EXTENDED_RESOURCES,
@@ -565,7 +567,7 @@ class ExtendedSearch(DeviceSearch):
         return self.claim.name != EXTENDED_RESOURCES
 
     def _by_row(self) -> tuple[list[_Resources], NDArray[np.bool_]]:
-        """Per row the resources that devices stand for, and whether it lacks another one."""
+        """Return per row the resources that devices stand for, and whether it lacks another one."""
         snapshot = self._handle.snapshot
         rows: list[set[str]] = [set() for _ in snapshot.names]
         for resource in self._backed_resources:
@@ -609,7 +611,7 @@ class ExtendedSearch(DeviceSearch):
         return replace(self.claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests)))
 
     def claim_on(self, row: int) -> ResourceClaim:
-        """The claim for the extended resources as a node needs it."""
+        """Return the claim for the extended resources as a node needs it."""
         return self._claim_with(self._resources_of_row[row])
 
     def has_mappings(self, row: int) -> bool:

@@ -123,7 +123,7 @@ class DeviceSelectors:
         self.matches: Callable[[str, int], MatchResult] = cache(self._evaluate)
 
     def rejection(self, request: RequestAlternative, kind: int) -> SelectorRejection | None:
-        """The first selector that does not match devices of a kind; None: all match."""
+        """Return the first selector that does not match devices of a kind; None: all match."""
         device_class = self._classes.get(request.class_name)
         class_selectors = expressions(device_class.spec.selectors) if device_class else ()
         return self._first_rejection(class_selectors, kind, True) or self._first_rejection(
@@ -143,8 +143,8 @@ class DeviceSelectors:
     def derived(
         self, expression: str, kind: int, rules: Rules, as_sets: bool = False
     ) -> AttributeValue | str:
-        """The value that an expression gives for a kind of device, or why it has none. Upstream:
-        EvaluateDerivedAttribute.
+        """Return the value that an expression gives for a kind of device, or why it has none.
+        Upstream: EvaluateDerivedAttribute.
 
         as_sets: values are compared as sets, see `lookup_attribute`
         """
@@ -360,7 +360,7 @@ class DeviceSignature(Struct, frozen=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether a claim has all of it or nothing, and takes nothing from others by it."""
+        """Return whether a claim has all of it or nothing, and takes nothing from others by it."""
         return not self.consumption and not self.groups and self.sharing is None
 
 
@@ -414,7 +414,8 @@ class DemandView:
         )
 
     def node_signatures(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Per row an id, equal for nodes whose pools have equal signatures in the same order."""
+        """Return per row an id, equal for nodes whose pools have equal signatures in the same
+        order."""
         for row in rows[self._id_of_row[rows] == NOT_COMPUTED].tolist():
             pool_ids = tuple(self.pool_signature_id(node_id) for node_id in self._pools.of_row[row])
             node_id = self._node_ids.setdefault(pool_ids, len(self._node_ids))
@@ -522,7 +523,7 @@ def lookup_attribute(
 
 
 def _compared(attribute: DeviceAttribute, rules: Rules, as_sets: bool) -> AttributeValue:
-    """The value, with a version as such. Upstream: attrValue."""
+    """Return the value, with a version as such. Upstream: attrValue."""
     try:
         value = attribute_value(attribute, reads_lists=as_sets, singles_first=True)
     except CelError:
@@ -533,7 +534,7 @@ def _compared(attribute: DeviceAttribute, rules: Rules, as_sets: bool) -> Attrib
 
 
 def _set(attribute: DeviceAttribute) -> AttributeValue:
-    """The values as a set, in upstream's order of the fields. Upstream: attributeAsSet."""
+    """Return the values as a set, in upstream's order of the fields. Upstream: attributeAsSet."""
     for kind, values in (
         (int, attribute.int_values),
         (bool, attribute.bool_values),
@@ -620,7 +621,7 @@ class DeviceCounts:
         return mask
 
     def totals(self, class_name: str) -> tuple[Column, Column]:
-        """Per row the devices of a class, and those of them that claims have."""
+        """Return per row the devices of a class, and those of them that claims have."""
         position = len(self._store.log)
         cached = self._cache.get(class_name)
         if cached is None or cached[0] != position:

@@ -116,7 +116,8 @@ class NodeResourcesFit(
             yield ClusterEvent(events.DEVICE_CLASS, Action.ADD | Action.UPDATE), after_class_change
 
     def delegated(self, pod: PodInfo) -> Collection[str]:
-        """The requested resources that a device class backs, where a node has none of them."""
+        """Return the requested resources that a device class backs, where a node has none of
+        them."""
         return ()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
@@ -165,7 +166,7 @@ class NodeResourcesFit(
         return _verdicts(insufficient, len(nodes))
 
     def used(self, pod: PodInfo, nodes: Nodes, resource: str) -> Column:
-        """Per node, how much of the resource its pods request."""
+        """Return per node, how much of the resource its pods request."""
         return nodes.gather(nodes.snapshot.requested(resource))
 
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
@@ -252,8 +253,8 @@ class NodeResourcesFit(
 
 
 def _missing(pod: PodInfo, nodes: Nodes, resource: str, amount: int) -> Column:
-    """Per node, how much of a resource a pod that is to be resized lacks of the amount: on its node
-    it has what it counts for there. Upstream: adjustDeltasToAccomodateCacheDiscrepancy."""
+    """Return per node, how much of a resource a pod that is to be resized lacks of the amount: on
+    its node it has what it counts for there. Upstream: adjustDeltasToAccomodateCacheDiscrepancy."""
     missing = np.full(len(nodes), amount, dtype=np.int64)
     own = nodes.indices() == nodes.snapshot.row.get(pod.pod.node_name, -1)
     for position in own.nonzero()[0].tolist():
@@ -334,7 +335,7 @@ def after_growth(pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
 
 
 def _is_elsewhere(pod: PodInfo, node: str) -> bool:
-    """Whether the pod is to be resized, and not on the node."""
+    """Return whether the pod is to be resized, and not on the node."""
     return pod.is_resized and pod.pod.node_name != node
 
 
@@ -407,7 +408,7 @@ def after_class_change(pod: PodInfo, old: DeviceClass | None, new: DeviceClass) 
 
 
 def _has_more(pod: PodInfo, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """Whether there is more of something that the pod requests."""
+    """Return whether there is more of something that the pod requests."""
     requested = (name for name, amount in pod.resources.requests.items() if amount > 0)
     return any(after.get(name, 0) > before.get(name, 0) for name in requested)
 
@@ -454,8 +455,8 @@ def proposals(
 
 
 def fewest_victims(pod: PodInfo, pods: Iterable[PodInfo], missing: Amounts) -> tuple[PodInfo, ...]:
-    """The fewest pods whose leaving gives the pod what is missing, of these the ones that request
-    the least; () where no pods do. Beyond two, the first that are found."""
+    """Return the fewest pods whose leaving gives the pod what is missing, of these the ones that
+    request the least; () where no pods do. Beyond two, the first that are found."""
     others = [other for other in pods if may_make_room(other, pod)]
 
     def given(victims: Sequence[PodInfo], resource: str) -> int:

@@ -116,8 +116,8 @@ def calculate_pod_requests(
 
 
 def plain_column(pod_requests: ScoredRequests, snapshot: Snapshot) -> Floats | None:
-    """The pod's requests where cpu and memory are the resources to score, every node has both, and
-    no product can overflow; else None."""
+    """Return the pod's requests where cpu and memory are the resources to score, every node has
+    both, and no product can overflow; else None."""
     if snapshot.huge:
         return None
     lowest, highest = snapshot.principal_range
@@ -125,8 +125,8 @@ def plain_column(pod_requests: ScoredRequests, snapshot: Snapshot) -> Floats | N
 
 
 def principal_amounts(column: Floats, nodes: Nodes, nonzero: bool) -> tuple[Floats, Floats]:
-    """What the pods on the nodes request of cpu and of memory with the pod there, and what is
-    allocatable, each with shape (2, nodes). The first may be written to. column: see
+    """Return what the pods on the nodes request of cpu and of memory with the pod there, and what
+    is allocatable, each with shape (2, nodes). The first may be written to. column: see
     ScoredRequests"""
     snapshot = nodes.snapshot
     used = snapshot.nonzero if nonzero else snapshot.usage[: len(PRINCIPAL)]
@@ -200,7 +200,8 @@ def mean_by_row(strategy: Strategy, requested: Sequence[int], weights: Sequence[
 def requested_to_capacity_ratio(
     shape: Sequence[UtilizationShapePoint], *, exact: bool
 ) -> ResourceScore:
-    """The score at a utilization in percent, interpolated linearly between the shape's points.
+    """Return the score at a utilization in percent, interpolated linearly between the shape's
+    points.
 
     exact: the utilization does not overflow (Rules.saturates_sums)
 
@@ -281,15 +282,15 @@ class ScoresResources(PreScorePlugin, ScoresRows, SignPlugin, Explains):
         return sign_requests(pod)
 
     def cache_key(self, pod: PodInfo) -> Hashable:
-        """All that the two plugins read of a pod."""
+        """Return all that the two plugins read of a pod."""
         return tuple(pod.resources.requests.items()), tuple(self._scored(pod).items())
 
     def _scored(self, pod: PodInfo) -> Mapping[str, int]:
-        """The amounts of the pod that count."""
+        """Return the amounts of the pod that count."""
         return pod.resources.requests
 
     def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests:
-        """The requests of PreScore, or computed where it did not run."""
+        """Return the requests of PreScore, or computed where it did not run."""
         requests: ScoredRequests | None = state.data.get(self.state_key)
         return requests or calculate_pod_requests(self._resources, self._scored(pod))
 
@@ -297,7 +298,7 @@ class ScoresResources(PreScorePlugin, ScoresRows, SignPlugin, Explains):
         return resource_usages(self._resources, pod_requests, nodes, self.nonzero)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        """Per resource that the node has, the percentage requested with the pod there."""
+        """Return per resource that the node has, the percentage requested with the pod there."""
         pod_requests = self._requests_to_score(state, pod).by_resource
         lines = []
         for spec, amount in zip(self._resources, pod_requests, strict=True):
@@ -422,9 +423,9 @@ def _balance(deviation: Floats) -> Scores:
 
 
 def _deviation_of_two(requested: Floats, capacity: Floats) -> Floats:
-    """The standard deviation of the used fractions of cpu and memory, of which every node has some:
-    a second form of `standard_deviation`, measured in scoring.Strategy. Both have a shape of
-    (2, …, nodes). Writes to `requested`."""
+    """Return the standard deviation of the used fractions of cpu and memory, of which every node
+    has some: a second form of `standard_deviation`, measured in scoring.Strategy. Both have a shape
+    of (2, …, nodes). Writes to `requested`."""
     # Brought within the capacity, no fraction is above 1.
     np.minimum(requested, capacity, out=requested)
     requested /= capacity
@@ -436,7 +437,8 @@ def _deviation_of_two(requested: Floats, capacity: Floats) -> Floats:
 
 
 def standard_deviation(usages: Sequence[ResourceUsage]) -> NDArray[np.float64]:
-    """Per node, the standard deviation of the used fractions, in upstream's order of operations."""
+    """Return per node, the standard deviation of the used fractions, in upstream's order of
+    operations."""
     fractions, present = [], []
     for usage in usages:
         has_resource = usage.allocatable != 0

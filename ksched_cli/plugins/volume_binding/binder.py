@@ -101,14 +101,16 @@ class StorageCapacity:
         return amount if self._is_exact else amount.value()
 
     def suffices(self, storage_class: StorageClass, size: Quantity) -> Mask | None:
-        """Per node, whether a volume of the size may be there; None if no capacity is published."""
+        """Return per node, whether a volume of the size may be there; None if no capacity is
+        published."""
         if self._published(storage_class) is None:
             return None
         limits, ranks = self._largest_of(storage_class.name)
         return np.asarray((ranks != NO_CAPACITY) & (ranks >= bisect_left(limits, self._size(size))))
 
     def largest(self, storage_class: StorageClass, row: int) -> Quantity | int | None:
-        """The size of the largest volume of a node; None if no capacity is published there."""
+        """Return the size of the largest volume of a node; None if no capacity is published
+        there."""
         if self._published(storage_class) is None:
             return None
         limits, ranks = self._largest_of(storage_class.name)
@@ -116,8 +118,8 @@ class StorageCapacity:
         return None if rank == NO_CAPACITY else limits[rank]
 
     def _largest(self, class_name: str) -> tuple[list[Quantity | int], Column]:
-        """The distinct sizes of the largest volumes in order, and per node an index into them, or
-        NO_CAPACITY."""
+        """Return the distinct sizes of the largest volumes in order, and per node an index into
+        them, or NO_CAPACITY."""
         capacities = self._capacities.get(class_name, ())
         limits = sorted({limit for _, limit in capacities})
         column = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.int64)
@@ -129,8 +131,8 @@ class StorageCapacity:
     def first_fitting(
         self, storage_class: StorageClass, size: Quantity
     ) -> FittingCapacities | None:
-        """Per node the object that upstream may take, which is any: the first by name. None if none
-        are published."""
+        """Return per node the object that upstream may take, which is any: the first by name. None
+        if none are published."""
         published = self._published(storage_class)
         if published is None:
             return None
@@ -151,7 +153,8 @@ class StorageCapacity:
         return self._capacities.get(storage_class.name, [])
 
     def _reach(self, capacity: CSIStorageCapacity) -> Mask:
-        """The nodes of the topology; none for a selector that is absent or cannot be parsed."""
+        """Return the nodes of the topology; none for a selector that is absent or cannot be
+        parsed."""
         mask = self._reachable.get(capacity.key)
         if mask is None:
             try:
@@ -195,7 +198,7 @@ class AssumedVolumes:
         self._taken: dict[str, Mask] = {}  # class → its volumes that have a claim
 
     def selected_node(self, claim: PersistentVolumeClaim) -> str | None:
-        """The node that the claim's volume is to be provisioned for, if one was selected."""
+        """Return the node that the claim's volume is to be provisioned for, if one was selected."""
         node = self.selected_nodes.get(_key(claim))
         return claim.metadata.annotations.get(SELECTED_NODE) if node is None else node
 
@@ -203,12 +206,13 @@ class AssumedVolumes:
         return self.claim_refs.get(volume.name, volume.spec.claim_ref)
 
     def taken(self, class_name: str) -> Mask:
-        """The volumes of a class that have a claim, in the API server or assumed. Read-only."""
+        """Return the volumes of a class that have a claim, in the API server or assumed.
+        Read-only."""
         mask = self._taken.get(class_name)
         return self._volumes.of_class(class_name).claimed if mask is None else mask
 
     def bound_to(self, claim: PersistentVolumeClaim, table: ClassVolumes) -> list[int]:
-        """The indices of the volumes in `table` whose claimRef is the claim, ascending."""
+        """Return the indices of the volumes in `table` whose claimRef is the claim, ascending."""
         key = _key(claim)
         indices = set(table.by_claim_ref.get(key, ()))
         indices.update(
@@ -263,7 +267,7 @@ class AssumedVolumes:
         self.selected_nodes[_key(claim)] = node
 
     def restore_volume(self, volume: PersistentVolume) -> None:
-        """Restores the API server's version. Does nothing if nothing was assumed."""
+        """Restore the API server's version. Does nothing if nothing was assumed."""
         ref = self.claim_refs.pop(volume.name, None)
         if ref is None:
             return
@@ -280,8 +284,8 @@ class AssumedVolumes:
     def carry_over(
         self, previous: AssumedVolumes, before: ClusterState, after: ClusterState
     ) -> None:
-        """Assumes what was assumed of volumes and claims that have not changed since. A volume
-        stays assumed when its claim is deleted, too.
+        """Assume what was assumed of volumes and claims that have not changed since. A volume stays
+        assumed when its claim is deleted, too.
 
         before, after: the objects that the caches are on top of
         """
@@ -386,13 +390,13 @@ class PodVolumes(Struct):
         ]
 
     def provisions(self) -> Iterator[tuple[PersistentVolumeClaim, Mask | None]]:
-        """The claims that volumes are to be made for, and where; None: on every node."""
+        """Yield the claims that volumes are to be made for, and where; None: on every node."""
         yield from ((claim, None) for claim in self.dynamic_provisions)
         for binding in self.static_bindings:
             yield binding.claim, binding.chosen == NO_VOLUME
 
     def dynamic_provisions_at(self, row: int) -> list[PersistentVolumeClaim]:
-        """The claims that a volume would be made for."""
+        """Return the claims that a volume would be made for."""
         unmatched = [
             binding.claim for binding in self.static_bindings if binding.chosen[row] == NO_VOLUME
         ]
@@ -417,7 +421,7 @@ class VolumeBinder:
     # -- the pod's claims -------------------------------------------------------------------------
 
     def claims(self, pod: Pod) -> PodClaims:
-        """The pod's claims, which must all exist. Upstream: GetPodVolumeClaims."""
+        """Return the pod's claims, which must all exist. Upstream: GetPodVolumeClaims."""
         claims = PodClaims()
         for use in claim_uses(pod):
             claim = self._cluster.persistent_volume_claims[(pod.namespace, use.claim)]
@@ -433,8 +437,8 @@ class VolumeBinder:
     # -- finding volumes --------------------------------------------------------------------------
 
     def reach_every_node(self, claims: PodClaims) -> bool:
-        """Whether all claims are bound, to volumes that every node can use: then `find` would find
-        nothing to bind and no reason against any node."""
+        """Return whether all claims are bound, to volumes that every node can use: then `find`
+        would find nothing to bind and no reason against any node."""
         if claims.delayed_binding:
             return False
         for claim in claims.bound:
@@ -489,7 +493,7 @@ class VolumeBinder:
             passing &= reachable
 
     def _reachable(self, volume: PersistentVolume, rows: Mask, volumes: PodVolumes) -> Mask:
-        """The nodes that a bound volume can be used from."""
+        """Return the nodes that a bound volume can be used from."""
         reach = self.volumes.reach
         mask = reach.mask(volume.spec.node_affinity)
         migrated = self._migrated(volume)
@@ -503,7 +507,7 @@ class VolumeBinder:
         return np.where(migrated, translated, mask)
 
     def _migrated(self, volume: PersistentVolume) -> Mask | None:
-        """The nodes that see the volume as one of its CSI driver; None where none does."""
+        """Return the nodes that see the volume as one of its CSI driver; None where none does."""
         plugin = plugin_of(volume.spec)
         if plugin is None or not plugin.migrated:
             return None
@@ -511,7 +515,7 @@ class VolumeBinder:
         return nodes.migrated(plugin.name) if nodes.any_migrated(plugin.name) else None
 
     def affinity_at(self, volume: PersistentVolume, row: int) -> VolumeNodeAffinity | None:
-        """A bound volume's node affinity as one node sees it. Raises TranslationError."""
+        """Return a bound volume's node affinity as one node sees it. Raises TranslationError."""
         migrated = self._migrated(volume)
         if migrated is not None and migrated[row]:
             return translated_affinity(volume)
@@ -581,7 +585,7 @@ class VolumeBinder:
             passing &= ~claim_rows | (allowed & large_enough)
 
     def provisioning_nodes(self, storage_class: StorageClass) -> Mask:
-        """The nodes that a class can provision volumes for, regardless of their size."""
+        """Return the nodes that a class can provision volumes for, regardless of their size."""
         if not provisions(storage_class):
             return np.zeros(len(self._snapshot), dtype=np.bool_)
         if not storage_class.allowed_topologies:
@@ -591,7 +595,7 @@ class VolumeBinder:
     def has_enough_capacity(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass
     ) -> Mask:
-        """Whether capacity suffices, as far as the driver publishes it. Upstream:
+        """Return whether capacity suffices, as far as the driver publishes it. Upstream:
         hasEnoughCapacity."""
         size = claim.spec.resources.requests.get(STORAGE)
         suffices = None if size is None else self.capacity.suffices(storage_class, size)
@@ -600,7 +604,8 @@ class VolumeBinder:
         return suffices
 
     def first_fitting_capacity(self, claim: PersistentVolumeClaim) -> FittingCapacities | None:
-        """The capacity that lets a claim be provisioned, per node; None where none is looked at."""
+        """Return the capacity that lets a claim be provisioned, per node; None where none is looked
+        at."""
         size = claim.spec.resources.requests.get(STORAGE)
         if size is None:
             return None
@@ -630,12 +635,12 @@ def _is_unlimited(affinity: VolumeNodeAffinity | None) -> bool:
 
 
 def provisions(storage_class: StorageClass) -> bool:
-    """Whether the class has a provisioner."""
+    """Return whether the class has a provisioner."""
     return storage_class.provisioner not in ("", NO_PROVISIONER)
 
 
 def claim_selector(claim: PersistentVolumeClaim) -> Selector | None:
-    """The claim's volume selector; None: any volume. Raises SelectorError."""
+    """Return the claim's volume selector; None: any volume. Raises SelectorError."""
     if claim.spec.selector is None:
         return None
     try:

@@ -251,7 +251,7 @@ class VolumeBinding(
             yield Proposal("claim", " and ".join(texts), tuple(lines), amount=1)
 
     def _makes_volume(self, node: NodeInfo, claim: PersistentVolumeClaim, class_name: str) -> bool:
-        """Whether the class makes a volume for the claim that the node can use."""
+        """Return whether the class makes a volume for the claim that the node can use."""
         storage_class = self._cluster.storage_classes[class_name]
         where = self.binder.provisioning_nodes(storage_class)
         has_capacity = self.binder.has_enough_capacity(claim, storage_class)
@@ -391,7 +391,7 @@ class ScoringVolumeBinding(VolumeBinding):
 
 
 def _add_static(uses: defaultdict[str, ClassUse], volumes: PodVolumes) -> Mask:
-    """Adds what existing volumes have; returns the rows where there are any."""
+    """Add what existing volumes have; return the rows where there are any."""
     is_static = np.zeros(len(volumes.reason_bits), dtype=np.bool_)
     for binding in volumes.static_bindings:
         chosen = binding.chosen
@@ -448,7 +448,8 @@ def other_classes(
 
 
 def _binding_late(cluster: ClusterState) -> list[StorageClass]:
-    """The classes that make a volume where the pod goes: the default one first, then by name."""
+    """Return the classes that make a volume where the pod goes: the default one first, then by
+    name."""
     by_name = sorted(filter(binds_late, cluster.storage_classes.values()), key=lambda c: c.name)
     return sorted(by_name, key=lambda c: c.metadata.annotations.get(IS_DEFAULT) != "true")
 
@@ -521,7 +522,7 @@ class BindingExplanation:
         self._mismatches: dict[str, MismatchCounts] = {}
 
     def rejection(self, node: NodeInfo) -> list[str]:
-        """One line per claim that rejects the node."""
+        """Return one line per claim that rejects the node."""
         lines = [*self._bound_claim_lines(node)]
         selected_node_lines = []
         for claim in self._claims.delayed_binding:
