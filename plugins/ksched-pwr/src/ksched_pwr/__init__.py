@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from ksched_cli.api import Plugin, hookimpl
 from ksched_pwr.power import Power
+from ksched_pwr.pwr_measures import PwrMeasures
 from ksched_pwr.pwr_score import PwrScore
 
 __all__ = ["KSCHED_API", "PLUGINS", "ksched_plugins"]
 
 KSCHED_API = 3
 
-PLUGINS: tuple[type[Plugin], ...] = (PwrScore, Power)
+PLUGINS: tuple[type[Plugin], ...] = (PwrScore, Power, PwrMeasures)
 
 
 @hookimpl

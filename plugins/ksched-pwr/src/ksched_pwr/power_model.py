@@ -45,6 +45,9 @@ class CpuPackage(_Part, frozen=True):
     full_watts: Watts
     cpus_per_core: Count = 2
 
+    def __post_init__(self) -> None:
+        _check(self.idle_watts, self.full_watts)
+
 
 class Gpu(_Part, frozen=True):
     """A GPU of a node, which is idle, or consumes all that it can because a pod requests a part of
@@ -56,6 +59,15 @@ class Gpu(_Part, frozen=True):
     idle_watts: Watts
     full_watts: Watts
     resource: str = GPU
+
+    def __post_init__(self) -> None:
+        _check(self.idle_watts, self.full_watts)
+
+
+def _check(idle_watts: float, full_watts: float) -> None:
+    """Raises ValueError."""
+    if full_watts < idle_watts:
+        raise ValueError(f"fullWatts {full_watts:g} is less than idleWatts {idle_watts:g}")
 
 
 class NodePower(_Part, frozen=True):
