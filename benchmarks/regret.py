@@ -7,7 +7,7 @@ same pods requests.
 CHECKOUT is as of openb.py. FOLDER gets a state per load and seed, the configurations, and the sweep
 that is run: sweep.yaml, with rows.jsonl, which resumes. A state has the nodes of the trace and pods
 in an order of the seed, until they request the load's share of all GPUs; a pod that shares a GPU
-requests a whole one. The policy FGD needs plugins/ksched-fgd.
+requests a whole one. The policies FGD and PWR need plugins/ksched-fgd and plugins/ksched-pwr.
 """
 
 import argparse
@@ -22,17 +22,24 @@ from openb import GPU, MODEL, NODES, PODS, Manifest, node, pod, rows
 ANNOTATION = "alibabacloud.com/gpu"
 WEIGHTS = [{"name": name, "weight": 1} for name in ("cpu", "memory", GPU)]
 PACKING = {"scoringStrategy": {"type": "MostAllocated", "resources": WEIGHTS}}
-FGD = {
-    "multiPoint": {"enabled": [{"name": "Open-Gpu-Share"}]},
-    "score": {"disabled": [{"name": "*"}], "enabled": [{"name": "FGDScore", "weight": 1000}]},
-}
+
+
+def scored_by(plugin: str) -> Manifest:
+    """A profile of the paper's experiments, in which one plugin scores nodes and chooses GPUs."""
+    return {
+        "plugins": {
+            "multiPoint": {"enabled": [{"name": "Open-Gpu-Share"}]},
+            "score": {"disabled": [{"name": "*"}], "enabled": [{"name": plugin, "weight": 1000}]},
+        },
+        "pluginConfig": [{"name": "Open-Gpu-Share", "args": {"gpuSelMethod": plugin}}],
+    }
+
+
 PROFILES = {
     "default": {},
     "most-allocated": {"pluginConfig": [{"name": "NodeResourcesFit", "args": PACKING}]},
-    "fgd": {
-        "plugins": FGD,
-        "pluginConfig": [{"name": "Open-Gpu-Share", "args": {"gpuSelMethod": "FGDScore"}}],
-    },
+    "fgd": scored_by("FGDScore"),
+    "pwr": scored_by("PWRScore"),
 }
 
 
