@@ -89,7 +89,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     evicted, but for pods of negative priority.
 
     like: the nodes that may be copied
-    nodes_needed: null where no number helps
+    nodes_needed: null where no number that was run helps all pods
     mix: node → how many copies of it, for the pods that are helped; empty where none is
     at_least: no fewer nodes hold the pods that are helped: by what these request together; with the
               extra `optimum`, by what each requests and where it may be
@@ -98,7 +98,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     per_hour: what these copies cost an hour, where prices are given
     limited_by: where no number helps, why a pod that stays pending does
     helped: pods that get a node
-    not_helped: pods that stay pending with any number of nodes
+    not_helped: pods that stay pending with any number of nodes that was run
     runs: the runs made, in their order
     stopped: why the search ended early; the answer is then the best run until then
     undecided: a plugin's failure left a pod undecided
