@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import permutations
 from math import ceil
@@ -31,6 +32,7 @@ from ksched_cli.analysis.placement_model import (
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.search import Search
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
+from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import REGION_LABEL, ZONE_LABEL, Node, Pod
 from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.resources import PODS, node_allocatable
@@ -87,7 +89,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     evicted, but for pods of negative priority.
 
     like: the nodes that may be copied
-    nodes_needed: null where no number helps
+    nodes_needed: null where no number that was run helps all pods
     mix: node → how many copies of it, for the pods that are helped; empty where none is
     at_least: no fewer nodes hold the pods that are helped: by what these request together; with the
               extra `optimum`, by what each requests and where it may be
@@ -96,7 +98,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     per_hour: what these copies cost an hour, where prices are given
     limited_by: where no number helps, why a pod that stays pending does
     helped: pods that get a node
-    not_helped: pods that stay pending with any number of nodes
+    not_helped: pods that stay pending with any number of nodes that was run
     runs: the runs made, in their order
     stopped: why the search ended early; the answer is then the best run until then
     undecided: a plugin's failure left a pod undecided
@@ -165,6 +167,10 @@ class Seen:
     idle: Counter[int]
 
 
+class EndedError(Exception):
+    """No further run can be made: the answer is the best of those made."""
+
+
 @dataclass(slots=True)
 class Growth:
     """The search for one cluster.
@@ -180,6 +186,11 @@ class Growth:
     open_with: OpenWith
     progress: Search
     seen: dict[Mix, Seen] = field(default_factory=dict)
+    # How many seconds the last cluster took to open, and what its run left to read.
+    _opening: float = 0
+    _reading: float = 0
+    # The best answer so far, for lines of progress.
+    _best: str = ""
     pools: list[Pool] = field(init=False)
     waiting: Mapping[str, Pod] = field(init=False)
 
@@ -211,11 +222,12 @@ class Growth:
     # -- runs -------------------------------------------------------------------------------------
 
     def run(self, mix: Mix) -> Seen:
-        """Make a whole run with the mix, once."""
+        """Make a whole run with the mix, once. Raises EndedError, but not in the first run."""
         if mix in self.seen:
             return self.seen[mix]
-        larger = self.open_with(mix)
-        record = larger.run()
+        larger = self._after_run(mix)
+        began = self.progress.clock()
+        record = larger.record()
         pods = {pod.key: pod for pod in larger.state.pods}
         lacking, spared = set(record.pending), []
         for eviction in record.evicted:
@@ -238,13 +250,35 @@ class Growth:
         seen = Seen(record, groups, frozenset(lacking), tuple(spared), idle)
         self.seen[mix] = seen
         whole = [sum(each) for each, run in self.seen.items() if not run.lacking]
-        self.progress.step(len(self.seen), best=f"{min(whole):,} more nodes" if whole else "")
+        self._best = f"{min(whole):,} more nodes" if whole else ""
+        self.progress.step(len(self.seen), best=self._best)
+        self._reading = self.progress.clock() - began
         return seen
 
-    def explained(self, mix: Mix) -> tuple[PendingGroup, ...]:
-        """Return the pods that stay pending with the mix, with what helps them, as runs show."""
+    def _after_run(self, mix: Mix) -> Simulation:
+        """Return the cluster with the mix after its run. Raises EndedError."""
+        # 1. Nothing ends the opening of a cluster: one that may take too long does not begin.
+        self.progress.reserve = self._opening + self._reading
+        if self.seen and self.progress.stops():
+            raise EndedError
+        began = self.progress.clock()
         larger = self.open_with(mix)
-        record = larger.run()
+        self._opening = self.progress.clock() - began
+        # 2. The first run is the least that an answer needs; the others end after any pod.
+        self.progress.reserve = self._reading
+        with gc_rare():
+            for _ in larger.steps():
+                self.progress.step(len(self.seen), best=self._best)
+                if self.seen and self.progress.stops():
+                    larger.close()
+                    raise EndedError
+        return larger
+
+    def explained(self, mix: Mix) -> tuple[PendingGroup, ...]:
+        """Return the pods that stay pending with the mix, with what helps them, as runs show.
+        Raises EndedError."""
+        larger = self._after_run(mix)
+        record = larger.record()
         groups = pending_groups(larger, record, Hints(larger, record))
         larger.close()
         return groups
@@ -269,7 +303,7 @@ class Growth:
     ) -> Totals:
         """Return how many nodes of each pool the pods need by what they request, each after the
         larger ones on the first node that has room: of the pool with the lowest price of a pod,
-        then of the next. only: of this pool alone"""
+        then of the next. Raises EndedError. only: of this pool alone"""
         info = self.simulation.catalog.info
         pods = [info(self.waiting[key]) for key in keys if key in self.waiting]
         names = sorted({name for pod in pods for name, n in pod.resources.requests.items() if n})
@@ -303,6 +337,8 @@ class Growth:
                 free = np.zeros((len(fitting), len(size)))
                 count = 0
                 for _, _, needs in fitting:
+                    if self.progress.stops():
+                        raise EndedError
                     room = (free[:count] >= needs).all(axis=1)
                     place = int(room.argmax()) if count and room.any() else count
                     if place == count:
@@ -395,7 +431,7 @@ class Growth:
         help. only: of this pool alone"""
         totals: Totals = (0,) * len(self.pools)
         seen, haste = self.run(self.spread(totals)), 1
-        while seen.lacking and not self.progress.stops():
+        while seen.lacking:
             more = self.estimate(seen.lacking, only)
             # Requests are not what keeps these: more and more nodes are tried, in vain in the end.
             if not any(more):
@@ -417,12 +453,21 @@ class Growth:
         first = self.run(none)
         if not first.lacking:
             return none, frozenset()
+        try:
+            return self._search(none, first)
+        except EndedError:
+            rest = min((each.lacking for each in self.seen.values()), key=len)
+            enough = [mix for mix, each in self.seen.items() if each.lacking <= rest]
+            return min(enough, key=self.rank), rest
+
+    def _search(self, none: Mix, first: Seen) -> tuple[Mix, frozenset[str]]:
+        """As `search`, where pods wait. first: the run without more nodes. Raises EndedError."""
         # 1. The cluster grows, with all pools and with each alone.
         starts = [self.grow()]
         if len(self.pools) > 1:
             starts += [self.grow(pool) for pool in self.pools]
         rest = min((self.run(mix).lacking for mix in starts), key=len)
-        if rest and not self.progress.stops():
+        if rest:
             # 2. What a node that is empty does not help, many at once may.
             most = min(len(first.lacking), MOST_AT_ONCE)
             last = self.spread(tuple(most for _ in self.pools))
@@ -445,7 +490,7 @@ class Growth:
 
     def _reduced(self, mix: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:
         idle = self.run(mix).idle
-        while any(idle.values()) and not self.progress.stops():
+        while any(idle.values()):
             smaller = tuple(count - idle[index] for index, count in enumerate(mix))
             if smaller == mix or not helps(smaller):
                 break
@@ -474,20 +519,20 @@ class Growth:
         available = sum(mix[index] for index in pool.indexes)
         available = min(available, sum(mix) - least)
         gone, step, fails = 0, 1, available + 1
-        while gone + step <= available and not self.progress.stops():
+        while gone + step <= available:
             if helps(without(gone + step)):
                 gone, step = gone + step, step * 2
             else:
                 fails = gone + step
                 break
-        while fails - gone > 1 and not self.progress.stops():
+        while fails - gone > 1:
             middle = (gone + fails) // 2
             if middle <= available and helps(without(middle)):
                 gone = middle
             else:
                 fails = middle
         for probe in range(gone + 2, min(gone + 2 + PROBES, available + 1)):
-            if not self.progress.stops() and helps(without(probe)):
+            if helps(without(probe)):
                 return self._with_fewer(without(probe), pool, helps, least)
         return without(gone)
 
@@ -505,7 +550,7 @@ class Growth:
             for totals in mixes_of(nodes, len(self.pools))
         }
         for mix in sorted(mixes, key=lambda mix: (*self.rank(mix), mix), reverse=True):
-            if self.progress.stops() or self.rank(mix) >= self.rank(best):
+            if self.rank(mix) >= self.rank(best):
                 continue
             if len(self.pools) > 1 and any(is_part(mix, larger) for larger in useless):
                 continue
@@ -554,6 +599,7 @@ def nodes_needed(
     progress = progress or Search()
     growth = Growth(simulation, likes, prices, open_with, progress)
     best, rest = growth.search()
+    stopped = progress.why()
     seen = growth.seen
     first = seen[(0,) * len(likes)]
     # Pods that no number helps are those of the largest run that left no others.
@@ -566,9 +612,11 @@ def nodes_needed(
     nearest = max(fewer, key=growth.rank, default=None)
     names = [node.name for node in likes]
     least = growth.least(rest) if is_helped else 0
-    if least < sum(best) and has_solver() and not progress.why():
+    if least < sum(best) and has_solver() and not (stopped or progress.is_short()):
         least = max(least, growth.proven(sum(best), rest))
-    groups = growth.explained(largest) if rest else ()
+    groups = last.groups if rest else ()
+    with suppress(EndedError):
+        groups = growth.explained(largest) if rest else ()
     hopeless = [group for group in groups if rest.intersection(group.pods)]
     return NodesNeeded(
         like=tuple(names),
@@ -590,7 +638,7 @@ def nodes_needed(
             )
             for mix, each in runs
         ),
-        stopped=progress.why(),
+        stopped=stopped,
         undecided=any(each.record.failed for each in seen.values()),
     )
 

@@ -135,7 +135,7 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
         least = counted(answer.at_least, "node")
         lines.append(Line(f"fewer than {least} cannot hold the pods that they help"))
         lines.append(Line(answer.why_not_fewer))
-    tiles = [Tile("no number helps", counted(stay, "pod"), "bad")] if stay else []
+    tiles = [Tile(_nothing(answer), counted(stay, "pod"), "bad")] if stay else []
     if needed is not None or answer.mix:
         tiles.insert(0, Tile("more nodes", f"{total:,}"))
     if answer.per_hour is not UNSET and needed is not None:
@@ -156,12 +156,19 @@ def _needed(answer: NodesNeeded, stay: int) -> str:
         if answer.helped:
             pods = counted(sum(len(group.pods) for group in answer.helped), "pod")
             help_ = verb(sum(answer.mix.values()), "helps", "help")
-            return f"{_mix(answer)} {help_} {pods}; no number helps {counted(stay, 'other pod')}"
+            others = counted(stay, "other pod")
+            return f"{_mix(answer)} {help_} {pods}; {_nothing(answer)} {others}"
+        if answer.stopped:
+            return "No run so far helps all pods that wait"
         return f"No number of nodes like {enumerated(answer.like, 'or')} helps"
     if not answer.nodes_needed:
         return "No more nodes are needed: every pod gets a node, and no pod is evicted"
     price = "" if answer.per_hour is UNSET else f", at {answer.per_hour:g} an hour"
     return f"{_mix(answer)} {verb(answer.nodes_needed, 'is', 'are')} needed{price}"
+
+
+def _nothing(answer: NodesNeeded) -> str:
+    return "no run so far helps" if answer.stopped else "no number helps"
 
 
 def _mix(answer: NodesNeeded) -> str:
@@ -185,7 +192,7 @@ def _needed_sections(answer: NodesNeeded) -> Iterator[Section]:
             (Column("More nodes", Kind.NUMBER), lambda group: group.nodes),
             noun="owners",
         )
-    heading = "Pods that no number of nodes helps"
+    heading = f"Pods that no {'run so far' if answer.stopped else 'number of nodes'} helps"
     yield pending_groups(heading, answer.not_helped, with_reasons=False)
     yield what_helps(answer.not_helped)
     runs = sorted(answer.runs, key=lambda trial: trial.nodes)

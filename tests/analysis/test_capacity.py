@@ -9,6 +9,7 @@ from hypothesis import given
 
 from ksched_cli.analysis.capacity import CapacityResult, capacity
 from ksched_cli.analysis.more_nodes import LINEAR_MAX, Mix, NodesNeeded, nodes_needed
+from ksched_cli.analysis.search import Search
 from ksched_cli.api import Code, PermitPlugin, Status
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
@@ -257,6 +258,41 @@ def test_the_fewest_nodes_and_one_less_were_run(pending: int) -> None:
     runs = {trial.nodes: trial.pending for trial in answer.runs}
     assert runs[answer.nodes_needed] == 0
     assert runs[answer.nodes_needed - 1] > 0
+
+
+@pytest.mark.parametrize("limit", [25, 50, 75])
+def test_a_search_for_nodes_ends_within_a_run_at_its_time_limit(limit: int) -> None:
+    """A clock whose second is an attempt: a run takes 20 of them and more."""
+    waiting = [pod(f"p{number}", cpu=2) for number in range(20)]
+    state = cluster(node("a", cpu=5), pod("here", cpu=5, node="a"), *waiting)
+    attempts = 0
+
+    def count(_done: int, _total: int) -> None:
+        nonlocal attempts
+        attempts += 1
+
+    def open_with(mix: Mix) -> Simulation:
+        run = simulation(apply_changes(state, [AddNodes("--like", "a-copy", "a", mix[0])])[0])
+        run.options = replace(run.options, on_progress=count)
+        return run
+
+    search = Search(limit, clock=lambda: attempts)
+    answer = nodes_needed(simulation(state), state.nodes, open_with, progress=search)
+    assert answer.stopped == f"the time limit of {limit} s was reached"
+    assert attempts <= limit
+    best = min(answer.runs, key=lambda run: (run.pending, run.nodes))
+    assert sum(answer.mix.values()) == best.nodes
+    assert answer.nodes_needed == (None if best.pending else best.nodes)
+
+
+def test_a_search_for_nodes_that_is_ended_has_its_first_run() -> None:
+    state = cluster(node("a", cpu=1), pod("p", cpu=1), pod("q", cpu=1))
+    search = Search()
+    search.interrupt()
+    answer = nodes_needed(
+        simulation(state), state.nodes, lambda _: simulation(state), progress=search
+    )
+    assert (answer.nodes_needed, answer.stopped, len(answer.runs)) == (None, "interrupted", 1)
 
 
 def test_what_each_pod_requests_proves_that_fewer_nodes_do_not_hold_them() -> None:

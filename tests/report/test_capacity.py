@@ -107,3 +107,9 @@ def test_of_many_runs_those_nearest_to_the_answer_are_shown() -> None:
 def test_where_no_number_helps_the_reason_stands_first() -> None:
     lines = shown(HOPELESS)
     assert lines[:2] == ["No number of nodes like a helps", "default/p: it never fits"]
+
+
+def test_a_search_that_was_ended_does_not_say_that_no_number_helps() -> None:
+    lines = shown(replace(HOPELESS, stopped="the time limit of 9 s was reached"))
+    assert lines[0] == "No run so far helps all pods that wait"
+    assert not any("number" in line for line in lines)
