@@ -20,7 +20,13 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from msgspec import UNSET, Meta, UnsetType, structs
 
-from ksched_cli.analysis.best_placement import Regret, check_solver, regret_at_end, regret_of
+from ksched_cli.analysis.best_placement import (
+    Regret,
+    RegretMoment,
+    RegretOverTime,
+    check_solver,
+    regret_of,
+)
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
 from ksched_cli.analysis.diagnosis import owner_path
 from ksched_cli.analysis.question import Opened, Question
@@ -553,6 +559,7 @@ class ReplaySideResult(Part, frozen=True):
     cost: of the nodes, where prices are given
     autoscaler: with --autoscaler
     regret: at the end, with --regret only
+    regret_over_time: with --regret-at only: by moment, and by priority, the highest first
     most_pending: at one moment
     """
 
@@ -571,6 +578,7 @@ class ReplaySideResult(Part, frozen=True):
     cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
     regret: Regret | UnsetType = UNSET
+    regret_over_time: tuple[RegretMoment, ...] | UnsetType = UNSET
     most_pending: Annotated[int, HIDDEN] = 0
 
     @classmethod
@@ -940,18 +948,19 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
             return compare(sides)
 
     def _over_time(self, opened: Opened) -> ReplayComparison:
+        regrets = [RegretOverTime(opened.opener, run) for run in opened.runs]
         sides = [
-            ReplaySide.of(each, opened.replay(each.run, Watch(keeps_records=True)))
-            for each in named(opened.runs, opened.opener.inputs)
+            ReplaySide.of(
+                each, opened.replay(each.run, Watch(keeps_records=True, on_look=regret.on_look))
+            )
+            for each, regret in zip(named(opened.runs, opened.opener.inputs), regrets, strict=True)
         ]
         answer = compare_replays(sides)
         answer = structs.replace(
             answer,
             sides=tuple(
-                structs.replace(
-                    result, regret=regret_at_end(opened.opener, side.named.run, side.replay)
-                )
-                for result, side in zip(answer.sides, sides, strict=True)
+                structs.replace(result, **regret.of(side.replay))
+                for result, side, regret in zip(answer.sides, sides, regrets, strict=True)
             ),
             undecided=any(side.replay.scheduler.failed for side in sides),
         )

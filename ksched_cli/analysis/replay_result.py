@@ -19,7 +19,12 @@ import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from numpy.typing import NDArray
 
-from ksched_cli.analysis.best_placement import Regret, check_solver, regret_at_end
+from ksched_cli.analysis.best_placement import (
+    Regret,
+    RegretMoment,
+    RegretOverTime,
+    check_solver,
+)
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import (
     DIGITS,
@@ -517,6 +522,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
            moments
     autoscaler: with --autoscaler
     regret: at the end, with --regret only
+    regret_over_time: with --regret-at only: by moment, and by priority, the highest first
     pods: that came, ran or ended in the replay, in the order in which they came; not with --summary
     attempts: with --trace, in order
     queues: with --trace: where in the queue pods are at the end
@@ -550,6 +556,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
     regret: Regret | UnsetType = UNSET
+    regret_over_time: tuple[RegretMoment, ...] | UnsetType = UNSET
     pods: tuple[PodResult, ...] | UnsetType = UNSET
     attempts: tuple[AttemptResult, ...] | UnsetType = UNSET
     queues: QueuePlaces | UnsetType = UNSET
@@ -924,15 +931,16 @@ class ReplayTimeline(Question[ReplayResult], frozen=True, kw_only=True):
         name = name_of(opened.run.timeline)
         if opened.run.regret:
             check_solver()
-        replay = opened.replay(watch=Watch(traces=self.trace, keeps_records=self.lists_pods))
+        regret = RegretOverTime(opened.opener, opened.run)
+        watch = Watch(traces=self.trace, keeps_records=self.lists_pods, on_look=regret.on_look)
+        replay = opened.replay(watch=watch)
         opened.warn(*replay_warnings(replay))
         if replay.is_interrupted:
             opened.warn(
                 f"interrupted at {replay.clock.text}: the result covers the time until then"
             )
         result = replay_result(replay, name, traces=self.trace, all_moments=self.all_moments)
-        regret = regret_at_end(opened.opener, opened.run, replay)
-        return structs.replace(result, regret=regret)
+        return structs.replace(result, **regret.of(replay))
 
 
 class LookForward(Question[ForwardLook], frozen=True, kw_only=True):

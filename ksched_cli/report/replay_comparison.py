@@ -173,7 +173,8 @@ def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
                 yield f"bounded slowdown, {user or '(none)'}", *of_user
     yield "most pending at once", *(side.most_pending for side in sides)
     yield "pending-hours", *(hours_text(side.pending_hours) for side in sides)
-    yield from regret_rows([side.regret for side in sides])
+    over_time = [side.regret_over_time for side in sides]
+    yield from regret_rows([side.regret for side in sides], over_time)
     yield "it took", *(time_text(side.end) for side in sides)
     yield from _node_rows(sides)
     if any(side.cost for side in sides):

@@ -45,6 +45,8 @@ def draws_of(
 ) -> Draws:
     """on_progress: called after each draw of all sides. Raises UsageError where a draw does not
     come to its end, PluginDefectError where a plugin is to blame."""
+    if any(side.run.regret_at for side in sides):
+        raise UsageError("--regret-at cannot be combined with --seeds, which compares ends")
     curves: list[ReplayCurves] = []  # the sides of a draw one after the other
 
     def on_replay(replay: Replay) -> None:
