@@ -33,6 +33,7 @@ from ksched_cli.analysis.replay_result import (
 from ksched_cli.answers import plain
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.kube.time import SECOND
+from ksched_cli.report.metrics import metrics_table
 from ksched_cli.report.reasons import message_line
 from ksched_cli.report.regret import moments_table, regret_curves, regret_table
 from ksched_cli.report.times import MomentTexts, time_text
@@ -140,6 +141,8 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
         yield regret_table(answer.regret)
         if answer.regret_over_time:
             yield moments_table(answer.regret, answer.regret_over_time, moments)
+    if answer.metrics:
+        yield metrics_table(answer.metrics)
     if answer.autoscaler:
         yield _node_groups(answer.autoscaler.groups)
         yield _decisions(answer.autoscaler.events, moments)
