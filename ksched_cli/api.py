@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
     from ksched_cli.analysis.fits import FitResult
     from ksched_cli.analysis.fix import Remedies
+    from ksched_cli.analysis.metrics import per_placement
     from ksched_cli.analysis.more_nodes import NodesNeeded
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.replay_result import ReplayResult
@@ -205,11 +206,12 @@ __all__ = [
     "compare",
     "hookimpl",
     "label_selector",
+    "per_placement",
     "replay",
     "sweep",
 ]
 
-# What questions return, imported where it is asked for: plugins need none of it.
+# What questions take and return, imported where it is asked for: plugins need none of it.
 _ANSWERS = {
     "AttemptTrace": "ksched_cli.analysis.attempts",
     "ClusterStatus": "ksched_cli.analysis.status",
@@ -224,6 +226,7 @@ _ANSWERS = {
     "GroupExplanation": "ksched_cli.analysis.explain",
     "NodesNeeded": "ksched_cli.analysis.more_nodes",
     "OpenRun": "ksched_cli.library.steps",
+    "per_placement": "ksched_cli.analysis.metrics",
     "PendingReport": "ksched_cli.analysis.diagnosis",
     "PreemptionResult": "ksched_cli.analysis.preempt",
     "ReplayComparison": "ksched_cli.analysis.compare",

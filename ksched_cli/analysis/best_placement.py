@@ -32,10 +32,11 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import MissingExtraError, UsageError
+from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.pods import pending_again
 
 if TYPE_CHECKING:
-    from ksched_cli.engine.replay.replay import Replay
+    from ksched_cli.engine.replay.replay import OnLook, Replay
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
 
@@ -70,10 +71,28 @@ class Regret(Part, frozen=True):
     at_most: Count
     levels: tuple[RegretLevel, ...]
 
+    @classmethod
+    def of(cls, quantity: str, levels: Sequence[RegretLevel]) -> Regret:
+        """levels: the highest priority first"""
+        beyond = (level.best - level.reached for level in levels)
+        open_beyond = (level.at_most - level.reached for level in levels)
+        return cls(
+            quantity,
+            next((amount for amount in beyond if amount), 0),
+            next((amount for amount in open_beyond if amount), 0),
+            tuple(levels),
+        )
+
     @property
     def is_best(self) -> bool:
         """Whether no placement is better than the best one that was run."""
         return all(level.best == level.at_most for level in self.levels)
+
+
+class RegretMoment(RegretLevel, frozen=True, kw_only=True):
+    """The pods of one priority at a moment of a replay. at: seconds after the start"""
+
+    at: float
 
 
 def check_solver() -> None:
@@ -97,12 +116,49 @@ def regret_of(simulation: Simulation, run: RunRecord, quantity: str, seconds: fl
     )
 
 
+class RegretOverTime:
+    """Compares a replay at the moments that its Run names, and at its end.
+
+    levels: a row per moment and priority
+    """
+
+    def __init__(self, opener: Opener, run: Run) -> None:
+        self._opener, self._run = opener, run
+        self.levels: list[RegretMoment] = []
+
+    @property
+    def on_look(self) -> OnLook | None:
+        """What the replay has to call, if anything."""
+        return self._look if self._run.regret_at else None
+
+    def _look(self, replay: Replay, at: int) -> None:
+        seconds, whole = at / SECOND, at // SECOND
+        regret = _regret_now(self._opener, self._run, replay)
+        self.levels += (
+            RegretMoment(*structs.astuple(level), at=whole if whole == seconds else seconds)
+            for level in regret.levels
+        )
+
+    def of(self, replay: Replay) -> dict[str, Any]:
+        """Return the fields of an answer, after the replay; none where the Run does not ask for
+        them. Raises MissingExtraError."""
+        fields: dict[str, Any] = {}
+        if self._run.regret:
+            fields["regret"] = _regret_now(self._opener, self._run, replay)
+        if self._run.regret_at:
+            fields["regret_over_time"] = tuple(self.levels)
+        return fields
+
+
 def regret_at_end(opener: Opener, run: Run, replay: Replay) -> Regret | UnsetType:
-    """Compare the end of a replay with the best placement of the pods that wait or run then. Those
-    that ran when it began stay on their nodes; the others may be anywhere. Unset where the Run does
-    not ask for it. Raises MissingExtraError."""
-    if not run.regret:
-        return UNSET
+    """Compare the end of a replay with the best placement. Unset where the Run does not ask for it.
+    Raises MissingExtraError."""
+    return _regret_now(opener, run, replay) if run.regret else UNSET
+
+
+def _regret_now(opener: Opener, run: Run, replay: Replay) -> Regret:
+    """Compare a replay as it is now with the best placement of the pods that wait or run. Those
+    that ran when it began stay on their nodes; the others may be anywhere."""
     began = {pod.key for pod in opener.state(run).pods if pod.node_name}
     simulation = opener.simulation(run, state=replay.state())
     pods = simulation.state.pods
@@ -110,7 +166,7 @@ def regret_at_end(opener: Opener, run: Run, replay: Replay) -> Regret | UnsetTyp
     waiting = {entry.pod.key for entry in simulation.queue() if not entry.pod.is_resized}
     waiting |= {key for key, name in nodes.items() if name in simulation.snapshot.row} - began
     regret = best_placement(
-        simulation, simulation.state, waiting, nodes, run.regret, run.time_limit
+        simulation, simulation.state, waiting, nodes, run.regret, run.time_limit, over_time=True
     )
     simulation.close()
     return regret
@@ -123,11 +179,15 @@ def best_placement(
     nodes: Mapping[str, str],
     quantity: str,
     seconds: float,
+    *,
+    over_time: bool = False,
 ) -> Regret:
     """Compare where the pods are with the best placement of those that wait.
 
     simulation: decides as the run did
     waiting: the keys of the pods that may be on any node; nodes: of the pods that are on one
+    over_time: other pods, at other times, may request the resource that these do not
+    Raises MissingExtraError; UsageError for a quantity that no pod has
     """
     check_solver()
     # 1. The model of the cluster without these pods.
@@ -137,7 +197,8 @@ def best_placement(
     infos = [info(pod) for pod in emptied.pods if pod.key in waiting and not pod.node_name]
     model = PlacementModel.of(empty, infos, ())
     problem = _Problem(model, quantity)
-    if infos and not any(problem.levels):
+    has_nodes = over_time and quantity in model.snapshot.node_columns.allocatable
+    if infos and not (any(problem.levels) or has_nodes):
         raise UsageError(
             f'--regret takes pods, or a resource that waiting pods request; not "{quantity}"'
         )
@@ -161,20 +222,13 @@ def best_placement(
 def _regret(
     problem: _Problem, reached: Sequence[int], best: Sequence[int], bounds: Sequence[int]
 ) -> Regret:
-    levels = tuple(
+    levels = [
         RegretLevel(priority, everything, own, other, bound)
         for priority, everything, own, other, bound in zip(
             problem.priorities, problem.everything, reached, best, bounds, strict=True
         )
-    )
-    beyond = (level.best - level.reached for level in levels)
-    open_beyond = (level.at_most - level.reached for level in levels)
-    return Regret(
-        problem.quantity,
-        next((amount for amount in beyond if amount), 0),
-        next((amount for amount in open_beyond if amount), 0),
-        levels,
-    )
+    ]
+    return Regret.of(problem.quantity, levels)
 
 
 def _run(

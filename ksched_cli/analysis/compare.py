@@ -20,9 +20,16 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from msgspec import UNSET, Meta, UnsetType, structs
 
-from ksched_cli.analysis.best_placement import Regret, check_solver, regret_at_end, regret_of
+from ksched_cli.analysis.best_placement import (
+    Regret,
+    RegretMoment,
+    RegretOverTime,
+    check_solver,
+    regret_of,
+)
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
 from ksched_cli.analysis.diagnosis import owner_path
+from ksched_cli.analysis.metrics import Metric, MetricSource, load_metrics, own_figures
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import (
     JobFigures,
@@ -39,10 +46,12 @@ from ksched_cli.analysis.replay_result import (
     Hours,
     NodeRange,
     ReplayCurves,
+    ReplayResult,
     ReplaySummary,
     ScalingResult,
     Seconds,
     optional_seconds,
+    replay_result,
     replay_warnings,
     scaling_of,
     seconds,
@@ -64,7 +73,7 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.versions import Release, rule_differences, with_rules
 from ksched_cli.run.differences import NamedRun, named, shown_run
-from ksched_cli.run.open import Opener, Watch
+from ksched_cli.run.open import Opener, Watch, name_of
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 
@@ -101,6 +110,7 @@ class Side:
     simulation: has not run yet
     reopen:     makes another like it
     prices:     of its nodes
+    metrics:    of its run, besides those of plugins
     by:         makes one that another release decides; None where nobody asks
     """
 
@@ -108,6 +118,7 @@ class Side:
     simulation: Simulation
     reopen: Callable[[], Simulation]
     prices: Prices = NO_PRICES
+    metrics: Sequence[Metric] = ()
     by: Callable[[Release], Simulation] | None = None
 
     @property
@@ -130,6 +141,7 @@ class SideSummary(Part, frozen=True):
                  of a node's allocatable
     cost: of all nodes; missing without prices
     regret: with --regret only
+    metrics: those of plugins and of --metric, by name; missing where there are none
     """
 
     placed: Count
@@ -140,6 +152,7 @@ class SideSummary(Part, frozen=True):
     utilization: Mapping[str, Utilization]
     cost: HourlyCost | UnsetType = UNSET
     regret: Regret | UnsetType = UNSET
+    metrics: Mapping[str, float] | UnsetType = UNSET
 
 
 class RuleEffect(Part, frozen=True):
@@ -285,7 +298,9 @@ class _Outcome:
         return self.run.last[key].why_not if key in self.run.last else ""
 
 
-def sides_of(opener: Opener, runs: Sequence[Run], watch: Watch) -> list[Side]:
+def sides_of(
+    opener: Opener, runs: Sequence[Run], watch: Watch, metrics: Sequence[Metric] = ()
+) -> list[Side]:
     """Open a side per Run. The others are compared with the first. Raises KschedError."""
     return [
         Side(
@@ -293,6 +308,7 @@ def sides_of(opener: Opener, runs: Sequence[Run], watch: Watch) -> list[Side]:
             opener.simulation(each.run, watch),
             partial(opener.simulation, each.run, watch),
             opener.prices(each.run),
+            metrics,
             partial(_simulation_by, opener, each.run, watch),
         )
         for each in named(runs, opener.inputs)
@@ -414,6 +430,7 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
             {name: share.rounded(SHARE_DIGITS) for name, share in utilization(snapshot).items()},
             HourlyCost.of(usages),
             regret_of(simulation, run, axes.regret, axes.time_limit) if axes.regret else UNSET,
+            own_figures(simulation, outcome.side.metrics, lambda: run) or UNSET,
         ),
         usages=usages,
     )
@@ -553,6 +570,8 @@ class ReplaySideResult(Part, frozen=True):
     cost: of the nodes, where prices are given
     autoscaler: with --autoscaler
     regret: at the end, with --regret only
+    regret_over_time: with --regret-at only: by moment, and by priority, the highest first
+    metrics: those of plugins and of --metric, by name; missing where there are none
     most_pending: at one moment
     """
 
@@ -571,6 +590,8 @@ class ReplaySideResult(Part, frozen=True):
     cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
     regret: Regret | UnsetType = UNSET
+    regret_over_time: tuple[RegretMoment, ...] | UnsetType = UNSET
+    metrics: Mapping[str, float] | UnsetType = UNSET
     most_pending: Annotated[int, HIDDEN] = 0
 
     @classmethod
@@ -918,12 +939,14 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
 
     names:  of the sides; by default what differs between them
     at_end: compare the clusters at the ends of the timelines instead
+    metrics: functions, or texts as --metric takes them
     """
 
     USES: ClassVar = ("prices",)
 
     names: tuple[str, ...] = ()
     at_end: bool = False
+    metrics: tuple[MetricSource, ...] = ()
 
     def answer(self, opened: Opened) -> Comparison | ReplayComparison:
         check_timelines(opened.runs)
@@ -932,7 +955,8 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
         if opened.run.timeline and not self.at_end:
             return self._over_time(opened)
         with opened.observer.progress("pods placed") as on_progress:
-            sides = sides_of(opened.opener, opened.runs, Watch(on_progress=on_progress))
+            watch = Watch(on_progress=on_progress)
+            sides = sides_of(opened.opener, opened.runs, watch, load_metrics(self.metrics))
             for at, name in enumerate(self.names):
                 own = structs.replace(sides[at].named, name=name)
                 sides[at] = dataclasses.replace(sides[at], named=own)
@@ -940,24 +964,35 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
             return compare(sides)
 
     def _over_time(self, opened: Opened) -> ReplayComparison:
+        metrics = load_metrics(self.metrics)
+        regrets = [RegretOverTime(opened.opener, run) for run in opened.runs]
         sides = [
-            ReplaySide.of(each, opened.replay(each.run, Watch(keeps_records=True)))
-            for each in named(opened.runs, opened.opener.inputs)
+            ReplaySide.of(
+                each, opened.replay(each.run, Watch(keeps_records=True, on_look=regret.on_look))
+            )
+            for each, regret in zip(named(opened.runs, opened.opener.inputs), regrets, strict=True)
         ]
         answer = compare_replays(sides)
         answer = structs.replace(
             answer,
             sides=tuple(
                 structs.replace(
-                    result, regret=regret_at_end(opened.opener, side.named.run, side.replay)
+                    result, metrics=_own_figures(side, metrics), **regret.of(side.replay)
                 )
-                for result, side in zip(answer.sides, sides, strict=True)
+                for result, side, regret in zip(answer.sides, sides, regrets, strict=True)
             ),
             undecided=any(side.replay.scheduler.failed for side in sides),
         )
         for side in sides:
             opened.warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
         return answer
+
+
+def _own_figures(side: ReplaySide, metrics: Sequence[Metric]) -> Mapping[str, float] | UnsetType:
+    def record() -> ReplayResult:
+        return replay_result(side.replay, name_of(side.named.run.timeline))
+
+    return own_figures(side.replay.cluster.engine, metrics, record) or UNSET
 
 
 def check_timelines(runs: Sequence[Run]) -> None:

@@ -74,8 +74,8 @@ from ksched_cli.kube.versions import NEWEST, Release, release_of
 from ksched_cli.plugins.lower_requests import container_patch, lower_request, request_text
 from ksched_cli.plugins.pod_topology_spread import spread_text
 from ksched_cli.run.rollout import rolling, successors_of
-from ksched_cli.scenario.arguments import read_selector
-from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.arguments import read_selector, split_at_commas
+from ksched_cli.scenario.change import ChangeError, apply_changes
 from ksched_cli.scenario.file import parse_change
 from ksched_cli.scenario.owned_pods import deployment_of
 from ksched_cli.scenario.rollout import STUCK
@@ -1234,7 +1234,8 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
 
     pod:     None: all pods that stay pending
     prefer:  kinds of changes
-    never:   the same; KIND/NAME and labels (KEY=VALUE) of pods that no remedy evicts
+    never:   the same; KIND/NAME, and label selectors as -l takes them, of pods that no remedy
+             evicts: `app=web`, `app in (a,b)`, `tier!=web`, `!tier`, or after `-l ` any other
     top:     how many remedies are enough
     max_runs, max_seconds: when the search ends
     max_moves, time_limit: of the search for moves; see RemedySearch
@@ -1252,8 +1253,8 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
     time_limit: float = MOVES_SECONDS
 
     def answer(self, opened: Opened) -> Remedies:
-        # Names of kinds have neither of these characters.
-        stay = [each for each in self.never if "/" in each or "=" in each]
+        # Names of kinds have none of these characters.
+        stay = [each for each in self.never if any(map(each.__contains__, "/=! ("))]
         search = RemedySearch(
             prefer=frozenset(self.prefer),
             never=frozenset(self.never) - {*stay},
@@ -1269,21 +1270,34 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
         subject = opened.subject("" if self.pod is None else self.pod)
         if self.pod is not None:
             opened.pods(subject)
-        search = dataclasses.replace(search, stays=_staying(subject, stay))
+        search = dataclasses.replace(search, stays=_staying(opened, subject, stay))
         with opened.observer.progress("runs") as on_run:
             search = dataclasses.replace(search, on_run=on_run)
             return remedies_of(subject, search, pending=self.pod is None)
 
 
-def _staying(subject: Subject, stay: Iterable[str]) -> frozenset[str]:
-    """Return the keys of the pods that no remedy evicts. stay: KIND/NAME, or KEY=VALUE of a label.
+def listed_never(text: str) -> list[str]:
+    """Return what one --never lists: `-l SELECTOR` is one entry, whatever commas it has."""
+    return [text] if text.lstrip().startswith("-l ") else [*filter(None, split_at_commas(text))]
+
+
+def _staying(opened: Opened, subject: Subject, stay: Iterable[str]) -> frozenset[str]:
+    """Return the keys of the pods that no remedy evicts. stay: KIND/NAME, or a label selector.
     Raises UsageError"""
     keys: set[str] = set()
     for each in stay:
-        if "=" in each:
-            selector = read_selector(f"--never {each}", each)
+        text = each.strip().removeprefix("-l ")
+        # Keys of labels may have a slash, too.
+        if text != each.strip() or any(map(text.__contains__, "=! (")):
+            try:
+                selector = read_selector("", text)
+            except ChangeError as error:
+                raise UsageError(f"--never {each}: {error.problem}") from None
             pods = subject.simulation.state.pods
-            keys.update(pod.key for pod in pods if selector.matches(pod.metadata.labels))
+            selected = {pod.key for pod in pods if selector.matches(pod.metadata.labels)}
+            if not selected:
+                opened.warn(f"--never {each}: the state has no such pod")
+            keys |= selected
         else:
             keys |= pods_of(subject.simulation, each, subject.namespace)
     return frozenset(keys)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, structs
 
+from ksched_cli.analysis.metrics import MeasuringPlugins
 from ksched_cli.analysis.named_objects import Subject, chosen_pods, pods_of
 from ksched_cli.analysis.search import Search
 from ksched_cli.answers import Answer, StateAnswer
@@ -204,11 +205,18 @@ class Opened:
 
     def replay(self, run: Run | None = None, watch: Watch | None = None) -> Replay:
         """Run a Run over its timeline to its end, by default the first. Raises KschedError."""
-        watch = structs.replace(watch or Watch(), on_instant=self.observer.after_instant)
+        measuring = MeasuringPlugins()
+
+        def on_instant(replay: Replay) -> None:
+            measuring.measure(replay)
+            self.observer.after_instant(replay)
+
+        watch = structs.replace(watch or Watch(), on_instant=on_instant)
         replay = self.opener.replay(run or self.run, watch)
         self.introduce(replay)
         with self.observer.replaying(replay):
             replay.run()
+        measuring.measure(replay)
         return replay
 
     def pod(self, subject: Subject) -> PodInfo:

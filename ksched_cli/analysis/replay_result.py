@@ -19,7 +19,13 @@ import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from numpy.typing import NDArray
 
-from ksched_cli.analysis.best_placement import Regret, check_solver, regret_at_end
+from ksched_cli.analysis.best_placement import (
+    Regret,
+    RegretMoment,
+    RegretOverTime,
+    check_solver,
+)
+from ksched_cli.analysis.metrics import MetricSource, load_metrics, own_figures
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import (
     DIGITS,
@@ -517,6 +523,8 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
            moments
     autoscaler: with --autoscaler
     regret: at the end, with --regret only
+    regret_over_time: with --regret-at only: by moment, and by priority, the highest first
+    metrics: those of plugins and of --metric, by name; missing where there are none
     pods: that came, ran or ended in the replay, in the order in which they came; not with --summary
     attempts: with --trace, in order
     queues: with --trace: where in the queue pods are at the end
@@ -550,6 +558,8 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
     regret: Regret | UnsetType = UNSET
+    regret_over_time: tuple[RegretMoment, ...] | UnsetType = UNSET
+    metrics: Mapping[str, float] | UnsetType = UNSET
     pods: tuple[PodResult, ...] | UnsetType = UNSET
     attempts: tuple[AttemptResult, ...] | UnsetType = UNSET
     queues: QueuePlaces | UnsetType = UNSET
@@ -914,25 +924,33 @@ class ReplayTimeline(Question[ReplayResult], frozen=True, kw_only=True):
 
     trace: keep every attempt; lists_pods: keep every pod's record
     all_moments: keep the cluster at every moment at which something happened
+    metrics: functions, or texts as --metric takes them
     """
 
     trace: bool = False
     lists_pods: bool = True
     all_moments: bool = False
+    metrics: tuple[MetricSource, ...] = ()
 
     def answer(self, opened: Opened) -> ReplayResult:
+        metrics = load_metrics(self.metrics)
         name = name_of(opened.run.timeline)
         if opened.run.regret:
             check_solver()
-        replay = opened.replay(watch=Watch(traces=self.trace, keeps_records=self.lists_pods))
+        regret = RegretOverTime(opened.opener, opened.run)
+        keeps_records = self.lists_pods or bool(metrics)
+        watch = Watch(traces=self.trace, keeps_records=keeps_records, on_look=regret.on_look)
+        replay = opened.replay(watch=watch)
         opened.warn(*replay_warnings(replay))
         if replay.is_interrupted:
             opened.warn(
                 f"interrupted at {replay.clock.text}: the result covers the time until then"
             )
         result = replay_result(replay, name, traces=self.trace, all_moments=self.all_moments)
-        regret = regret_at_end(opened.opener, opened.run, replay)
-        return structs.replace(result, regret=regret)
+        figures = own_figures(replay.cluster.engine, metrics, lambda: result)
+        if not self.lists_pods:
+            result = structs.replace(result, pods=UNSET, left=())
+        return structs.replace(result, metrics=figures or UNSET, **regret.of(replay))
 
 
 class LookForward(Question[ForwardLook], frozen=True, kw_only=True):

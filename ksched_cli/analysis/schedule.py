@@ -14,6 +14,7 @@ from ksched_cli.analysis.attempts import AttemptTrace, trace_of
 from ksched_cli.analysis.best_placement import Regret, check_solver, regret_of
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.hints import Hints
+from ksched_cli.analysis.metrics import MetricSource, load_metrics, own_figures
 from ksched_cli.analysis.named_objects import find_pods
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.recreation import RecreatedPod, recreated_pods
@@ -203,6 +204,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     utilization: with --by only, of the nodes after the run
     cost: of all nodes after the run; missing without prices
     regret: with --regret only
+    metrics: those of plugins and of --metric, by name; missing where there are none
     notes: pod → name → what plugins noted of the placement; missing where none did
     extender_bindings: calls to extenders that bind pods; made only with --extender-bind
     attempts: with --trace only
@@ -235,6 +237,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     utilization: UtilizationByLabel | UnsetType = UNSET
     cost: HourlyCost | UnsetType = UNSET
     regret: Regret | UnsetType = UNSET
+    metrics: Mapping[str, float] | UnsetType = UNSET
     notes: Mapping[str, Mapping[str, Any]] | UnsetType = UNSET
     extender_bindings: tuple[ExtenderBinding, ...] | UnsetType = UNSET
     attempts: tuple[AttemptTrace, ...] | UnsetType = UNSET
@@ -337,6 +340,7 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
     shows:  the pods that the answer is about
     is_shown, is_mapped: people read the answer; on a page, with a map of the nodes
     lists_nodes: with every node's usage
+    metrics: functions, or texts as --metric takes them
     """
 
     USES: ClassVar = ("prices",)
@@ -348,8 +352,10 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
     is_shown: bool = False
     is_mapped: bool = False
     lists_nodes: bool = False
+    metrics: tuple[MetricSource, ...] = ()
 
     def answer(self, opened: Opened) -> ScheduleResult:
+        metrics = load_metrics(self.metrics)
         quantity = opened.run.regret
         if quantity:
             check_solver()
@@ -379,4 +385,7 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
         regret: Regret | UnsetType = UNSET
         if quantity:
             regret = regret_of(simulation, record, quantity, opened.run.time_limit)
-        return structs.replace(result, recreated=recreated or UNSET, regret=regret)
+        figures = own_figures(simulation, metrics, lambda: record)
+        return structs.replace(
+            result, recreated=recreated or UNSET, regret=regret, metrics=figures or UNSET
+        )

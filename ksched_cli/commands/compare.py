@@ -27,6 +27,7 @@ _ADDED = ("change", "scenario", "filename", "plugin", "patch")
 class CompareOptions(StateOptions):
     """Options of `compare`: a field per option.
 
+    metric FILE.py:FUNCTION: Show this function of the snapshot and the record; repeatable.
     vs OPTIONS...: Add a side: the options before the first --vs, plus these; repeatable.
     """
 
@@ -35,6 +36,7 @@ class CompareOptions(StateOptions):
     }
 
     seeds: Seeds = None
+    metric: list[str] | None = None
     vs: list[str] | None = None
 
 
@@ -66,12 +68,13 @@ def compare(
     from ksched_cli.analysis.compare import Compare
 
     described = _runs(options, configs or ())
+    metrics = tuple(options.metric or ())
     if options.seeds:
         from ksched_cli.sweep.draws import CompareDraws
 
-        drawn = answered(CompareDraws(seeds=options.seeds), *described)
+        drawn = answered(CompareDraws(seeds=options.seeds, metrics=metrics), *described)
         return show(drawn, options)
-    return show(answered(Compare(), *described), options)
+    return show(answered(Compare(metrics=metrics), *described), options)
 
 
 # -- options → Runs -------------------------------------------------------------------------------

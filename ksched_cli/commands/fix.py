@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain
+from typing import Annotated
 
 from ksched_cli.commands.command_line import option, positive_number, time_limit, whole_number
 from ksched_cli.commands.options import Manifest, PodName, StateOptions
 from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, pod_or_manifest, run_of
 from ksched_cli.errors import ExitCode, UsageError
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +19,7 @@ class FixOptions(StateOptions):
 
     pending: Fix all pods that stay pending.
     prefer KIND,...: Prefer these kinds of changes (a tenth of their cost).
-    never KIND,...: Leave out these kinds of changes, or evictions of KIND/NAME or KEY=VALUE.
+    never KIND,...: Leave out these kinds, or evict no pods of KIND/NAME or SELECTOR; repeatable.
     top N: Stop after N remedies.
     max_runs N: Stop after N runs; with --pending, for each owner.
     max_seconds SECONDS: Start no more runs after this time.
@@ -32,7 +30,7 @@ class FixOptions(StateOptions):
     manifest: Manifest = None
     pending: bool = False
     prefer: str = ""
-    never: str = ""
+    never: list[str] | None = None
     top: Annotated[int, option(parser=whole_number("--top", 1))] = 5
     max_runs: Annotated[int, option(parser=whole_number("--max-runs", 1))] = 60
     max_seconds: Annotated[float, option(parser=positive_number("--max-seconds"))] = 60
@@ -58,9 +56,9 @@ def fix(
     Examples:
         ksched fix web-2
         ksched fix deployment/web -o json
-        ksched fix --pending --price m5.large=0.1
+        ksched fix --pending --never "-l tier in (db,cache)"
     """
-    from ksched_cli.analysis.fix import Fix
+    from ksched_cli.analysis.fix import Fix, listed_never
 
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")
@@ -68,7 +66,7 @@ def fix(
     question = Fix(
         pod=None if options.pending else pod_or_manifest(pod, options.manifest, run),
         prefer=tuple(filter(None, options.prefer.split(","))),
-        never=tuple(filter(None, options.never.split(","))),
+        never=tuple(chain.from_iterable(map(listed_never, options.never or ()))),
         top=options.top,
         max_runs=options.max_runs,
         max_seconds=options.max_seconds,

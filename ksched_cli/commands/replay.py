@@ -30,6 +30,7 @@ class ReplayCommandOptions(StateOptions):
     save_state FILE.json: Write the final cluster state, for --state.
     usage: With -o csv: a line per moment with an event, not per pod.
     from_now: Predict when pending pods start: p50 and p90 over --seeds draws, default 20.
+    metric FILE.py:FUNCTION: Show this function of the snapshot and the record; repeatable.
     history FILE: With --from-now: dump or timeline that gives run times; repeatable.
     """
 
@@ -41,6 +42,7 @@ class ReplayCommandOptions(StateOptions):
     usage: bool = False
     seeds: Seeds = None
     from_now: bool = False
+    metric: list[str] | None = None
     history: list[str] | None = None
 
 
@@ -82,7 +84,8 @@ def replay(
         from ksched_cli.sweep.draws import DrawReplay
 
         run = _drawn(options, timeline=timeline)
-        return show(answered(DrawReplay(seeds=options.seeds), run), options)
+        draws = DrawReplay(seeds=options.seeds, metrics=tuple(options.metric or ()))
+        return show(answered(draws, run), options)
     return _replay(options, run_of(options, timeline=timeline))
 
 
@@ -98,7 +101,10 @@ def _replay(options: ReplayCommandOptions, run: Run) -> ExitCode:
 
     observer = ReplayTerminal()
     question = ReplayTimeline(
-        trace=options.trace, lists_pods=_lists_pods(options), all_moments=options.usage
+        trace=options.trace,
+        lists_pods=_lists_pods(options),
+        all_moments=options.usage,
+        metrics=tuple(options.metric or ()),
     )
     answer = answered(question, run, observer=observer)
     replay = observer.replay
@@ -127,6 +133,8 @@ def _check(options: ReplayCommandOptions, timeline: str) -> None:
         raise UsageError("replay requires a TIMELINE or --from-now")
     if options.history and not options.from_now:
         raise UsageError("--history has no effect without --from-now")
+    if options.metric and options.from_now:
+        raise UsageError("--metric has no effect with --from-now")
     data_option = "--trace" if options.trace else "--summary" if options.summary else ""
     if data_option and not _is_data(options):
         raise UsageError(f"{data_option} has no effect without -o json or -o yaml")

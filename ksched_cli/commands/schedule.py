@@ -22,11 +22,13 @@ class ScheduleOptions(ShownOptions):
     trace: With -o json or yaml: add all attempts; --trace POD: those of this pod.
     nodes: List every node with requested of allocatable, and its pods.
     by LABEL: Show utilization by this label of nodes.
+    metric FILE.py:FUNCTION: Show this function of the snapshot and the record; repeatable.
     """
 
     trace: bool = False
     nodes: bool = False
     by: str = ""
+    metric: list[str] | None = None
 
 
 def schedule(
@@ -61,6 +63,7 @@ def schedule(
         is_shown=options.output not in (Form.JSON, Form.YAML, Form.NAME),
         is_mapped=options.output is Form.HTML,
         lists_nodes=options.nodes,
+        metrics=tuple(options.metric or ()),
     )
     return show(answered(question, run_of(options)), options)
 

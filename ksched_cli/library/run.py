@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
     from ksched_cli.analysis.fits import FitResult
     from ksched_cli.analysis.fix import Remedies
+    from ksched_cli.analysis.metrics import MetricSource
     from ksched_cli.analysis.more_nodes import NodesNeeded
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.question import Question
@@ -115,16 +116,23 @@ class Run(Settings, frozen=True, kw_only=True):
     # -- questions --------------------------------------------------------------------------------
 
     def schedule(
-        self, *, trace: bool = False, by: str = "", progress: Progress | None = None
+        self,
+        *,
+        trace: bool = False,
+        by: str = "",
+        metrics: Sequence[MetricSource] = (),
+        progress: Progress | None = None,
     ) -> ScheduleResult:
         """Place the pending pods, as `ksched schedule` does.
 
-        trace: keep every attempt. by: a label, for the utilization of its values. progress: called
-        with the number of pods that have a node, and of all
+        trace: keep every attempt. by: a label, for the utilization of its values. metrics:
+        functions, or texts as --metric takes them. progress: called with the number of pods that
+        have a node, and of all
         """
         from ksched_cli.analysis.schedule import Schedule
 
-        return answered(Schedule(trace=trace, by=by, is_mapped=True), self, progress=progress)
+        question = Schedule(trace=trace, by=by, metrics=tuple(metrics), is_mapped=True)
+        return answered(question, self, progress=progress)
 
     def explain(
         self,
@@ -317,14 +325,17 @@ class Run(Settings, frozen=True, kw_only=True):
         timeline: Timeline | None = None,
         *,
         trace: bool = False,
+        metrics: Sequence[MetricSource] = (),
         progress: Progress | None = None,
     ) -> ReplayResult:
         """Replay the cluster over time. timeline: replaces the Run's own. trace: keep every
-        attempt. progress: called with the thousandths that are done, and 1000"""
+        attempt. metrics: functions, or texts as --metric takes them. progress: called with the
+        thousandths that are done, and 1000"""
         from ksched_cli.analysis.replay_result import ReplayTimeline
 
         run = self if timeline is None else self.with_(timeline=timeline)
-        return answered(ReplayTimeline(trace=trace), run, progress=progress)
+        question = ReplayTimeline(trace=trace, metrics=tuple(metrics))
+        return answered(question, run, progress=progress)
 
     def open(self) -> OpenRun:
         """Step through the Run: iterate over it for its attempts, and change the cluster between
@@ -362,11 +373,17 @@ def replay(run: Run, timeline: Timeline, *, progress: Progress | None = None) ->
     return run.replay(timeline, progress=progress)
 
 
-def compare(*runs: Run, seeds: int = 0, progress: Progress | None = None) -> AnyComparison:
+def compare(
+    *runs: Run,
+    seeds: int = 0,
+    metrics: Sequence[MetricSource] = (),
+    progress: Progress | None = None,
+) -> AnyComparison:
     """Compare two or more Runs with the first, as `ksched compare` does. Runs with timelines are
     replayed.
 
     seeds:    the number of draws of each Run, whose means are compared
+    metrics:  functions, or texts as --metric takes them
     progress: called after each attempt of a side, after each draw, or with the thousandths of each
               replay that are done
     Raises KschedError
@@ -379,10 +396,11 @@ def compare(*runs: Run, seeds: int = 0, progress: Progress | None = None) -> Any
         from ksched_cli.sweep.draws import CompareDraws
 
         runs = tuple(run.with_(tie_break="random", seed=run.seed or 0) for run in runs)
-        return answered(CompareDraws(seeds=seeds), *runs, progress=progress)
+        draws = CompareDraws(seeds=seeds, metrics=tuple(metrics))
+        return answered(draws, *runs, progress=progress)
     from ksched_cli.analysis.compare import Compare
 
-    return answered(Compare(), *runs, progress=progress)
+    return answered(Compare(metrics=tuple(metrics)), *runs, progress=progress)
 
 
 def sweep(

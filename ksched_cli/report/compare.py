@@ -18,6 +18,7 @@ from ksched_cli.analysis.compare import (
     differs,
 )
 from ksched_cli.analysis.usage import Utilization
+from ksched_cli.report.metrics import metric_rows
 from ksched_cli.report.regret import regret_rows
 from ksched_cli.report.view import (
     Bars,
@@ -188,6 +189,7 @@ def _totals(sides: Sequence[SideResult], shown: Rows, on: Medium) -> Table:
         ("nodes used", *(each.nodes_used for each in summaries)),
     ]
     rows += regret_rows([each.regret for each in summaries])
+    rows += metric_rows([each.metrics for each in summaries])
     for resource in dict.fromkeys(key for each in summaries for key in each.utilization):
         shares = [each.utilization.get(resource) for each in summaries]
         rows.append((f"{resource} used", *(percent(s.total) if s else "none" for s in shares)))

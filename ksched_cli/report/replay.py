@@ -33,8 +33,9 @@ from ksched_cli.analysis.replay_result import (
 from ksched_cli.answers import plain
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.kube.time import SECOND
+from ksched_cli.report.metrics import metrics_table
 from ksched_cli.report.reasons import message_line
-from ksched_cli.report.regret import regret_table
+from ksched_cli.report.regret import moments_table, regret_curves, regret_table
 from ksched_cli.report.times import MomentTexts, time_text
 from ksched_cli.report.view import (
     Block,
@@ -138,6 +139,10 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
     yield _usage(answer, moments)
     if answer.regret:
         yield regret_table(answer.regret)
+        if answer.regret_over_time:
+            yield moments_table(answer.regret, answer.regret_over_time, moments)
+    if answer.metrics:
+        yield metrics_table(answer.metrics)
     if answer.autoscaler:
         yield _node_groups(answer.autoscaler.groups)
         yield _decisions(answer.autoscaler.events, moments)
@@ -151,7 +156,11 @@ def _charts(answer: ReplayResult) -> Iterator[Section]:
     from ksched_cli.report.html.sections import TimeCharts
 
     if answer.curves is not None:
-        yield TimeCharts("Over time", "replay", curves_of_run(answer.curves))
+        more = {}
+        if answer.regret and answer.regret_over_time:
+            own = regret_curves(answer.regret, answer.regret_over_time)
+            more[f"Best placement, {answer.regret.quantity}"] = own
+        yield TimeCharts("Over time", "replay", curves_of_run(answer.curves, more))
     yield from pods_by_node(answer)
 
 

@@ -20,6 +20,7 @@ from ksched_cli.analysis.replay_result import GroupResult, NodeRange, ReplayCurv
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.compare import because_of, judgement
+from ksched_cli.report.metrics import metric_rows
 from ksched_cli.report.regret import regret_rows
 from ksched_cli.report.replay import cost_text, hours_text, range_text, ratio_text
 from ksched_cli.report.times import duration, time_text
@@ -173,7 +174,9 @@ def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
                 yield f"bounded slowdown, {user or '(none)'}", *of_user
     yield "most pending at once", *(side.most_pending for side in sides)
     yield "pending-hours", *(hours_text(side.pending_hours) for side in sides)
-    yield from regret_rows([side.regret for side in sides])
+    over_time = [side.regret_over_time for side in sides]
+    yield from regret_rows([side.regret for side in sides], over_time)
+    yield from metric_rows([side.metrics for side in sides])
     yield "it took", *(time_text(side.end) for side in sides)
     yield from _node_rows(sides)
     if any(side.cost for side in sides):

@@ -9,6 +9,7 @@ from ksched_cli import program_name
 from ksched_cli.analysis.schedule import PlacedPod, RunSummary, ScheduleResult
 from ksched_cli.engine.records import ExtenderBinding
 from ksched_cli.report import usage
+from ksched_cli.report.metrics import metrics_table
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
 from ksched_cli.report.recreation import evictions_table, waiting_lines
 from ksched_cli.report.regret import regret_table
@@ -118,6 +119,8 @@ def _sections(answer: ScheduleResult) -> Iterator[Section]:
         yield Commands(heading="What to try next", commands=[command])
     if answer.regret:
         yield regret_table(answer.regret)
+    if answer.metrics:
+        yield metrics_table(answer.metrics)
     yield from _placed(answer)
     yield _devices(answer.placed)
     yield evictions_table("Evictions", answer.evictions, answer.recreated or ())

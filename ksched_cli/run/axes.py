@@ -229,7 +229,10 @@ def _recording_content(run: Run, inputs: Inputs) -> Sequence[Any]:
 
 
 def _regret_label(run: Run) -> str:
-    return f"regret in {run.regret} after {run.time_limit:g} s" if run.regret else "without regret"
+    if not run.regret:
+        return "without regret"
+    times = f" at {run.regret_at}" if run.regret_at else ""
+    return f"regret in {run.regret}{times} after {run.time_limit:g} s"
 
 
 CONFIGURATION_AXIS = Axis("configuration", configuration_label, _configuration_content)

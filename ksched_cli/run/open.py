@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.engine.engine import Options, Progress
-    from ksched_cli.engine.replay.replay import OnInstant, Replay
+    from ksched_cli.engine.replay.replay import OnInstant, OnLook, Replay
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.run.inputs import Inputs
     from ksched_cli.scenario.node_groups import AutoscalerSettings
@@ -61,7 +61,7 @@ class Watch(Struct, frozen=True):
 
     detailed:    keep every node's verdict and scores
     on_progress: called after each attempt of a simulation
-    traces, keeps_records, on_instant, run_times: see ReplayOptions
+    traces, keeps_records, on_instant, run_times, on_look: see ReplayOptions
     start, until: of a replay that begins now, whatever its timeline says; else None
     """
 
@@ -71,6 +71,7 @@ class Watch(Struct, frozen=True):
     keeps_records: bool = False
     on_instant: OnInstant | None = None
     run_times: Mapping[str, int] = field(default_factory=dict)
+    on_look: OnLook | None = None
     start: int | None = None
     until: str = ""
 
@@ -433,6 +434,9 @@ class Opener:
                 _check_nodes(run, state)
 
         options, state = self.options(run, watch), timeline.state
+        looks: dict[str, Any] = {}
+        if watch.on_look is not None:
+            looks = {"looks": timeline.moments(run.regret_at), "on_look": watch.on_look}
         out_of_place = replayed_anew(state)
         joining = [group.template for group in scaling.groups] if scaling else []
         warnings = (
@@ -460,6 +464,7 @@ class Opener:
                 prices=prices,
                 recreation=Recreation(timeline.document.evicted),
                 run_times=watch.run_times,
+                **looks,
             ),
             share_read=timeline.share_read,
         )

@@ -55,7 +55,7 @@ from ksched_cli.run.patches import parse_path
 WITH_REGRET = ("schedule", "compare", "replay")
 REGRET_SECONDS = 30.0
 # Fields that only replays take.
-_OF_REPLAYS = ("until", "evict_at_once", "job_label", "user_label")
+_OF_REPLAYS = ("until", "regret_at", "evict_at_once", "job_label", "user_label")
 # Fields of replays that some questions take at one instant, too.
 NEEDS_NO_TIMELINE = ("autoscaler", "prices")
 
@@ -229,6 +229,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
     cache:         reuse plugins' answers for pods that look alike
     plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 is no limit
     regret:        compare with the best placement: of "pods", or of a resource's requests
+    regret_at:     in a replay, when it is compared, besides its end: `1h,2h`, or `every 1h`
     time_limit:    seconds after which the search for the best placement ends
     """
 
@@ -357,6 +358,16 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
         ),
         REGRET_AXIS,
         InFiles(),
+    ] = ""
+    regret_at: Annotated[
+        str,
+        Option(
+            "With --regret: compare a replay at these times, too: 1h,2h or 'every 1h'.",
+            "TIMES",
+            DECISIONS,
+            only=("compare", "replay"),
+        ),
+        REGRET_AXIS,
     ] = ""
     time_limit: Annotated[
         float,
@@ -503,6 +514,8 @@ class Run(
         self._check_extenders()
         if self.time_limit != REGRET_SECONDS and not self.regret:
             raise UsageError("--time-limit requires --regret")
+        if self.regret_at and not self.regret:
+            raise UsageError("--regret-at requires --regret")
         if self.regret and (self.record_extenders or self.extender_bind):
             raise UsageError(
                 "--regret cannot be combined with --record-extenders or --extender-bind: it makes "

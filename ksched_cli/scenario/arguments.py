@@ -246,12 +246,17 @@ def choose_pods(
     return [pod for pod in pods if pod.namespace == namespace] if namespace else pods
 
 
+def split_at_commas(text: str) -> list[str]:
+    """Split a text at its commas outside of parentheses."""
+    return re.findall(r"(?:[^,(]|\([^)]*\)?)+", text)
+
+
 def read_selector(change_text: str, text: str) -> Selector:
     """A selector as -l takes it: "a=b,c!=d,e in (f,g),h,!i"; "" matches everything.
 
     Raises ChangeError. Upstream: apimachinery/pkg/labels (Parse).
     """
-    parts = re.findall(r"(?:[^,(]|\([^)]*\)?)+", text)  # at commas outside of parentheses
+    parts = split_at_commas(text)
     expressions = tuple(_expression(change_text, part) for part in parts if part.strip())
     try:
         return label_selector(LabelSelector(match_expressions=expressions))

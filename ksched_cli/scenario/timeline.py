@@ -6,6 +6,7 @@ needed, so that their number does not matter.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -527,7 +528,18 @@ class Timeline:
             raise EventError(f'"{at}" is before the start')
         return moment
 
-    def moment(self, text: str) -> int:
+    def moments(self, text: str) -> Iterator[int]:
+        """Return the moments that --regret-at names, in order: `1h,2h`, or `every 1h` without end.
+        Raises UsageError."""
+        if (step := text.removeprefix("every ")) == text:
+            times = [self.moment(each.strip(), "--regret-at") for each in text.split(",")]
+            return iter(sorted({*times}))
+        interval = self.moment(step.strip(), "--regret-at every")
+        if not interval:
+            raise UsageError(f"--regret-at {text}: expected a duration of more than 0, such as 1h")
+        return itertools.count(interval, interval)
+
+    def moment(self, text: str, option: str = "--until") -> int:
         """Microseconds after the start of a moment that an option names: `6h`, seconds, or a time.
         Raises UsageError."""
         at: float | str = text
@@ -540,7 +552,7 @@ class Timeline:
             return self.time(at)
         except EventError as error:
             problem = "expected 6h, a number of seconds, or a time such as 2026-01-31T12:00:00Z"
-            raise UsageError(f"--until {text}: {error}; {problem}") from None
+            raise UsageError(f"{option} {text}: {error}; {problem}") from None
 
 
 def _entry_with_nulls(line: bytes) -> EventEntry:

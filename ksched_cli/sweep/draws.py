@@ -14,6 +14,7 @@ from ksched_cli.analysis.compare import (
     compare_draws,
     replay_draws,
 )
+from ksched_cli.analysis.metrics import Metric, MetricSource, load_metrics
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import UsageOverTime
 from ksched_cli.analysis.replay_result import ReplayCurves
@@ -42,15 +43,20 @@ def draws_of(
     opener: Opener,
     count: int,
     on_progress: Callable[[int, int], None] | None = None,
+    metrics: Sequence[Metric] = (),
 ) -> Draws:
-    """on_progress: called after each draw of all sides. Raises UsageError where a draw does not
-    come to its end, PluginDefectError where a plugin is to blame."""
+    """metrics: figures of each draw besides those of plugins
+    on_progress: called after each draw of all sides
+    Raises UsageError where a draw does not come to its end, PluginDefectError where a plugin is to
+    blame"""
+    if any(side.run.regret_at for side in sides):
+        raise UsageError("--regret-at cannot be combined with --seeds, which compares ends")
     curves: list[ReplayCurves] = []  # the sides of a draw one after the other
 
     def on_replay(replay: Replay) -> None:
         curves.append(ReplayCurves.of(replay, UsageOverTime(replay)))
 
-    performer = Performer(Shared(opener.inputs), opener, on_replay)
+    performer = Performer(Shared(opener.inputs), opener, on_replay, metrics)
     figures: list[list[Mapping[str, float]]] = [[] for _ in sides]
     for index in range(count):
         for side, own in zip(sides, figures, strict=True):
@@ -82,35 +88,40 @@ def eviction_warnings(
 
 class CompareDraws(Question[DrawnComparison], frozen=True, kw_only=True):
     """Compare several draws of Runs: means, and how sure the differences are. The Runs draw from
-    their seeds on."""
+    their seeds on. metrics: functions, or texts as --metric takes them"""
 
     seeds: int
+    metrics: tuple[MetricSource, ...] = ()
 
     def answer(self, opened: Opened) -> DrawnComparison:
         check_timelines(opened.runs)
         sides = named(opened.runs, opened.opener.inputs)
-        draws = _draws(sides, opened, self.seeds)
+        draws = _draws(sides, opened, self.seeds, self.metrics)
         return compare_draws(sides, draws.figures, draws.curves)
 
 
 class DrawReplay(Question[ReplayDraws], frozen=True, kw_only=True):
-    """Draw a replay several times. The Run draws from its seed on."""
+    """Draw a replay several times. The Run draws from its seed on. metrics: functions, or texts as
+    --metric takes them"""
 
     seeds: int
+    metrics: tuple[MetricSource, ...] = ()
 
     def answer(self, opened: Opened) -> ReplayDraws:
         run, first = opened.run, opened.run.seed or 0
         name = name_of(run.timeline)
-        draws = _draws([NamedRun("", run)], opened, self.seeds)
+        draws = _draws([NamedRun("", run)], opened, self.seeds, self.metrics)
         (figures,), (curves,) = draws.figures, draws.curves
         return replay_draws(name, figures, range(first, first + self.seeds), curves)
 
 
-def _draws(sides: Sequence[NamedRun], opened: Opened, count: int) -> Draws:
+def _draws(
+    sides: Sequence[NamedRun], opened: Opened, count: int, sources: Sequence[MetricSource]
+) -> Draws:
     """The results of each side, with one seed after the other. Raises KschedError."""
-    opener = opened.opener
+    opener, metrics = opened.opener, load_metrics(sources)
     opened.introduce(*(opener.opened(side.run) for side in sides), are_run=False)
     with opened.observer.progress("draws") as on_progress:
-        draws = draws_of(sides, opener, count, on_progress)
+        draws = draws_of(sides, opener, count, on_progress, metrics)
     opened.warn(*eviction_warnings(sides, opener, draws.figures))
     return draws

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
@@ -19,6 +19,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ksched_cli.analysis.best_placement import Regret, regret_at_end, regret_of
+from ksched_cli.analysis.metrics import MeasuringPlugins, Metric, own_figures
 from ksched_cli.analysis.replay_figures import (
     Durations,
     JobFigures,
@@ -35,7 +36,6 @@ from ksched_cli.kube.streams import LIMIT
 from ksched_cli.run.inputs import DIGEST_LENGTH
 from ksched_cli.run.open import Opener, Watch, name_of
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.metrics import MeasuringPlugins, Metric, plugin_figures
 from ksched_cli.sweep.preparation import Shared
 
 Row = dict[str, Any]  # plain data: RowHead, RowParameters, and Ended or Failed
@@ -326,16 +326,19 @@ class Performer:
         shared: Shared,
         opener: Opener | None = None,
         on_replay: Callable[[Replay], object] = lambda replay: None,
+        metrics: Sequence[Metric] = (),
     ) -> None:
         """opener: of the Runs, where they are opened in this process for other questions, too
+        metrics: in place of those that have to be loaded
         on_replay: called with each replay that has ended"""
         self._shared, self._on_replay = shared, on_replay
         self._opener = opener or shared.opener()
+        self._given = metrics
 
     @cached_property
     def _metrics(self) -> tuple[Metric, ...]:
         """Raises UsageError where a function cannot be loaded."""
-        return self._shared.load_metrics()
+        return (*self._given, *self._shared.load_metrics())
 
     def read(self, run: Run) -> None:
         """The state of a run, which takes long. What is wrong with it, `perform` says."""
@@ -379,7 +382,7 @@ class Performer:
             nodes_used=nodes_used(simulation.snapshot),
             utilization=_utilization(simulation),
             placements=_digest(lines, (eviction.pod for eviction in record.evicted)),
-            metrics=self._own_figures(simulation, record),
+            metrics=own_figures(simulation, self._metrics, lambda: record),
             best=BestPlacement.of(regret),
         )
 
@@ -410,20 +413,13 @@ class Performer:
             nodes_used=figures.nodes_used,
             utilization=_utilization(engine),
             placements=_digest(lines, evicted),
-            metrics=self._own_figures(
-                engine, replay_result(replay, name_of(run.timeline)) if self._metrics else None
+            metrics=own_figures(
+                engine, self._metrics, lambda: replay_result(replay, name_of(run.timeline))
             ),
             best=BestPlacement.of(regret),
         )
         present = {name: each for name, each in structs.asdict(figures).items() if each is not None}
         return structs.replace(ended, **present)
-
-    def _own_figures(self, engine: Engine, record: object) -> dict[str, float]:
-        """Raises PluginDefectError where a plugin or a function fails."""
-        figures = plugin_figures(engine)
-        for metric in self._metrics:
-            figures |= metric.figures(engine.snapshot, record)
-        return figures
 
 
 def _utilization(engine: Engine) -> dict[str, Share]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ksched_cli.analysis.metrics import Metric, load_metric
 from ksched_cli.cluster.loading.state_warnings import (
     budget_warnings,
     replayed_anew,
@@ -21,7 +22,6 @@ from ksched_cli.run.inputs import CodeSource, Inputs, digest, installed_versions
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run, check_standard_input_of
 from ksched_cli.scenario.own_document import OwnDocument
-from ksched_cli.sweep.metrics import Metric, load_metric
 from ksched_cli.sweep.plan import (
     AUTOSCALERS,
     CHANGES,

@@ -121,8 +121,15 @@ def test_moves_say_who_leaves_and_where_to_and_what_is_requested_then(
 
 @pytest.mark.parametrize(
     "never",
-    ["app=a,app=b", "replicaset/a,replicaset/b", "move"],
-    ids=["labels", "workloads", "kind"],
+    [
+        "app=a,app=b",
+        "app in (a,b)",
+        "app!=c",
+        "!team",
+        "replicaset/a,app==b",
+        "replicaset/a,replicaset/b",
+        "move",
+    ],
 )
 def test_what_never_names_does_not_move(
     never: str, ksched: Ksched, write_state: WriteState
@@ -131,6 +138,38 @@ def test_what_never_names_does_not_move(
     code, out, _ = ksched(*MOVES[:-1], f"{MOVES[-1]},{never}", "--state", path)
     assert code == 1
     assert ("no moves of running pods help, which is proven" in out) == (never != "move")
+
+
+def test_never_takes_a_whole_selector(ksched: Ksched, write_state: WriteState) -> None:
+    path = write_state(*HALF_FULL)
+    for selector, code in (
+        ("-l app,!team", 1),
+        ("-l app in (a,b),app notin (c)", 1),
+        ("-l app in (a,b),team", 0),
+    ):
+        assert ksched(*MOVES, "--never", selector, "--state", path)[0] == code
+    err = ksched(*MOVES, "--never", "app in (c,d)", "--state", path)[2]
+    assert "--never app in (c,d): the state has no such pod" in err
+
+
+@pytest.mark.parametrize(
+    ("never", "message"),
+    [
+        ("app in a", '--never app in a: -l: "app in a" is not a selector; expected KEY=VALUE'),
+        ("app in (a", '--never app in (a: -l: "app in (a" is not a selector; expected KEY=VALUE'),
+        ("moves", '"moves" is no kind of change'),
+        ("a b=c", "--never a b=c: "),
+        ("!", "--never !: "),
+        ("=a", "--never =a: "),
+    ],
+)
+def test_a_wrong_never_gets_one_line(
+    never: str, message: str, ksched: Ksched, write_state: WriteState
+) -> None:
+    code, _, err = ksched("fix", "p", "--never", never, "--state", write_state(*HALF_FULL))
+    assert code == 2
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
 
 
 def test_without_the_extra_only_an_answer_that_needs_it_is_an_error(

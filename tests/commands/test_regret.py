@@ -83,3 +83,79 @@ def test_bad_input_gets_one_line(
     assert code == 2
     assert "--regret needs the extra optimum" in err
     assert "pip install '.[optimum]'" in err
+
+
+TIMELINE = {
+    "apiVersion": "ksched/v1",
+    "kind": "Timeline",
+    "events": [
+        {"at": 0, "pod": pod("p1", cpu=2), "runsFor": 5000},
+        {"at": 1, "pod": pod("p2", cpu=2), "runsFor": 5000},
+        {"at": 60, "pod": pod("p3", cpu=4), "runsFor": 100},
+    ],
+}
+
+
+@pytest.fixture
+def replay(write_state: WriteState, tmp_path: Path) -> list[object]:
+    (tmp_path / "day.yaml").write_text(yaml.safe_dump(TIMELINE))
+    return [tmp_path / "day.yaml", "--state", write_state(node("a", cpu=4), node("b", cpu=4))]
+
+
+def test_a_replay_is_compared_at_instants(replay: list[object], ksched: Ksched) -> None:
+    regret = ("--regret", "pods", "--regret-at", "30s,1h,99h")
+    _, out, _ = ksched("replay", *replay, *regret)
+    assert "Best placement over time\nAT   ALL  REACHED  BEST  AT MOST\n" in out
+    plain = json.loads(ksched("replay", *replay, "-o", "json")[1])
+    answer = json.loads(ksched("replay", *replay, *regret, "-o", "json")[1])
+    rows = answer.pop("regretOverTime")
+    # Two pods on two nodes leave no room for the third, which one node with both would.
+    assert [(row["at"], row["reached"], row["best"], row["atMost"]) for row in rows] == [
+        (30, 2, 2, 2),
+        (3600, 2, 3, 3),
+    ]
+    assert answer.pop("regret")["regret"] == 0
+    # To look at a replay changes nothing of it.
+    assert answer == plain
+    every = json.loads(ksched("replay", *replay, *regret[:3], "every 30m", "-o", "json")[1])[
+        "regretOverTime"
+    ]
+    assert [row["at"] for row in every] == [1800, 3600]
+    page = ksched("replay", *replay, *regret, "-o", "html")[1]
+    assert "Best placement, pods" in page
+    _, out, _ = ksched("compare", "--timeline", *replay, *regret, "--vs", "--change", "cordon b")
+    assert "regret in pods at 1h" in out
+
+
+def test_at_some_instants_no_pod_requests_the_resource(
+    replay: list[object], ksched: Ksched
+) -> None:
+    Path(str(replay[0])).write_text(
+        yaml.safe_dump(
+            {
+                **TIMELINE,
+                "events": [{"at": 0, "pod": pod("p1", memory="1Gi"), "runsFor": 50}],
+            }
+        )
+    )
+    code, out, _ = ksched("replay", *replay, "--regret", "cpu", "--regret-at", "10", "-o", "json")
+    assert (code, json.loads(out)["regret"]["regret"]) == (0, 0)
+    err = ksched("replay", *replay, "--regret", "gpu", "--regret-at", "10")[2]
+    assert "--regret takes pods, or a resource that waiting pods request" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--regret-at", "1h"), "--regret-at requires --regret"),
+        (("--regret", "pods", "--regret-at", "soon"), "--regret-at soon: "),
+        (("--regret", "pods", "--regret-at", "every 0s"), "expected a duration of more than 0"),
+        (("--regret", "pods", "--regret-at", "1h", "--seeds", "2"), "cannot be combined with"),
+    ],
+)
+def test_wrong_instants_get_one_line(
+    replay: list[object], options: tuple[str, ...], message: str, ksched: Ksched
+) -> None:
+    code, _, err = ksched("replay", *replay, *options)
+    assert code == 2
+    assert message in err

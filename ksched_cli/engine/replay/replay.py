@@ -131,6 +131,8 @@ _IN_VAIN = 20 * 60 * SECOND
 _MAX_RUNG = 100
 # Called between two instants.
 OnInstant: TypeAlias = "Callable[[Replay], None]"
+# Takes the time, too: microseconds after the start.
+OnLook: TypeAlias = "Callable[[Replay, int], None]"
 
 
 _YEAR_3000 = 32_503_680_000  # in seconds since 1970
@@ -149,6 +151,8 @@ class ReplayOptions:
     recreation: of pods that preemption evicts
     run_times: of pods of the state, by key: microseconds until they end, from the start where they
                run already, else from their placement
+    looks, on_look: microseconds after the start, in order, at which on_look is called with the
+                    cluster as it is then; after the end it is called no more
     prices: of nodes; those of node groups come after them
     """
 
@@ -166,6 +170,8 @@ class ReplayOptions:
     recreation: Recreation = Recreation.GONE
     run_times: Mapping[str, int] = field(default_factory=dict)
     prices: Prices = NO_PRICES
+    looks: Iterator[int] = field(default_factory=lambda: iter(()))
+    on_look: OnLook = lambda replay, at: None
 
     @property
     def has_prices(self) -> bool:
@@ -271,13 +277,24 @@ class Replay:
         with gc_rare():
             self._read_event()
             self._begin()
+            look = next(self.options.looks, None)
             while not self.is_interrupted and (at := self.agenda.next) is not None:
                 if self.options.until is not None and at > self.options.until:
                     break
+                look = self._look(look, at)
                 self._run_instant(at)
             if self.options.until is not None and not self.is_interrupted:
                 self.clock.now = max(self.clock.now, self.options.until)
+            self._look(look, self.clock.now + 1)
             self._finish()
+
+    def _look(self, look: int | None, before: int) -> int | None:
+        """Show the cluster at each time to look at it that is before the next instant. Return the
+        time of the next look."""
+        while look is not None and look < before and not self.is_interrupted:
+            self.options.on_look(self, look)
+            look = next(self.options.looks, None)
+        return look
 
     def _begin(self) -> None:
         """The pods of the state without a node come into the queue, by creation. Raises UsageError

@@ -123,13 +123,16 @@ class Curves(Shown, frozen=True):
         return [row(chart, line) for chart in self.charts for line in chart.lines]
 
 
-def curves_of_run(curves: ReplayCurves) -> Curves:
-    """A chart per kind of quantity, of one replay or of several draws of it."""
+def curves_of_run(
+    curves: ReplayCurves, more: Mapping[str, Mapping[str, Curve]] | None = None
+) -> Curves:
+    """A chart per kind of quantity, of one replay or of several draws of it. more: other charts"""
     charts = [
         _chart("Pods", curves.pods),
         _chart("Nodes", curves.nodes),
         _chart("Utilisation", _utilization(curves), is_share=True),
         _chart("Stranded", curves.stranded, is_share=True),
+        *(_chart(title, own) for title, own in (more or {}).items()),
     ]
     return Curves(
         [chart for chart in charts if chart.lines],
