@@ -1,4 +1,4 @@
-"""Run times that depend on the node: by its label, by a plugin, and with an overhead of restarts."""
+"""Run times that depend on the node: by its label, or by a plugin; the overhead of restarts."""
 
 from __future__ import annotations
 
