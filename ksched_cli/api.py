@@ -64,6 +64,7 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
     SignPlugin,
+    TimesRuns,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -197,6 +198,7 @@ __all__ = [
     "Snapshot",
     "Status",
     "SweepResult",
+    "TimesRuns",
     "UpgradePlan",
     "UsageError",
     "Verdicts",

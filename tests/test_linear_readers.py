@@ -32,7 +32,8 @@ from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import read_scenario
 from ksched_cli.scenario.node_groups import read_autoscaler
 from ksched_cli.scenario.timeline import read_timeline
-from ksched_cli.scenario.timelines.trace_csv import CsvFile, TraceColumns, TraceReader
+from ksched_cli.scenario.timelines.csv_file import CsvFile
+from ksched_cli.scenario.timelines.trace_csv import TraceColumns, TraceReader
 from ksched_cli.sweep.outcome import RowsFile
 from ksched_cli.sweep.sweep_file import read_sweep
 from ksched_cli.sweep.tune_file import read_tune

@@ -301,7 +301,17 @@ class ReplaySummary(Part, frozen=True):
 def replay_warnings(replay: Replay) -> list[str]:
     """Return the warnings of an ended replay, line by line."""
     about_answer = (tie_warning(replay), unpriced_warning(replay))
-    return [*replay.applier.warnings, *filter(None, about_answer)]
+    return [*replay.applier.warnings, *_endless_warnings(replay), *filter(None, about_answer)]
+
+
+def _endless_warnings(replay: Replay) -> list[str]:
+    """Return the labels of which pods had no run time for the value of their node, in sentences."""
+    return [
+        f"{count:,} {'pod does' if count == 1 else 'pods do'} not end: runsFor has no time for the"
+        f" node's value of label {label}; the first is {pod} on {node} (add the value, or"
+        " `otherwise`)"
+        for label, (count, pod, node) in replay.log.endless.items()
+    ]
 
 
 def tie_warning(replay: Replay) -> str:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         TraceColumns,
         TraceRules,
     )
+    from ksched_cli.scenario.timelines.trace_events import EventColumns
+    from ksched_cli.scenario.timelines.trace_run_times import NodeRunTimes
 
 _SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
@@ -193,7 +195,7 @@ class TraceOptions:
     created COLUMN: Column with the pod's creation time.
     request RESOURCE=COLUMN[:UNIT]: What the pod requests, such as memory=memory_mib:Mi, or
         cpu=core:x64 for shares of 64; repeatable.
-    name COLUMN: Its name; default pod-0, pod-1, …
+    name COLUMN: Its name, a column or a text such as {job}-{task}; default pod-0, pod-1, …
     namespace COLUMN: Its namespace; the default is default.
     priority COLUMN: Its priority; default 0.
     scheduled COLUMN: When it got its node; without the option, when it came.
@@ -202,6 +204,15 @@ class TraceOptions:
     created_default TIME: Time for empty cells of --created, which are errors by default.
     duration_default DURATION|forever: Run time for empty --ended or --duration, which are errors by
         default.
+    event COLUMN: Type of the event, for a row per event, whose time is --created.
+    event_type ROLE=VALUE: What the types are: submit, start, evict or end; | separates values;
+        repeatable.
+    duration_on LABEL=VALUE=COLUMN: How long it runs on nodes with this label; repeatable.
+    throughputs LABEL=FILE.json: Throughputs by value of a node label and by key, for --work.
+    throughput_key TEXT: Key in that file, a column or a text such as {model}-{gpus}.
+    work COLUMN: Units of work, which the throughputs turn into run times.
+    annotate_run_times: Add the annotation ksched/run-times to pods, for plugins.
+    restart_overhead S: Seconds that each run after an eviction takes longer.
     replicas COLUMN: Number of pods of the row: NAME-0, NAME-1, …
     divide RESOURCE: Divide its column by the number of pods of the row; repeatable.
     gang: Place the pods of a row together, as a PodGroup.
@@ -211,6 +222,7 @@ class TraceOptions:
     seed N: Repeat the choice of --sample.
     scale_time F: Multiply times and durations; 0.1 turns an hour into six minutes.
     skip_bad: Skip invalid rows and count them.
+    empty TEXT: Take cells with this text for empty ones; repeatable.
     no_header: Read the first row as data; columns are named 1, 2, …
     node_selector LABEL=COLUMN: Label that its node must have; | separates alternatives; repeatable.
     label LABEL=COLUMN: Label of the pod; repeatable.
@@ -231,9 +243,14 @@ class TraceOptions:
             "name", "namespace", "scheduled", "created_default", "duration_default", "replicas",
             "divide", "gang", "evicted", "node_selector", "label",
         ),
+        "Events": ("event", "event_type"),
+        "Run times by node": (
+            "duration_on", "throughputs", "throughput_key", "work", "annotate_run_times",
+            "restart_overhead",
+        ),
         "Rows and times": (
             "where", "sample", "seed", "scale_time", "skip_bad", "no_header", "delimiter",
-            "comment", "time_unit", "start",
+            "comment", "empty", "time_unit", "start",
         ),
         "Nodes": ("node_name", "node_capacity", "node_label"),
     }  # fmt: skip
@@ -249,6 +266,14 @@ class TraceOptions:
     duration: str = ""
     created_default: str = ""
     duration_default: str = ""
+    event: str = ""
+    event_type: list[str] | None = None
+    duration_on: list[str] | None = None
+    throughputs: str = ""
+    throughput_key: str = ""
+    work: str = ""
+    annotate_run_times: bool = False
+    restart_overhead: Annotated[float, option(parser=positive_number("--restart-overhead"))] = 0.0
     replicas: str = ""
     divide: list[str] | None = None
     gang: bool = False
@@ -261,6 +286,7 @@ class TraceOptions:
     no_header: bool = False
     delimiter: str = ","
     comment: str = ""
+    empty: list[str] | None = None
     node_selector: list[str] | None = None
     label: list[str] | None = None
     time_unit: str = "s"
@@ -289,9 +315,9 @@ def from_csv(
         ksched timeline from-csv jobs.csv --recipe tiresias --to pods.jsonl
     """
     from ksched_cli.engine.replay.records import Recreation
+    from ksched_cli.scenario.timelines.csv_file import CsvFile
     from ksched_cli.scenario.timelines.recipes import read_recipe
     from ksched_cli.scenario.timelines.trace_csv import (
-        CsvFile,
         TraceColumns,
         TraceReader,
         read_nodes,
@@ -321,6 +347,7 @@ def from_csv(
             not options.no_header,
             delimiter=_delimiter(options.delimiter),
             comment=options.comment,
+            empty=frozenset(options.empty or ()),
         )
         nodes = read_nodes(of_nodes, _node_columns(options))
     file = CsvFile(
@@ -329,6 +356,7 @@ def from_csv(
         options.skip_bad,
         _delimiter(options.delimiter),
         options.comment,
+        frozenset(options.empty or ()),
     )
     read = TraceReader(columns, _rules(options, columns)).read(file)
     if options.state_to:
@@ -348,6 +376,9 @@ def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
         raise UsageError(f"--recipe {options.recipe}: unknown option {', '.join(unknown)}")
     if "nodes" in own:
         own["nodes"] = str(Path(trace).parent / own["nodes"])
+    if "throughputs" in own:
+        label, _, file = own["throughputs"].partition("=")
+        own["throughputs"] = f"{label}={Path(trace).parent / file}"
     return replace(
         options,
         **{key: value for key, value in own.items() if getattr(options, key) == defaults[key]},
@@ -367,16 +398,32 @@ def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
         raise UsageError("--duration cannot be combined with --scheduled or --ended")
     if options.scheduled and not options.ended:
         raise UsageError("--scheduled requires --ended, the column with when pods ended")
-    if options.duration_default and not (options.ended or options.duration):
+    if options.duration_default and not (options.ended or options.duration or options.event):
         raise UsageError(
             "--duration-default requires --ended or --duration, whose empty cells it fills"
         )
+    _check_events(options)
     for name, value in (("--divide", options.divide), ("--gang", options.gang)):
         if value and not options.replicas:
             raise UsageError(
                 f"{name} requires --replicas, the column with the number of pods of a row"
             )
     _check_nodes(options, has_nodes=has_nodes)
+
+
+def _check_events(options: TraceOptions) -> None:
+    """Raises UsageError for options of events and of run times that exclude or require others."""
+    if bool(options.event) != bool(options.event_type):
+        raise UsageError("--event COLUMN and --event-type ROLE=VALUE require each other")
+    if options.event and not options.name:
+        raise UsageError("--event requires --name, which tells whose event a row is")
+    if options.event and (options.scheduled or options.ended or options.duration):
+        raise UsageError("--event cannot be combined with --scheduled, --ended or --duration")
+    table = (options.throughputs, options.throughput_key, options.work)
+    if any(table) and not all(table):
+        raise UsageError("--throughputs, --throughput-key and --work require each other")
+    if options.annotate_run_times and not (options.throughputs or options.duration_on):
+        raise UsageError("--annotate-run-times requires --throughputs or --duration-on")
 
 
 def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
@@ -435,12 +482,59 @@ def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
         sample=options.sample or 0,
         seed=options.seed,
         scale=options.scale_time,
+        events=_event_columns(options),
+        node_times=_node_run_times(options),
+        overhead=options.restart_overhead,
+        annotates=options.annotate_run_times,
     )
+
+
+def _event_columns(options: TraceOptions) -> EventColumns | None:
+    """Raises UsageError."""
+    from ksched_cli.scenario.timelines.trace_events import ROLES, EventColumns
+
+    roles: dict[str, str] = {}
+    for text in options.event_type or ():
+        role, _, values = text.partition("=")
+        if role not in ROLES or not values:
+            listed = ", ".join(ROLES)
+            raise UsageError(f'--event-type takes ROLE=VALUE, with {listed}; not "{text}"')
+        roles |= dict.fromkeys(values.split("|"), role)
+    return EventColumns(options.event, roles) if options.event else None
+
+
+def _node_run_times(options: TraceOptions) -> NodeRunTimes | None:
+    """Raises UsageError, and InputError for the file of throughputs."""
+    from ksched_cli.scenario.timelines.trace_run_times import NodeRunTimes, read_throughputs
+
+    labels: set[str] = set()
+    columns: dict[str, str] = {}
+    for text in options.duration_on or ():
+        label, _, rest = text.partition("=")
+        value, _, column = rest.partition("=")
+        if not label or not column:
+            raise UsageError(f'--duration-on takes LABEL=VALUE=COLUMN; not "{text}"')
+        labels.add(label)
+        columns[value] = column
+    table: dict[str, dict[str, float]] = {}
+    if options.throughputs:
+        label, _, file = options.throughputs.partition("=")
+        if not label or not file:
+            raise UsageError(f'--throughputs takes LABEL=FILE.json; not "{options.throughputs}"')
+        labels.add(label)
+        table = read_throughputs(file)
+    if len(labels) > 1:
+        raise UsageError(
+            f"run times depend on one label of nodes; not on {', '.join(sorted(labels))}"
+        )
+    if not labels:
+        return None
+    return NodeRunTimes(labels.pop(), columns, table, options.throughput_key, options.work)
 
 
 def _delimiter(text: str) -> str:
     """Raises UsageError."""
-    from ksched_cli.scenario.timelines.trace_csv import WHITESPACE
+    from ksched_cli.scenario.timelines.csv_file import WHITESPACE
 
     delimiter = "\t" if text == "tab" else text
     if delimiter != WHITESPACE and (len(delimiter) != 1 or delimiter in '"\r\n'):
@@ -504,7 +598,7 @@ def _amounts(texts: Iterable[str], option: str) -> dict[str, tuple[str, str]]:
 def _with_unit(text: str) -> tuple[str, str]:
     """A column and the unit of its numbers."""
     from ksched_cli.kube.quantity import Quantity, QuantityError
-    from ksched_cli.scenario.timelines.trace_csv import SHARE_OF
+    from ksched_cli.scenario.timelines.csv_file import SHARE_OF
 
     column, _, unit = text.rpartition(":") if ":" in text else (text, "", "")
     if unit.startswith(SHARE_OF):

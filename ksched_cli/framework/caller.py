@@ -92,6 +92,7 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
     SignPlugin,
+    TimesRuns,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -698,6 +699,22 @@ class PluginCaller:
         except FAILURES as error:
             self.log.note(plugin.name, "group_of", error, pod)
             return ""
+
+    def runtime(
+        self, plugin: TimesRuns, pod: PodInfo, node: NodeInfo, runs_for: float | None
+    ) -> float | None:
+        """Return how long the pod runs on the node, in seconds; `runs_for` where the plugin
+        fails."""
+        try:
+            seconds = self._limited(plugin, plugin.runtime, pod, node, runs_for)
+            if seconds is not None:
+                expect(seconds, float if isinstance(seconds, float) else int, "runtime")
+                if not 0 <= seconds < 1e11:
+                    raise MalformedError(f"runtime returned {seconds}, expected 0 seconds or more")
+            return seconds
+        except FAILURES as error:
+            self.log.note(plugin.name, "runtime", error, pod, assumes=True)
+            return runs_for
 
     def propose(
         self, plugin: Proposes, state: CycleState, pod: PodInfo, node: NodeInfo

@@ -527,6 +527,20 @@ class Measures(Plugin):
         the plugin sees is true from `now` on, in seconds since 1970, until the next call."""
 
 
+class TimesRuns(Plugin):
+    """Says how long pods run in a replay, as with interference between the pods of a node, or a
+    model of throughput."""
+
+    @abstractmethod
+    def runtime(self, pod: PodInfo, node: NodeInfo, runs_for: float | None) -> float | None:
+        """Return for how many seconds all the work of the pod takes on `node`, where it has just
+        been placed; None: it does not end there. Progress and the overhead of restarts are the
+        replay's.
+
+        runs_for: what the timeline says about this node, or the previous plugin
+        """
+
+
 # What a plugin may extend besides.
 EXTENSIONS: tuple[type[Plugin], ...] = (
     PreFilterExtensions,
@@ -536,4 +550,5 @@ EXTENSIONS: tuple[type[Plugin], ...] = (
     GroupsPods,
     Proposes,
     Measures,
+    TimesRuns,
 )

@@ -54,6 +54,7 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
     SignPlugin,
     SortsByKey,
+    TimesRuns,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo
@@ -353,6 +354,7 @@ class Framework:
         self.rejects_in_tree = not any(p.name in caller.foreign for p in self._rejecting())
         self.clears_nomination = handle.release.rules.clears_nomination
         self.signer = self._pod_signer()
+        self.run_times = tuple(p for p in self.plugins if isinstance(p, TimesRuns))
         handle.framework = self
 
     def _pre_bind_methods(self) -> tuple[tuple[NodeCall, ...], tuple[NodeCall, ...]]:
@@ -427,6 +429,13 @@ class Framework:
     def plugins(self) -> tuple[Plugin, ...]:
         """Return all of this profile."""
         return tuple(self._own.by_name.values())
+
+    def runtime(self, pod: PodInfo, node: NodeInfo, runs_for: float | None) -> float | None:
+        """Return how long the pod runs on the node, in seconds, as the plugins say; see
+        TimesRuns."""
+        for plugin in self.run_times:
+            runs_for = self.caller.runtime(plugin, pod, node, runs_for)
+        return runs_for
 
     def carry_over(self, previous: Framework) -> None:
         """See ProfilePlugins.carry_over."""

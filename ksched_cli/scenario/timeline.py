@@ -39,6 +39,7 @@ from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.file import AppliedObjects, read_change
 from ksched_cli.scenario.objects import kind_of, load_objects
 from ksched_cli.scenario.own_document import read_own_document
+from ksched_cli.scenario.pod_work import STAYS, PodWork
 
 _MAX_SPECS = 20_000
 _LINES = (".jsonl", ".ndjson")
@@ -49,10 +50,10 @@ _TIME = "expected a number of seconds after the start, or a time such as 2026-01
 
 
 class Arrival(Struct, frozen=True):
-    """A pod is created. runs_for: microseconds from its placement to its end; None: it stays."""
+    """A pod is created, which does this work."""
 
     pod: Pod
-    runs_for: int | None = None
+    work: PodWork = STAYS
 
 
 class Replacement(Struct, frozen=True):
@@ -148,14 +149,31 @@ Moment: TypeAlias = Annotated[
 ]
 
 
+class RunTimes(FilePart, frozen=True, kw_only=True):
+    """How long a pod runs, by a label of its node.
+
+    label: The label of the node, as nvidia.com/gpu.product.
+    seconds: By value of the label, for how many seconds the pod runs on such nodes.
+    otherwise: For how many seconds it runs on all other nodes. Without it, it does not end there.
+    """
+
+    EXPECTED: ClassVar = "a number of seconds, or label, seconds and otherwise"
+
+    label: Text
+    seconds: Annotated[dict[str, Amount], Meta(min_length=1)]
+    otherwise: Amount | UnsetType = UNSET
+
+
 class EventEntry(FilePart, frozen=True, kw_only=True):
     """An event as it is written. A line of JSON lines may break the rules, and have null for a key
     that it leaves out; a document's events may not.
 
     pod: A pod is created: its manifest, or with `template`, its name or NAMESPACE/NAME.
     template: The name of one of `templates`, of which the pod is made.
-    runs_for: For how many seconds the pod runs once it is placed; then it ends, and its node has
-            room again. Without it, it does not end by itself.
+    runs_for: For how many seconds the pod runs once it is placed, on any node or by a label of its
+            node; then it ends, and its node has room again. Without it, it does not end by itself.
+    restart_overhead: For how many seconds longer the pod runs each time that it starts again after
+            an eviction or a failure of its node; default 0.
     put: An object is created, or replaced as a whole.
     delete: An object is deleted.
     grace_period: For how many seconds a pod that is deleted stays on its node; default 0.
@@ -177,6 +195,7 @@ class EventEntry(FilePart, frozen=True, kw_only=True):
         Requires(
             template="pod",
             runsFor="pod",
+            restartOverhead="runsFor",
             gracePeriod="delete",
             preempted="delete",
             decided="put",
@@ -187,7 +206,8 @@ class EventEntry(FilePart, frozen=True, kw_only=True):
     at: Moment
     pod: dict[str, Any] | str | UnsetType = UNSET
     template: str | UnsetType = UNSET
-    runs_for: Amount | UnsetType = UNSET
+    runs_for: Amount | RunTimes | UnsetType = UNSET
+    restart_overhead: Amount | UnsetType = UNSET
     put: dict[str, Any] | UnsetType = UNSET
     delete: DeletedObject | UnsetType = UNSET
     grace_period: Amount | UnsetType = UNSET
@@ -404,11 +424,9 @@ class Timeline:
 
     def _action(self, entry: EventEntry) -> Action:
         if entry.pod is not UNSET:
-            seconds = entry.runs_for
-            runs_for = None if seconds is UNSET else _microseconds(seconds, "runsFor")
-            return Arrival(self._arriving(entry.pod, entry.template), runs_for)
-        if entry.template is not UNSET or entry.runs_for is not UNSET:
-            raise EventError("template and runsFor require pod")
+            return Arrival(self._arriving(entry.pod, entry.template), _work(entry))
+        if (entry.template, entry.runs_for, entry.restart_overhead) != (UNSET, UNSET, UNSET):
+            raise EventError("template, runsFor and restartOverhead require pod")
         if entry.put is not UNSET:
             return self._replacement(entry.put, decided=bool(entry.decided))
         if entry.delete is not UNSET:
@@ -569,6 +587,26 @@ def _microseconds(seconds: float, name: str) -> int:
     if not 0 <= seconds < 1e11:
         raise EventError(f"{name}: expected a number of seconds that is not negative")
     return round(seconds * SECOND)
+
+
+def _work(entry: EventEntry) -> PodWork:
+    """Raises EventError."""
+    run_time, overhead = entry.runs_for, 0
+    if entry.restart_overhead is not UNSET:
+        if run_time is UNSET:
+            raise EventError("restartOverhead requires runsFor")
+        overhead = _microseconds(entry.restart_overhead, "restartOverhead")
+    if run_time is UNSET:
+        return STAYS
+    if not isinstance(run_time, RunTimes):
+        return PodWork(_microseconds(run_time, "runsFor"), restart_overhead=overhead)
+    by_value = {
+        value: _microseconds(seconds, f"runsFor.seconds.{value}")
+        for value, seconds in run_time.seconds.items()
+    }
+    rest = run_time.otherwise
+    otherwise = None if rest is UNSET else _microseconds(rest, "runsFor.otherwise")
+    return PodWork(otherwise, run_time.label, by_value, overhead)
 
 
 def _moment(text: str) -> int:

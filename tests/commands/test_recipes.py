@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.scenario.timelines.recipes import recipe_names
+from ksched_cli.scenario.timelines.recipes import read_recipe, recipe_names
 from tests.commands.runners import Ksched
 
-# By recipe: rows as in its file; the file of nodes with its rows; what comes of the last row, and
-# of the last node.
+# By recipe: rows as in its file; other files; how many rows there are; the last pod, and the last
+# node.
 SHAPES: dict[str, dict[str, Any]] = {
     "alibaba-gpu-2023": {
         "rows": (
@@ -21,10 +21,10 @@ SHAPES: dict[str, dict[str, Any]] = {
             "p-0,12000,16384,1,1000,,LS,Running,0,12537496,0\n"
             "p-1,6000,12288,1,460,T4|P100,BE,Running,100,2200,200\n"
         ),
-        "nodes": (
-            "openb_node_list_all_node.csv",
-            "sn,cpu_milli,memory_mib,gpu,model\nn-0,32000,262144,0,\nn-1,64000,262144,2,P100\n",
-        ),
+        "files": {
+            "openb_node_list_all_node.csv": "sn,cpu_milli,memory_mib,gpu,model\n"
+            "n-0,32000,262144,0,\nn-1,64000,262144,2,P100\n",
+        },
         "pod": (100, 2000, {"cpu": "6000m", "memory": "12288Mi", "nvidia.com/gpu": "1"}),
         "node": ("n-1", {"cpu": "64000m", "memory": "262144Mi", "nvidia.com/gpu": "2"}),
     },
@@ -92,6 +92,64 @@ SHAPES: dict[str, dict[str, Any]] = {
         ),
         "pod": (336, 2693, {"cpu": "128000m", "nvidia.com/gpu": "8"}),
     },
+    "gavel": {
+        "rows": (
+            "A3C\tcd %s/rl && python3 main.py --env Pong\t%s/rl\t--max-steps\t0\t1000"
+            "\t1\t1\t-1.000000\t0\n"
+            "LM (batch size 5)\tcd %s/lm && python main.py\t%s/lm\t--steps\t1\t8000\t2"
+            "\t1\t-1.000000\t60\n"
+        ),
+        "files": {
+            "physical_cluster_throughputs.json": json.dumps(
+                {
+                    "k80": {"('A3C', 1)": {"null": 4.0}, "('LM (batch size 5)', 2)": {"null": 0.0}},
+                    "v100": {
+                        "('A3C', 1)": {"null": 8.0, "('A3C', 1)": [5.0, 5.0]},
+                        "('LM (batch size 5)', 2)": {"null": 16.0},
+                    },
+                }
+            )
+        },
+        # It makes no progress on a k80.
+        "pod": (60, {"label": "gpu", "seconds": {"v100": 500}}, {"nvidia.com/gpu": "2"}),
+        "node": ("k80-5", {"nvidia.com/gpu": "4", "cpu": "32", "memory": "256Gi"}),
+    },
+    "google-2019": {
+        "rows": (
+            "time,type,collection_id,instance_index,priority,cpus,memory\n"
+            "0,0,7,0,200,0.01,0.02\n"
+            "0,3,7,0,200,0.01,0.02\n"
+            "1000000,0,8,3,103,0.5,0.25\n"
+            "1500000,2,8,3,103,0.5,0.25\n"
+            "2000000,3,8,3,103,0.5,0.25\n"
+            "9000000,4,8,3,103,0.5,0.25\n"
+            "9000000,0,8,3,103,0.5,0.25\n"
+            "12000000,3,8,3,103,0.5,0.25\n"
+            "42000000,6,8,3,103,0.5,0.25\n"
+            "9223372036854775807,6,7,0,200,0.01,0.02\n"
+        ),
+        "count": 10,
+        # Its run of 7 s was cut off by the recorded scheduler.
+        "pod": (1, 30, {"cpu": "32000m", "memory": str(128 * 2**30)}),
+    },
+    "alibaba-pai-2020": {
+        "rows": (
+            "4f057009a5d481acec67b088,tensorflow,1.0,Terminated,1739162.0,1739200.0,600.0,29.296875,"
+            "50.0,MISC\n"
+            "af724763f4f5d0beef445849,worker,2.0,Failed,1739262.0,1739562.0,400.0,16.0,200.0,V100\n"
+            "af724763f4f5d0beef445850,worker,2.0,Waiting,,,400.0,16.0,200.0,V100\n"
+        ),
+        "count": 3,
+        "files": {
+            "pai_machine_spec.csv": "471dda9ed84965451e042145,P100,64,512,2\n"
+            "471dda9ed84965451e042146,V100,96,512,8\n"
+        },
+        "pod": (100, 300, {"cpu": "4000m", "memory": "16.0Gi", "nvidia.com/gpu": "2"}),
+        "node": (
+            "471dda9ed84965451e042146",
+            {"cpu": "96", "memory": "512Gi", "nvidia.com/gpu": "8"},
+        ),
+    },
     "azure-packing-2020": {
         "rows": (
             "vmId,tenantId,vmTypeId,priority,starttime,endtime,core,memory\n"
@@ -101,20 +159,22 @@ SHAPES: dict[str, dict[str, Any]] = {
     },
 }
 # Their traces have no nodes and no gangs.
-WITHOUT_STATE = ("alibaba-dlrm-2025", "azure-packing-2020")
+WITHOUT_STATE = ("alibaba-dlrm-2025", "azure-packing-2020", "google-2019")
 
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_a_recipe_reads_its_trace(name: str, ksched: Ksched, tmp_path: Path) -> None:
     shape = SHAPES[name]
-    trace, pods, state = (tmp_path / each for each in ("trace.csv", "pods.jsonl", "state.json"))
+    paths = (read_recipe(name).file, "pods.jsonl", "state.json")
+    trace, pods, state = (tmp_path / each for each in paths)
+    trace.parent.mkdir(parents=True, exist_ok=True)
     trace.write_text(shape["rows"])
-    if "nodes" in shape:
-        file, rows = shape["nodes"]
-        (tmp_path / file).write_text(rows)
+    for file, text in shape.get("files", {}).items():
+        (tmp_path / file).write_text(text)
     to_state = () if name in WITHOUT_STATE else ("--state-to", state)
     code, _, err = ksched("timeline", "from-csv", trace, "--recipe", name, "--to", pods, *to_state)
-    assert (code, err.startswith("2 rows read: ")) == (0, True), err
+    read = f"{shape.get('count', 2)} rows read"
+    assert (code, err.startswith(read)) == (0, True), err
     header, *events = [json.loads(line) for line in pods.read_text().splitlines()]
     last = events[-1]
     (container,) = header["templates"][last["template"]]["spec"]["containers"]

@@ -126,6 +126,14 @@ GROUPS = "nodeGroups:\n"
         ),
         (
             "Timeline",
+            "events:\n- {at: 1, pod: a, template: t, runsFor: {lable: gpu, seconds: {a: -1}}}\n"
+            "- {at: 1, pod: a, template: t, restartOverhead: 1}\n",
+            'f.yaml:4:42: events[0].runsFor.lable: unknown key "lable"\n  did you mean "label"?\n'
+            "f.yaml:4:64: events[0].runsFor.seconds.a: -1 is less than 0\n"
+            "f.yaml:5:32: events[1].restartOverhead: restartOverhead requires runsFor",
+        ),
+        (
+            "Timeline",
             "events: [5]\n",
             "f.yaml:3:10: events[0]: expected a mapping, got 5",
         ),

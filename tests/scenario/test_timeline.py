@@ -94,7 +94,7 @@ def test_lines_are_read_with_templates(tmp_path: Path, name: str) -> None:
     assert [pod.key for pod in pods] == ["batch/a", "other/b", "default/c"]
     assert pods[0].metadata.labels == {"app": "x"}
     assert pods[0].spec is pods[1].spec
-    assert [arrival.runs_for for arrival in arrivals if isinstance(arrival, Arrival)] == [
+    assert [arrival.work.runs_for for arrival in arrivals if isinstance(arrival, Arrival)] == [
         None,
         60_000_000,
         None,

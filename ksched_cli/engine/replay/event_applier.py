@@ -43,6 +43,7 @@ from ksched_cli.scenario.objects import (
     replaced,
 )
 from ksched_cli.scenario.pod_claims import ClaimMaker, awaits_claims
+from ksched_cli.scenario.pod_work import STAYS, PodWork
 
 _SOURCE = "the timeline"
 _GAP = "the timeline has gaps, in which the recorder had no connection"
@@ -98,7 +99,7 @@ class EventApplier:
         self.log.counts.events += 1
         try:
             if isinstance(action, timeline.Arrival):
-                self.arrive(action.pod, action.runs_for)
+                self.arrive(action.pod, action.work)
             elif isinstance(action, timeline.Replacement):
                 self._replace(action)
             elif isinstance(action, timeline.Removal):
@@ -147,10 +148,10 @@ class EventApplier:
         cluster = self.cluster
         return key in self.log.live or key in cluster.bound or key in cluster.strays
 
-    def enqueue(self, pod: PodInfo, runs_for: int | None) -> None:
+    def enqueue(self, pod: PodInfo, work: PodWork = STAYS) -> None:
         """A pod without a node is there from now on. Raises UsageError."""
         self.claim_uid(pod)
-        self.log.arrive(pod, self.scheduler.clock.now, runs_for)
+        self.log.arrive(pod, self.scheduler.clock.now, work)
         self.cluster.note_arrival(pod)
         self.cluster.expect(pod)
         if pod.pod.status.nominated_node_name:
@@ -160,7 +161,7 @@ class EventApplier:
         if self._tells_of_arrivals:
             self.queue.move(events.UNSCHEDULED_POD_ADD, None, pod)
 
-    def arrive(self, pod: Pod, runs_for: int | None) -> None:
+    def arrive(self, pod: Pod, work: PodWork = STAYS) -> None:
         """A pod is created, with a node or without. Raises UsageError where it is there already."""
         info = self.cluster.info(pod)
         if self._is_there(info.key):
@@ -168,14 +169,14 @@ class EventApplier:
                 raise UsageError(f"pod {info.key} already exists")
             self.log.counts.absent += 1
         elif pod.node_name:
-            self._arrive_bound(info, runs_for)
+            self._arrive_bound(info, work)
         elif why_ignored(pod, self.cluster.engine.frameworks):
             self.log.counts.ignored += 1
             self.unscheduled[info.key] = pod
         elif self.makes_pods and awaits_claims(pod):
-            self.enqueue(self.cluster.info(self._with_claims(pod)), runs_for)
+            self.enqueue(self.cluster.info(self._with_claims(pod)), work)
         else:
-            self.enqueue(info, runs_for)
+            self.enqueue(info, work)
 
     def _with_claims(self, pod: Pod) -> Pod:
         """Make the claims that the pod lacks. Return it with the status that names them."""
@@ -218,7 +219,7 @@ class EventApplier:
                 freed = structs.replace(claim, status=ResourceClaimStatus())
                 self.queue.move(events.RESOURCE_CLAIM_UPDATE, claim, freed)
 
-    def _arrive_bound(self, pod: PodInfo, runs_for: int | None) -> None:
+    def _arrive_bound(self, pod: PodInfo, work: PodWork) -> None:
         if pod.pod.finished:
             self.log.counts.ignored += 1
             return
@@ -228,8 +229,8 @@ class EventApplier:
             self.log.counts.ignored += 1
             self.queue.move(events.ASSIGNED_POD_ADD, None, pod)
             return
-        self.log.arrive(pod, self.scheduler.clock.now, runs_for)
-        self.scheduler.schedule_end(pod, runs_for)
+        record = self.log.arrive(pod, self.scheduler.clock.now, work)
+        self.scheduler.start_work(pod, record)
         self.scheduler.follow_resize(None, pod)
         self.queue.move(events.ASSIGNED_POD_ADD, None, pod)
 
@@ -273,7 +274,7 @@ class EventApplier:
             return
         if new.node_name:
             self._delete_pending(pending)
-            self.arrive(new, None)
+            self.arrive(new)
             return
         before = self.cluster.info(pending.pod)
         info = self.cluster.info(new)
@@ -324,7 +325,7 @@ class EventApplier:
         if decision.node and not decision.evicted_for:
             pod = self.unscheduled.pop(decision.pod, None)
             if pod is not None:
-                self.arrive(structs.replace(pod, node_name=decision.node), None)
+                self.arrive(structs.replace(pod, node_name=decision.node))
 
     def _complete(self, action: timeline.Completion) -> None:
         """A pod ends, or as long after its placement as in the recording, where that is later."""
@@ -339,7 +340,7 @@ class EventApplier:
             else:
                 self.scheduler.end_at(at, self.cluster.bound[action.pod], PodOutcome.ENDED)
         elif record is not None:
-            record.runs_for = action.ran_for or 0
+            record.work = PodWork(action.ran_for or 0)
         else:
             self.log.counts.absent += 1
 
@@ -367,7 +368,7 @@ class EventApplier:
         if old is None and (stray := self.cluster.strays.get(pod.key)) is not None:
             old = self.cluster.info(stray)
         if old is None:
-            self.arrive(pod, None)
+            self.arrive(pod)
             return
         # The API server keeps these.
         metadata = structs.replace(pod.metadata, uid=old.uid)
@@ -435,8 +436,8 @@ class EventApplier:
                 self.scheduler.gone(pod, PodOutcome.DELETED)
                 pods.removed.pop(key, None)
                 pods.updated.pop(key, None)
-        durations = {
-            key: record.runs_for
+        works = {
+            key: record.work_again
             for key in pods.removed
             if (record := self.log.live.get(key)) is not None
         }
@@ -446,7 +447,7 @@ class EventApplier:
             self._update(manifest)
         for key, manifest in pods.added.items():
             # A pod that is made anew runs as long as the one before.
-            self.arrive(manifest, durations.get(key))
+            self.arrive(manifest, works.get(key, STAYS))
 
     def _renew(self, state: ClusterState) -> None:
         """Rebuild the cluster, the queue and the nominations for other nodes or objects."""

@@ -24,7 +24,7 @@ from ksched_cli.cluster.snapshot import zone_key
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.agenda import END, EVICTION
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import (
@@ -36,6 +36,7 @@ from ksched_cli.scenario.nodes import (
     with_recovered,
     without_taints,
 )
+from ksched_cli.scenario.pod_work import PodWork
 from ksched_cli.scenario.pods import is_static, pending_pod
 
 # kube-controller-manager's defaults: --node-monitor-grace-period, --node-eviction-rate,
@@ -82,9 +83,10 @@ class NodeOutages:
         cluster: MutableCluster,
         scheduler: ReplayScheduler,
         change: Callable[[Edit], None],
-        arrive: Callable[[Pod, int | None], None],
+        arrive: Callable[[Pod, PodWork], None],
     ) -> None:
-        """change: edits the cluster's objects. arrive: a pod is created, which runs for so long."""
+        """change: edits the cluster's objects. arrive: a pod is created, which does
+        that work."""
         self.cluster, self.scheduler = cluster, scheduler
         self._change, self._arrive = change, arrive
         self._down: set[str] = set()
@@ -115,19 +117,18 @@ class NodeOutages:
         self._update_zones()
         for pod in self._pods_on(names):
             self._agenda.cancel(EVICTION, pod.uid)
-            record = self.scheduler.log.live.get(pod.key)
-            runs_for = None if record is None else record.runs_for
+            record = self.scheduler.log.record_of(pod)
             if pod.pod.deleting:
-                self._finish_deletion(pod, runs_for)
+                self._finish_deletion(pod, record)
             else:
-                self.scheduler.schedule_end(pod, runs_for)
+                record.work = record.work_again
+                self.scheduler.start_work(pod, record)
 
-    def _finish_deletion(self, pod: PodInfo, runs_for: int | None) -> None:
-        record = self.scheduler.log.record_of(pod)
+    def _finish_deletion(self, pod: PodInfo, record: PodRecord) -> None:
         is_evicted = record.evicted is not None
         self.scheduler.end(pod.key, PodOutcome.EVICTED if is_evicted else PodOutcome.DELETED)
         if is_evicted and is_held(pod.pod):
-            self._arrive(pending_pod(pod.pod), runs_for)
+            self._arrive(pending_pod(pod.pod), record.work_again)
 
     def _pods_on(self, names: Collection[str]) -> list[PodInfo]:
         snapshot = self.cluster.snapshot
@@ -229,7 +230,7 @@ class NodeOutages:
             return
         self.scheduler.evict(pod, 0)
         if pod.pod.metadata.controller is not None:
-            self._arrive(pending_pod(pod.pod), record.runs_for)
+            self._arrive(pending_pod(pod.pod), record.work_again)
 
 
 def _zone_of(node: Node) -> str:

@@ -20,6 +20,7 @@ from ksched_cli.cluster.resources import PODS, PodResources
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.time import SECOND
+from ksched_cli.scenario.pod_work import STAYS, PodWork
 
 
 class ReplayClock(Struct):
@@ -82,7 +83,9 @@ class PodRecord(Struct):
     was_bound: it was on its node when the replay began, or came with one
     attempts: how often it was tried
     message:  of the last attempt without a node
-    runs_for: from its placement to its end; None: it stays
+    work:     what it does on its node
+    run_time: how long all of its work takes on its node; None: it stays
+    run_began: when its run began
     first_queued: of a pod that was evicted and came again: when it came first
     job:      its pod group or controller, else the pod itself, as namespace/Kind/name; by a label
               namespace/value
@@ -105,13 +108,21 @@ class PodRecord(Struct):
     message: str = ""
     outcome: PodOutcome = PodOutcome.PENDING
     was_bound: bool = False
-    runs_for: int | None = None
+    work: PodWork = STAYS
+    run_time: int | None = None
+    run_began: int = 0
     first_queued: int | None = None
 
     def ran_until(self, at: int) -> int:
         """Return how long it has been on its node; 0 where it has none."""
         begin = self.queued if self.was_bound else self.placed
         return 0 if begin is None else at - begin
+
+    @property
+    def work_again(self) -> PodWork:
+        """The work of a pod that is made anew in its place."""
+        has_run = self.was_bound or self.placed is not None
+        return self.work.restarted() if has_run else self.work
 
     @property
     def arrived(self) -> int:
@@ -126,9 +137,10 @@ class JobRecord(Struct):
     present:  how many are there
     started:  when the last of them got its first node
     ended:    when the last of them ended that has ended
-    runs_for: how long the longest of them runs
+    runs_for: how long the longest of them runs on the node that suits it best
     restarts: how often a pod that was evicted got a node again
-    lost:     how long pods had run that were evicted, and begin anew or are gone
+    lost:     how long pods ran in vain: runs that were cut off before pods began anew or were gone,
+              and the overhead of restarts
     """
 
     arrived: int
@@ -413,6 +425,8 @@ class PodLog(Struct):
     job_label:  the label whose values are jobs; pods without it are in jobs by group or controller
     user_label: the label whose values are users; "" takes namespaces
     used: by user and resource, the amounts that pods that have left requested, times microseconds
+    endless: by label, how many pods had no run time for the value of their node, the first of them,
+             and its node
     """
 
     live: dict[str, PodRecord] = field(default_factory=dict)
@@ -428,6 +442,7 @@ class PodLog(Struct):
     job_label: str = ""
     user_label: str = ""
     used: dict[str, dict[str, int]] = field(default_factory=dict)
+    endless: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     _evicted: set[str] = field(default_factory=set)
 
     @property
@@ -435,7 +450,7 @@ class PodLog(Struct):
         """All records that are kept. If pods share a name, the last one counts."""
         return [*(self.departed or ()), *self.live.values()]
 
-    def arrive(self, pod: PodInfo, at: int, runs_for: int | None = None) -> PodRecord:
+    def arrive(self, pod: PodInfo, at: int, work: PodWork = STAYS) -> PodRecord:
         """A pod is there from now on."""
         owner = name = owner_of(pod)
         group = group_key(pod.pod)
@@ -446,7 +461,7 @@ class PodLog(Struct):
             name = f"{pod.namespace}/{value}"
         requests = pod.resources.requests
         record = PodRecord(pod.key, pod.namespace, pod.priority, owner, at, name, requests)
-        record.runs_for = runs_for
+        record.work = work
         job = self.jobs.get(name)
         if job is None:
             user = labels.get(self.user_label, "") if self.user_label else pod.namespace
@@ -455,7 +470,7 @@ class PodLog(Struct):
             self.used.setdefault(user, {})
             job = self.jobs[name] = JobRecord(at, user)
         job.present += 1
-        job.runs_for = max(job.runs_for, runs_for or 0)
+        job.runs_for = max(job.runs_for, work.shortest or 0)
         if pod.pod.node_name:
             record.was_bound, record.node = True, pod.pod.node_name
             record.outcome = RUNNING
@@ -492,6 +507,11 @@ class PodLog(Struct):
             self._evicted.discard(record.pod)
             self.jobs[record.job].restarts += 1
 
+    def note_endless(self, record: PodRecord, label: str) -> None:
+        """The pod has no run time for the value of this label on its node."""
+        count, pod, node = self.endless.get(label, (0, record.pod, record.node))
+        self.endless[label] = (count + 1, pod, node)
+
     def evict(self, record: PodRecord, at: int) -> None:
         """The pod has to leave its node."""
         record.evicted = at
@@ -511,6 +531,7 @@ class PodLog(Struct):
         if outcome is ENDED:
             self.counts.ended += 1
             job.ended = at
+            job.lost += min(ran, record.work.overhead)
             if record.placed is not None:
                 self.completions.append(at - record.arrived)
         elif outcome is PodOutcome.DELETED:

@@ -49,6 +49,7 @@ from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.framework.cluster_events import EVERYTHING
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.node_groups import AutoscalerSettings, NodeGroup
+from ksched_cli.scenario.pod_work import PodWork
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 from ksched_cli.scenario.timeline import TimelineEvent
 
@@ -311,7 +312,7 @@ class Replay:
             if pod.is_resized:
                 self.scheduler.follow_resize(None, self.cluster.bound[pod.key])
             else:
-                self.applier.enqueue(pod, run_times.get(pod.key))
+                self.applier.enqueue(pod, PodWork(run_times.get(pod.key)))
         self.log.counts.ignored += len(engine.ignored())
         self.applier.unscheduled = {
             pod.key: pod

@@ -34,9 +34,11 @@ from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.scheduler import Scheduler
 from ksched_cli.engine.scheduling_cycle import NO_NODES, Outcome
 from ksched_cli.framework import cluster_events as events
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.kube.time import SECOND
+from ksched_cli.scenario.pod_work import PodWork
 from ksched_cli.scenario.pods import pending_pod
 
 P = ParamSpec("P")
@@ -72,7 +74,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         # Keys of victims of preemption that come again once they are gone.
         self.victims: set[str] = set()
         self.recreation = Recreation.GONE
-        self.arrive: Callable[[Pod, int | None], None] | None = None
+        self.arrive: Callable[[Pod, PodWork], None] | None = None
         self.on_departure: Callable[[PodInfo], None] | None = None
         # The group that is tried, where it is an entity of the queue, and what the queue has yet
         # to hear of its pods.
@@ -183,7 +185,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             snapshot.add(pod, snapshot.row[outcome.attempt.node])
         self.log.place(record, outcome.attempt.node, self.clock.now)
         self.log.counts.tied += outcome.attempt.is_tied
-        self.schedule_end(pod, record.runs_for)
+        self.start_work(pod, record)
         self._trace(outcome, "scheduled")
         self._tell(self._hear_of_binding, before, pod)
 
@@ -293,10 +295,23 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     # -- pods that leave --------------------------------------------------------------------------
 
-    def schedule_end(self, pod: PodInfo, runs_for: int | None) -> None:
-        """The pod on a node ends after so many microseconds, unless the node has failed."""
-        if runs_for is not None and pod.pod.node_name not in self.down_nodes:
-            self.end_at(self.clock.now + runs_for, pod, ENDED)
+    def start_work(self, pod: PodInfo, record: PodRecord) -> None:
+        """The pod on a node works there until it ends, unless the node has failed."""
+        work, snapshot = record.work, self.cluster.snapshot
+        row = snapshot.row[pod.pod.node_name]
+        whole = work.on(snapshot.nodes[row].metadata.labels)
+        framework = self.engine.frameworks.get(pod.spec.scheduler_name)
+        if framework is not None and framework.run_times:
+            seconds = framework.runtime(pod, NodeInfo(snapshot, row), _seconds(whole))
+            whole = None if seconds is None else round(seconds * SECOND)
+        record.run_time, record.run_began = whole, self.clock.now
+        job = self.log.jobs[record.job]
+        if whole is not None and work.shortest is None:
+            job.runs_for = max(job.runs_for, whole)
+        if whole is None and work.label:
+            self.log.note_endless(record, work.label)
+        if whole is not None and pod.pod.node_name not in self.down_nodes:
+            self.end_at(self.clock.now + work.rest(whole), pod, ENDED)
 
     def end_at(self, at: int, pod: PodInfo, outcome: PodOutcome) -> None:
         """The pod leaves its node at that time, if it does not earlier."""
@@ -360,12 +375,12 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     def _recreate(self, pod: PodInfo, record: PodRecord) -> None:
         """A victim of preemption comes again."""
-        left = record.runs_for
-        if left is not None and self.recreation is Recreation.RESUMES:
-            left = max(0, left - record.ran_until(self.clock.now))
-            self.log.jobs[record.job].lost -= record.ran_until(self.clock.now)
+        ran, resumes = self.clock.now - record.run_began, self.recreation is Recreation.RESUMES
+        if resumes and record.run_time is not None:
+            self.log.jobs[record.job].lost -= record.work.useful(ran)
         assert self.arrive is not None, "set before any pod is tried"
-        self.arrive(pending_pod(pod.pod), left)
+        work = record.work.after(ran, record.run_time, resumes=resumes)
+        self.arrive(pending_pod(pod.pod), work)
         self.log.live[pod.key].first_queued = record.arrived
 
     def _trace(self, outcome: Outcome, result: str) -> None:
@@ -385,6 +400,10 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
                 tuple(sorted(unschedulable | pending)),
             )
         )
+
+
+def _seconds(time: int | None) -> float | None:
+    return None if time is None else time / SECOND
 
 
 def _group_order(queued: QueuedPodInfo) -> tuple[int, int, int]:

@@ -18,6 +18,7 @@ from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import PodLog, ReplayClock
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.owned_pods import WorkloadKey
+from ksched_cli.scenario.pod_work import STAYS, PodWork
 from ksched_cli.scenario.rollout import STUCK, Rolling, Rollout
 
 
@@ -34,7 +35,7 @@ class Rollouts:
     clock: ReplayClock
     log: PodLog
     pending: Callable[[str], Pod | None]
-    arrive: Callable[[Pod, int | None], None]
+    arrive: Callable[[Pod, PodWork], None]
     delete: Callable[[str], None]
     roll: Rolling = field(init=False)
     _active: dict[WorkloadKey, _Timed] = field(default_factory=dict)
@@ -93,18 +94,16 @@ class _Timed:
     rollouts: Rollouts
     rollout: Rollout
     available_at: dict[str, int] = field(default_factory=dict)
-    _run_times: dict[str, int | None] = field(default_factory=dict)
+    _works: dict[str, PodWork] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rollout.cluster = self
         live = self.rollouts.log.live
-        self._run_times = {
-            key: live[key].runs_for if key in live else None for key in self.rollout.pods
-        }
+        self._works = {key: live[key].work_again for key in self.rollout.pods if key in live}
 
     def add(self, pod: Pod, replaced_pod: Pod) -> Pod:
         """A new pod runs as long as the one that it replaces."""
-        self.rollouts.arrive(pod, self._run_times.get(replaced_pod.key))
+        self.rollouts.arrive(pod, self._works.get(replaced_pod.key, STAYS))
         return self._current(pod.key) or pod
 
     def remove(self, pods: Sequence[Pod]) -> None:

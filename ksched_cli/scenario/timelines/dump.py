@@ -177,8 +177,8 @@ class RunTimes:
         """The pods of a timeline that end. Raises InputError."""
         for event in read_timeline(path, ClusterState(), warn=self.warn).events():
             action = event.action
-            if isinstance(action, Arrival) and action.runs_for is not None:
-                self._add(history_owner(action.pod), action.runs_for / SECOND)
+            if isinstance(action, Arrival) and (time := action.work.shortest) is not None:
+                self._add(history_owner(action.pod), time / SECOND)
 
     def add(self, path: str) -> None:
         """A timeline of JSON lines, or a dump. Raises InputError."""

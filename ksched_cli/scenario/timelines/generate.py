@@ -336,7 +336,7 @@ class WeekLike:
         begin = START.timestamp() if timeline.start is None else timeline.start
         for event in timeline.events():
             if isinstance(event.action, Arrival):
-                pod, runs_for = event.action.pod, event.action.runs_for
+                pod, runs_for = event.action.pod, event.action.work.shortest
                 owner = history_owner(pod) or f"{pod.namespace}/{id(pod.spec)}"
                 run_time = None if runs_for is None else runs_for / SECOND
                 self._owners.setdefault(owner, _Owner()).add(

@@ -6,205 +6,44 @@ The options say which column has what; nothing is guessed.
 
 from __future__ import annotations
 
-import csv
-import itertools
-import math
+import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from io import StringIO
-from typing import TypeAlias, TypeVar
+from functools import partial
 
 from ksched_cli.cluster.objects.node import HOSTNAME_LABEL, KUBELET_PODS
-from ksched_cli.errors import InputError, Position
-from ksched_cli.kube.documents import decode_text, read_file
-from ksched_cli.kube.quantity import Quantity, QuantityError
-from ksched_cli.kube.stored_bytes import unpacked
+from ksched_cli.errors import InputError
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.time import unix_seconds
+from ksched_cli.scenario.timelines.csv_file import (
+    NATIVE,
+    CsvFile,
+    NumberedRow,
+    Row,
+    RowError,
+    amount_in,
+    cell,
+    columns_in,
+    count_in,
+    divided,
+    name_in,
+    number_in,
+    quantity_in,
+    text_in,
+)
 from ksched_cli.scenario.timelines.event_lines import LONGEST, Plain, header, number
-
-# -- cells ----------------------------------------------------------------------------------------
-
-
-T = TypeVar("T")
-Row: TypeAlias = Mapping[str, str]
-NumberedRow: TypeAlias = tuple[int, int, Row]
-"""Number, line, cells."""
-WHITESPACE = "whitespace"
-SHARE_OF = "x"
-# After so many rows that are wrong the others are not read.
-_MAX_ERRORS = 100
-# Resources that are divided as finely as Kubernetes counts them; others are whole.
-NATIVE = ("cpu", "memory", "ephemeral-storage")
-_NANO, _MILLI = 10**9, 10**6
-
-
-class RowError(Exception):
-    """An error in a row."""
-
-
-@dataclass(slots=True)
-class CsvFile:
-    """A file of rows, gzipped or not.
-
-    has_header: the first row names the columns; else they are 1, 2, …
-    skips_bad: rows that are wrong are left out
-    delimiter: between the cells of a row, a character, or WHITESPACE: as many blanks as there are
-    comment: what lines begin with that are no rows; "" for none
-    source: its name; columns: their names; errors: of the rows that are wrong
-    """
-
-    path: str
-    has_header: bool = True
-    skips_bad: bool = False
-    delimiter: str = ","
-    comment: str = ""
-    source: str = ""
-    columns: tuple[str, ...] = ()
-    errors: list[InputError] = field(default_factory=list)
-    _text: str = ""
-
-    def open(self, names: Iterable[str]) -> None:
-        """Reads it, and the names of its columns. Raises InputError for one that is not there."""
-        raw, self.source = read_file(self.path)
-        self._text = decode_text(unpacked(raw, self.source), self.source)
-        first = next(iter(self._lines()), (0, []))[1]
-        numbers = map(str, range(1, len(first) + 1))
-        self.columns = tuple(first if self.has_header else numbers)
-        if not self.columns:
-            raise InputError(self.source, "the file has no rows")
-        for column in names:
-            if column not in self.columns:
-                listed = ", ".join(self.columns)
-                hint = f'unknown column "{column}"; expected one of {listed}'
-                raise InputError(self.source, hint)
-
-    def rows(self) -> Iterator[NumberedRow]:
-        """Yield the rows with their number and the line that each ends in; those that lack a cell
-        are errors."""
-        count, number = len(self.columns), itertools.count()
-        for index, (line, cells) in enumerate(self._lines()):
-            if index == 0 and self.has_header:
-                continue
-            if len(cells) != count:
-                self.add_error(line, RowError(f"expected {count} values, got {len(cells)}"))
-                continue
-            yield next(number), line, dict(zip(self.columns, cells, strict=True))
-
-    def read(self, rows: Iterable[NumberedRow], read: Callable[[int, Row], T]) -> list[T]:
-        """Return what is read of each row. Raises InputError for those of which `read` raises
-        RowError, unless they are left out."""
-        results = []
-        for index, line, row in rows:
-            try:
-                results.append(read(index, row))
-            except RowError as error:
-                self.add_error(line, error)
-        self._raise_errors()
-        return results
-
-    def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the lines that have cells, with their numbers."""
-        lines: Iterable[str] = StringIO(self._text, newline="")
-        if self.comment:
-            lines = ("\n" if line.startswith(self.comment) else line for line in lines)
-        if self.delimiter == WHITESPACE:
-            split = ((number, line.split()) for number, line in enumerate(lines, start=1))
-            yield from (each for each in split if each[1])
-            return
-        reader = csv.reader(lines, delimiter=self.delimiter)
-        try:
-            for cells in reader:
-                if cells:
-                    yield reader.line_num, cells
-        except csv.Error as error:
-            position = Position(reader.line_num, 1)
-            raise InputError(self.source, str(error), position=position) from None
-
-    def add_error(self, line: int, error: RowError) -> None:
-        """Raises InputError where there are too many."""
-        position = Position(line, 1)
-        self.errors.append(InputError(self.source, str(error), position=position))
-        if len(self.errors) >= _MAX_ERRORS:
-            self._raise_errors()
-
-    def _raise_errors(self) -> None:
-        """Raises InputError with all of them, unless such rows are left out."""
-        if self.errors and not self.skips_bad:
-            raise self.errors[0].with_others(self.errors[1:])
-
-
-def cell(row: Row, column: str) -> str:
-    """The text in a column; "" where there is none."""
-    return row[column].strip() if column else ""
-
-
-def name_in(row: Row, column: str, default: str) -> str:
-    """default: where there is no column. Raises RowError for an empty cell."""
-    name = cell(row, column) if column else default
-    if not name:
-        raise RowError(f'column "{column}": expected a name')
-    return name
-
-
-def number_in(text: str, column: str) -> float:
-    """Raises RowError."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not abs(value) < 1e20:
-        raise RowError(f'column "{column}": expected a number, got "{text}"')
-    return value
-
-
-def count_in(text: str, column: str, most: int) -> int:
-    """A whole number from 1 on. Raises RowError."""
-    value = number_in(text, column)
-    if value != int(value) or not 1 <= value <= most:
-        problem = f"expected a whole number from 1 to {most:,}"
-        raise RowError(f'column "{column}": {problem}; not "{text}"')
-    return int(value)
-
-
-def quantity_in(text: str, unit: str, column: str, resource: str) -> str:
-    """An amount as Kubernetes writes it; "" for none. Raises RowError.
-
-    unit: what follows the number, as m or Mi; or what the number is a share of, as x64 or x256Gi,
-          rounded up to what Kubernetes counts of the resource
-    """
-    if unit.startswith(SHARE_OF):
-        share = number_in(text or "0", column)
-        if share < 0:
-            raise RowError(f'column "{column}": "{text}" is negative')
-        amount_of = Fraction(text or 0) * Quantity.parse(unit[1:]).nano_value()
-        least, suffix = (_MILLI, "m") if resource == "cpu" else (_NANO, "")
-        return f"{math.ceil(amount_of / least)}{suffix}" if share else ""
-    try:
-        amount = Quantity.parse(f"{text or 0}{unit}")
-    except QuantityError:
-        problem = f'"{text}{unit}" is not a Kubernetes quantity'
-        raise RowError(f'column "{column}": {problem}') from None
-    if amount.sign() < 0:
-        raise RowError(f'column "{column}": "{text}" is negative')
-    return f"{text}{unit}" if amount.sign() else ""
-
-
-def divided(amount: str, resource: str, count: int, column: str) -> str:
-    """The part of an amount for each of so many pods, rounded up to what Kubernetes counts. Raises
-    RowError where a resource is not divisible."""
-    total = Quantity.parse(amount).nano_value()
-    if resource == "cpu":
-        return f"{-(-total // (count * _MILLI))}m"
-    share = -(-total // (count * _NANO))
-    if resource not in NATIVE and share * count * _NANO != total:
-        problem = f"{amount} of {resource} cannot be divided by {count}"
-        raise RowError(f'column "{column}": {problem}')
-    return str(share)
-
+from ksched_cli.scenario.timelines.trace_events import (
+    ENDED,
+    STARTED,
+    SUBMITTED,
+    EventColumns,
+    pods_of,
+)
+from ksched_cli.scenario.timelines.trace_run_times import NodeRunTimes
 
 # -- traces ---------------------------------------------------------------------------------------
 
@@ -219,6 +58,8 @@ TIME_UNITS = {
     "ns": Fraction(1, 10**9),
 }
 FOREVER = "forever"
+# The annotation of pods with their run times by node, as JSON.
+RUN_TIMES = "ksched/run-times"
 _MAX_TEMPLATES = 1_000
 _MAX_REPLICAS = 100_000
 _ALTERNATIVES = "|"
@@ -232,6 +73,7 @@ class TraceColumns:
     requests:  resource → column and the unit that its numbers lack, as m or Mi
     selectors: node label → column; values with | between them are alternatives
     labels:    the pod's label → column
+    name:      a column, or a text with {COLUMN} in it
     duration:  how long it ran, instead of `scheduled` and `ended`
     replicas:  how many pods a row is
     """
@@ -249,9 +91,10 @@ class TraceColumns:
     replicas: str = ""
 
     def named(self) -> Iterator[str]:
-        single = (self.name, self.namespace, self.created, self.scheduled, self.ended)
+        single = (self.namespace, self.created, self.scheduled, self.ended)
         more = (self.duration, self.priority, self.replicas)
         yield from (name for name in (*single, *more) if name)
+        yield from columns_in(self.name)
         yield from (column for column, _ in self.requests.values())
         yield from (*self.selectors.values(), *self.labels.values())
 
@@ -269,6 +112,10 @@ class TraceRules:
     where:   columns with the values that they may have
     sample:  how many rows are drawn, by the seed; 0: all are taken
     scale:   what times and durations are multiplied by
+    events:  the columns of a trace with a row per event, whose time is `created`
+    node_times: run times by node; those of columns apply to other nodes
+    overhead: how many seconds longer each run takes after the first
+    annotates: the pods' annotation RUN_TIMES has their run times by node
     """
 
     unit: str = "s"
@@ -281,6 +128,10 @@ class TraceRules:
     sample: int = 0
     seed: int = 1
     scale: float = 1.0
+    events: EventColumns | None = None
+    node_times: NodeRunTimes | None = None
+    overhead: float = 0.0
+    annotates: bool = False
 
 
 @dataclass(slots=True)
@@ -322,21 +173,28 @@ class TraceReader:
 
     def read(self, file: CsvFile) -> Trace:
         """Raises InputError with the lines of rows that are wrong."""
-        file.open((*self.columns.named(), *self.rules.where))
-        left_out: Counter[str] = Counter()
-        rows = file.read(self._chosen(file, left_out), lambda *each: list(self._events(*each)))
+        rules, left_out = self.rules, Counter[str]()
+        named = [*self.columns.named(), *rules.where]
+        named += [rules.events.type] if rules.events is not None else []
+        named += rules.node_times.named() if rules.node_times is not None else []
+        file.open(named)
+        chosen = self._chosen(file, left_out)
+        rows = file.read(chosen, lambda *each: list(self._events(*each)))
         events = [event for own in rows for event in own]
         if file.errors:
             left_out["by --skip-bad"] = len(file.errors)
         if not events:
             many = f"all {left_out.total():,} rows are left out" if left_out else ""
-            raise InputError(file.source, many or "the file has no rows below the header")
+            unmatched = "no row submits or starts a pod" if file.count else ""
+            raise InputError(
+                file.source, many or unmatched or "the file has no rows below the header"
+            )
         start, span = self._shift(events, file.source)
         return Trace(
             header(start, self._templates),
             [event for _, event in events],
             self._groups,
-            len(rows) + left_out.total(),
+            file.count,
             left_out,
             file.errors[0].text() if file.errors else "",
             span,
@@ -348,21 +206,41 @@ class TraceReader:
         """Yield those of the sample, or all that --where leaves."""
         rules = self.rules
 
-        def chosen() -> Iterator[NumberedRow]:
+        def where() -> Iterator[NumberedRow]:
             for each in file.rows():
                 if all(each[-1][name].strip() in values for name, values in rules.where.items()):
                     yield each
                 else:
                     left_out["by --where"] += 1
 
+        chosen = where() if rules.events is None else self._pods(file, where(), rules.events)
         if not rules.sample:
-            return chosen()
-        rows = list(chosen())
+            return chosen
+        rows = list(chosen)
         if len(rows) > rules.sample:
             left_out["by --sample"] = len(rows) - rules.sample
             draw = random.Random(rules.seed)  # nosec B311  # the same rows for the same seed
             rows = sorted(draw.sample(rows, rules.sample), key=lambda each: each[0])
         return rows
+
+    def _pods(
+        self, file: CsvFile, rows: Iterable[NumberedRow], events: EventColumns
+    ) -> Iterable[NumberedRow]:
+        """Return the rows of pods, whose events the rows of the file are."""
+        columns, timed = self.columns, list[tuple[float, NumberedRow]]()
+        for each in rows:
+            _, line, row = each
+            try:
+                text_in(row, columns.name)
+                at = self._time(row, columns.created)
+            except RowError as error:
+                file.add_error(line, error)
+                continue
+            if at is not None:
+                timed.append((at, each))
+        self.columns = replace(columns, created=SUBMITTED, scheduled=STARTED, ended=ENDED)
+        name = partial(text_in, text=columns.name)
+        return pods_of(events, timed, name, columns.created)
 
     def _shift(self, events: list[tuple[float, Plain]], source: str) -> tuple[datetime, float]:
         """Counts times from the first; returns what that is, and the time until the last."""
@@ -370,7 +248,7 @@ class TraceReader:
         span = 0.0
         for at, event in events:
             event["at"] = number((at - first) * scale)
-            if max(event["at"], event.get("runsFor", 0)) > LONGEST:
+            if max(event["at"], *_run_times(event)) > LONGEST:
                 raise InputError(source, "it takes more than 3,000 years; is --time-unit right?")
             span = max(span, event["at"])
         try:
@@ -388,13 +266,14 @@ class TraceReader:
         if created is None:
             expected = "a time is expected (--created-default TIME for empty cells)"
             raise RowError(f'column "{columns.created}": {expected}')
-        name = name_in(row, columns.name, f"pod-{index}")
+        name = text_in(row, columns.name) if columns.name else f"pod-{index}"
         namespace = cell(row, columns.namespace) or "default"
         run_time, ended = self._end(row, created)
         column = columns.replicas
         count = count_in(cell(row, column), column, _MAX_REPLICAS) if column else 1
-        key = self._key(row, count)
-        manifest = self._manifests.get(key) or self._manifest(row, count)
+        runs = self._runs(row, run_time)
+        key = self._key(row, count, runs)
+        manifest = self._manifests.get(key) or self._manifest(row, count, runs)
         if len(self._manifests) < _MAX_TEMPLATES:
             self._manifests[key] = manifest
         name = self._unique(namespace, name)
@@ -406,9 +285,7 @@ class TraceReader:
         names = [self._unique(namespace, f"{name}-{n}") for n in range(count)] if column else [name]
         self._count(manifest, count)
         for each in names:
-            event: Plain = {"at": 0.0, **self._pod(manifest, key, namespace, each)}
-            if run_time is not None:
-                event["runsFor"] = number(run_time * self.rules.scale)
+            event: Plain = {"at": 0.0, **self._pod(manifest, key, namespace, each), **runs}
             yield created, event
             if ended is not None:
                 reference = {"kind": "Pod", "namespace": namespace, "name": each}
@@ -431,10 +308,7 @@ class TraceReader:
             text = cell(row, columns.duration)
             if not text:
                 return self._default_duration(columns.duration), None
-            duration = self._seconds(number_in(text, columns.duration))
-            if duration < 0:
-                raise RowError(f'column "{columns.duration}": "{text}" is negative')
-            return duration, None
+            return self._seconds(amount_in(text, columns.duration)), None
         if not columns.ended:
             return None, None
         ended = self._time(row, columns.ended)
@@ -448,6 +322,22 @@ class TraceReader:
             before = f'"{cell(row, columns.ended)}" is before "{cell(row, column)}"'
             raise RowError(f'column "{columns.ended}": {before} of column "{column}"')
         return (None, ended) if scheduled is None else (ended - began, None)
+
+    def _runs(self, row: Row, run_time: float | None) -> Plain:
+        """Return the fields of an event that say how long the pod runs. run_time: where nothing
+        depends on the node. Raises RowError."""
+        times, overhead, scale = self.rules.node_times, self.rules.overhead, self.rules.scale
+        fields: Plain = {}
+        if run_time is not None:
+            fields["runsFor"] = number(run_time * scale)
+        if times is not None:
+            by_node = times.of(row, self._seconds)
+            seconds = {value: number(time * scale) for value, time in by_node.items()}
+            otherwise = {"otherwise": fields["runsFor"]} if fields else {}
+            fields["runsFor"] = {"label": times.label, "seconds": seconds, **otherwise}
+        if overhead and fields:
+            fields["restartOverhead"] = number(overhead * scale)
+        return fields
 
     def _default_duration(self, column: str) -> float | None:
         """Raises RowError where nothing says how long such pods run."""
@@ -481,12 +371,15 @@ class TraceReader:
 
     # -- pods -------------------------------------------------------------------------------------
 
-    def _key(self, row: Row, count: int) -> tuple[str, ...]:
+    def _key(self, row: Row, count: int, runs: Plain) -> tuple[str, ...]:
         """The cells that pods alike have in common."""
         columns = self.columns
         own = (*(column for column, _ in columns.requests.values()), columns.priority)
         own = (*own, *columns.selectors.values(), *columns.labels.values())
         shares = (str(count),) if self.rules.divided else ()
+        if self.rules.node_times is not None:
+            times = runs["runsFor"]["seconds"]
+            shares = (*shares, json.dumps(times if self.rules.annotates else [*times]))
         return (*(cell(row, column) for column in own if column), *shares)
 
     def _pod(self, manifest: Plain, key: tuple[str, ...], namespace: str, name: str) -> Plain:
@@ -507,7 +400,7 @@ class TraceReader:
             total = Quantity(each.unscaled * count, each.scale, each.form, wide=True)
             self._requests[resource] = self._requests.get(resource, Quantity(0)) + total
 
-    def _manifest(self, row: Row, count: int) -> Plain:
+    def _manifest(self, row: Row, count: int, runs: Plain) -> Plain:
         columns = self.columns
         amounts = {}
         for resource, (column, unit) in columns.requests.items():
@@ -532,12 +425,27 @@ class TraceReader:
             for label, column in columns.selectors.items()
             if (text := cell(row, column))
         ]
+        by_node = runs.get("runsFor")
+        if isinstance(by_node, dict) and "otherwise" not in by_node:
+            # It ends on no other node.
+            values = [*by_node["seconds"]]
+            terms.append({"key": by_node["label"], "operator": "In", "values": values})
         if terms:
             required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
             affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
             spec["affinity"] = {"nodeAffinity": affinity}
         labels = {key: cell(row, column) for key, column in columns.labels.items()}
-        return {"metadata": {"labels": labels}, "spec": spec} if labels else {"spec": spec}
+        metadata: Plain = {"labels": labels} if labels else {}
+        if self.rules.annotates:
+            metadata["annotations"] = {RUN_TIMES: json.dumps(runs["runsFor"]["seconds"])}
+        return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
+
+
+def _run_times(event: Plain) -> list[float]:
+    runs_for = event.get("runsFor", 0)
+    if not isinstance(runs_for, dict):
+        return [runs_for]
+    return [*runs_for["seconds"].values(), runs_for.get("otherwise", 0)]
 
 
 def _pod_group(namespace: str, name: str, count: int) -> Plain:

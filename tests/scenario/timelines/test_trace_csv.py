@@ -11,8 +11,8 @@ import pytest
 
 from ksched_cli.errors import InputError
 from ksched_cli.scenario.timelines import trace_csv
+from ksched_cli.scenario.timelines.csv_file import CsvFile
 from ksched_cli.scenario.timelines.trace_csv import (
-    CsvFile,
     NodeColumns,
     Trace,
     TraceColumns,

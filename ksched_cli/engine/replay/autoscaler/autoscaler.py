@@ -49,6 +49,7 @@ from ksched_cli.scenario.node_groups import (
     with_new_nodes,
     without_nodes,
 )
+from ksched_cli.scenario.pod_work import STAYS
 from ksched_cli.scenario.pods import budget_matcher, pending_pod
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 
@@ -587,7 +588,7 @@ class Autoscaler:
             state.evictions[pod.key] = state.evictions.get(pod.key, 0) + 1
             record = applier.log.live.get(pod.key)
             if pod.metadata.controller is not None:
-                again.append((pending_pod(pod), None if record is None else record.runs_for))
+                again.append((pending_pod(pod), STAYS if record is None else record.work_again))
             applier.scheduler.evict(applier.cluster.bound[pod.key], 0)
         leaving = frozenset(names)
         applier.change(lambda before: without_nodes(before, leaving))
@@ -595,8 +596,8 @@ class Autoscaler:
         for name in names:
             state.unneeded.pop(name, None)
             state.added.pop(name, None)
-        for pod, runs_for in again:
-            applier.arrive(pod, runs_for)
+        for pod, work in again:
+            applier.arrive(pod, work)
         keys = tuple(pod.key for pod in pods)
         event = ScaleEvent(self._now, ScaleAction.SCALE_DOWN, group, reason, tuple(names), keys)
         state.events.append(event)
