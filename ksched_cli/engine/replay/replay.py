@@ -269,15 +269,20 @@ class Replay:
     def run(self) -> None:
         """Run to the end, or until it is interrupted."""
         with gc_rare():
-            self._read_event()
-            self._begin()
-            while not self.is_interrupted and (at := self.agenda.next) is not None:
-                if self.options.until is not None and at > self.options.until:
-                    break
-                self._run_instant(at)
-            if self.options.until is not None and not self.is_interrupted:
-                self.clock.now = max(self.clock.now, self.options.until)
-            self._finish()
+            self.run_instants()
+
+    def run_instants(self) -> None:
+        """The same, for a caller that lets other code run meanwhile: collections of garbage stay as
+        they are."""
+        self._read_event()
+        self._begin()
+        while not self.is_interrupted and (at := self.agenda.next) is not None:
+            if self.options.until is not None and at > self.options.until:
+                break
+            self._run_instant(at)
+        if self.options.until is not None and not self.is_interrupted:
+            self.clock.now = max(self.clock.now, self.options.until)
+        self._finish()
 
     def _begin(self) -> None:
         """The pods of the state without a node come into the queue, by creation. Raises UsageError
