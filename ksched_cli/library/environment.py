@@ -146,6 +146,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
         self._opened: Simulation | Replay | None = None
         self._loop: greenlet | None = None
         self._decision: Decision | None = None
+        self._is_done = True  # until the next reset
 
     def _columns(self, run: described.Run) -> NodeColumns:
         return NodeColumns(self._opener.state(run).nodes)
@@ -159,7 +160,8 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
 
         seed:    draws the Run, where there are several; a Run with tie_break="random" draws by it
         options: {"run": INDEX} chooses the Run
-        Raises KschedError, also where no pod has two feasible nodes
+        Where no pod has two feasible nodes, the mask allows nothing, and any action ends the episode.
+        Raises KschedError
         """
         super().reset(seed=seed)
         self._end()
@@ -178,9 +180,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
             self._opened = self._opener.simulation(run)
         self._loop = greenlet(_run)
         self._go_on(self._opened)
-        if self._decision is None:
-            raise UsageError("there is nothing to decide: no pod has two feasible nodes")
-        self._placed = self.placed
+        self._placed, self._is_done = self.placed, False
         return self._shown(is_valid=True)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -189,14 +189,15 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
         action: the node's row
         Raises KschedError
         """
-        decision = self._decision
-        if decision is None:
+        if self._is_done:
             raise UsageError("there is no pod to place: call reset first")
         if not self.action_space.contains(action):
             raise UsageError(f"an action is a row from 0 to {self.nodes - 1}; not {action!r}")
-        row = int(action)
-        is_valid = row in decision.rows
-        self._go_on(row if is_valid else decision.default)
+        row, decision, is_valid = int(action), self._decision, True
+        if decision is not None:
+            is_valid = row in decision.rows
+            self._go_on(row if is_valid else decision.default)
+        self._is_done = self.is_over
         reward = self._rewarded() - (0.0 if is_valid else self._invalid)
         observation, info = self._shown(is_valid=is_valid)
         return observation, reward, self.is_over, False, info
@@ -294,6 +295,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
             self._loop.throw()
             self._engine.close()
         self._loop = self._decision = self._opened = None
+        self._is_done = True
 
     # -- what the agent gets ----------------------------------------------------------------------
 

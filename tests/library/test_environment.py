@@ -105,8 +105,18 @@ def test_a_pod_with_one_feasible_node_is_no_decision() -> None:
     environment = Environment(Run(state=state))
     assert environment.reset()[1]["pod"] == "default/small"
     assert environment.pod is not None
-    with pytest.raises(UsageError, match="nothing to decide"):
-        Environment(Run(state=[node("a", cpu=4), pod("p", cpu=1)])).reset()
+
+
+def test_an_episode_without_a_decision_ends_with_any_action() -> None:
+    environment = Environment(Run(state=[node("a", cpu=4), pod("p", cpu=1)]))
+    _, info = environment.reset()
+    assert (info["pod"], info["action_mask"].tolist(), info["placed"]) == ("", [0], 1)
+    _, reward, is_over, _, _ = environment.step(
+        environment.action_space.sample(info["action_mask"])
+    )
+    assert (reward, is_over, environment.figures["placed"]) == (0.0, True, 1)
+    with pytest.raises(UsageError, match="call reset first"):
+        environment.step(0)
 
 
 def test_a_forbidden_action_costs_and_changes_nothing() -> None:
