@@ -19,18 +19,13 @@ from ksched_cli.analysis.question import Observer, Opened
 from ksched_cli.analysis.replay_result import ReplayResult, replay_result, replay_warnings
 from ksched_cli.analysis.schedule import ScheduleResult, result_of
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.resources import (
-    CPU,
-    EPHEMERAL_STORAGE,
-    HUGE_PAGES_PREFIX,
-    MEMORY,
-    PODS,
-)
+from ksched_cli.cluster.resources import CPU, MEMORY, PODS
 from ksched_cli.cluster.snapshot import NodeColumns, Snapshot
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import KschedError, MissingExtraError, UsageError
+from ksched_cli.kube.quantity import is_of_bytes
 from ksched_cli.kube.time import SECOND
 from ksched_cli.library.run import Run, inputs_of
 from ksched_cli.run.open import Opener, Watch, name_of
@@ -53,7 +48,7 @@ Observation: TypeAlias = dict[str, NDArray[Any]]
 Reward: TypeAlias = "str | Callable[[Environment], float]"
 
 PLACED = "placed"
-_MILLI, _GIB = 1 / 1000, 1 / (1 << 30)
+_MILLI, _GIB = 1000, 1 << 30
 
 
 class Decision(Struct, frozen=True, eq=False):
@@ -95,6 +90,8 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
     The same seed and actions lead to the same episode. An environment belongs to the thread that
     resets it.
 
+    resources:     R names
+    units:         per resource, how much of the snapshot's integers is 1 in observations
     pod, snapshot: the pod at hand, or None, and the cluster, for wrappers that observe more; do not
                    change them
     """
@@ -141,7 +138,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
             mask=gymnasium.spaces.MultiBinary(self.nodes),
         )
         self.action_space = gymnasium.spaces.Discrete(self.nodes)
-        self._units = np.array([_unit(name) for name in self.resources])
+        self.units = np.array([_unit(name) for name in self.resources])
         self._allocatable: tuple[NodeColumns, NDArray[np.float32]] | None = None
         self._opened: Simulation | Replay | None = None
         self._loop: greenlet | None = None
@@ -160,7 +157,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
 
         seed:    draws the Run, where there are several; a Run with tie_break="random" draws by it
         options: {"run": INDEX} chooses the Run
-        Where no pod has two feasible nodes, the mask allows nothing, and any action ends the episode.
+        Where no pod has two feasible nodes, the mask allows nothing, and any action ends it.
         Raises KschedError
         """
         super().reset(seed=seed)
@@ -350,7 +347,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
         mask = np.zeros(self.nodes, dtype=np.int8)
         if decision is not None:
             amounts = {**decision.pod.resources.requests, PODS: 1}
-            request[:] = [amounts.get(name, 0) for name in self.resources] * self._units
+            request[:] = [amounts.get(name, 0) for name in self.resources] / self.units
             mask[decision.rows] = 1
         return {
             "allocatable": self._allocatable[1].copy(),
@@ -366,7 +363,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
     ) -> NDArray[np.float32]:
         amounts = np.zeros((self.nodes, len(self.resources)), dtype=np.float32)
         for index, name in enumerate(self.resources):
-            amounts[:count, index] = column(name) * self._units[index]
+            amounts[:count, index] = column(name) / self.units[index]
         return amounts
 
 
@@ -393,9 +390,8 @@ def _resources(columns: Sequence[NodeColumns]) -> tuple[str, ...]:
     return (*first, *sorted(names.difference(first)))
 
 
-def _unit(resource: str) -> float:
-    """Return the factor from the scheduler's amounts to those of observations."""
+def _unit(resource: str) -> int:
+    """Return how much of the scheduler's amounts is 1 in observations."""
     if resource == CPU:
         return _MILLI
-    in_bytes = resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGE_PAGES_PREFIX)
-    return _GIB if in_bytes else 1.0
+    return _GIB if is_of_bytes(resource) else 1
