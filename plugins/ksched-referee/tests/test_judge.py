@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from ksched_referee.command_line import app, is_best
 from ksched_referee.contest import Case, Contestant, Limits, Result, judge
@@ -58,7 +59,7 @@ def score(pod, nodes):
     return [0, 0]
 """
     result = judge(Contestant.of(str(write("p.py", checks))), case, Limits())
-    # Of equal nodes the first by name.
+    # The first by name among equal nodes.
     assert (result.status, result.reason, result.placed) == ("judged", "", 3)
 
 
@@ -204,5 +205,10 @@ def test_only_less_is_better() -> None:
     assert is_best("a", [result("a", 1), result("b", 2)])
     assert not is_best("a", [result("a", 2), result("b", 2)])
     assert not is_best("a", [result("a", None, 3), result("b", None, 2)])
+    waits = [
+        msgspec.structs.replace(result(name, 1), wait=wait) for name, wait in (("a", 4), ("b", 5))
+    ]
+    assert is_best("a", waits)
+    assert not is_best("b", waits)
     assert is_best("a", [result("a", 5), Result("c", "b", "failed")])
     assert not is_best("a", [Result("c", "a", "failed"), result("b", 2)])

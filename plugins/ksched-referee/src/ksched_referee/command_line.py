@@ -91,9 +91,9 @@ def judge_policy(  # noqa: PLR0913  # an argument per option
 ) -> None:
     """Run a policy on cases, and show what came of it.
 
-    Better is less regret over all cases, without --regret fewer unplaced pods. Exit code 0 when the
-    policy was judged, 1 when --beat is given and it is not the best, 2 for wrong input, 3 when the
-    policy failed or broke a limit.
+    Better is less regret over all cases; where that is equal, fewer unplaced pods; then less
+    waiting. Exit code 0 when the policy was judged, 1 when --beat is given and it is not the best,
+    2 for wrong input, 3 when the policy failed or broke a limit.
     """
     if output not in ("table", "json"):
         raise typer.BadParameter(f"-o {output}: expected table or json")
@@ -155,16 +155,21 @@ def pack(
         print(f"{to}: {len(machines)} nodes, {len(items) - len(machines)} pods")
 
 
-def totals(contestant: str, results: Iterable[Result]) -> tuple[float, int] | None:
-    """Return a contestant's regret and unplaced pods over all cases; None where one failed."""
+def totals(contestant: str, results: Iterable[Result]) -> tuple[float, int, float] | None:
+    """Return a contestant's regret, unplaced pods and mean waits, each added up over all cases;
+    None where one failed."""
     own = [each for each in results if each.contestant == contestant]
     if any(each.status == "failed" for each in own):
         return None
-    return sum(each.regret or 0 for each in own), sum(each.unplaced or 0 for each in own)
+    return (
+        sum(each.regret or 0 for each in own),
+        sum(each.unplaced or 0 for each in own),
+        sum(each.wait or 0 for each in own),
+    )
 
 
 def is_best(subject: str, results: Sequence[Result]) -> bool:
-    """Whether no other contestant is as good."""
+    """Whether no other contestant is as good: by regret, then by unplaced pods, then by waiting."""
     own = totals(subject, results)
     names = dict.fromkeys(each.contestant for each in results if each.contestant != subject)
     others = [totals(name, results) for name in names]

@@ -33,7 +33,7 @@ from ksched_referee.wire import Ask, NodeTable
 
 Row = dict[str, Any]
 _PODS = "pods"
-# Of the processes of a plugin, besides what ksched itself needs.
+# Seconds that ksched has to end a run by itself.
 _KILL_AFTER = 10.0
 
 
@@ -207,7 +207,7 @@ def _decide(environment: Environment, policy: PolicyProcess, seconds: float) -> 
                 rows.astype(np.int32).tobytes(),
                 _matrix(environment, snapshot.requested)[rows].tobytes(),
             )
-            # Of equal nodes the first by name is taken, as ksched's other runs do.
+            # The first by name among equal nodes, as in other runs of ksched.
             row = rows[policy.score(question, len(rows)).argmax()]
         _, _, is_over, _, info = environment.step(row)
         if perf_counter() > deadline:
