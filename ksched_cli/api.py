@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
     from ksched_cli.analysis.status import ClusterStatus, Fullness
+    from ksched_cli.library.environment import Environment
     from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepResult
 
@@ -128,6 +129,7 @@ __all__ = [
     "DrawnComparison",
     "DriftResult",
     "EnqueueExtensions",
+    "Environment",
     "Explains",
     "Explanation",
     "FilterPlugin",
@@ -223,6 +225,7 @@ _ANSWERS = {
     "DrawnComparison": "ksched_cli.analysis.compare",
     "DrainResult": "ksched_cli.analysis.drain",
     "DriftResult": "ksched_cli.analysis.drift",
+    "Environment": "ksched_cli.library.environment",
     "Explanation": "ksched_cli.analysis.explain",
     "FitResult": "ksched_cli.analysis.fits",
     "GroupExplanation": "ksched_cli.analysis.explain",

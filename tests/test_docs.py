@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from ksched_cli import api
 from ksched_cli.cluster.loading.kinds import DUMP_COMMAND
+from ksched_cli.commands.main import application
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -31,6 +34,31 @@ def test_a_file_is_shown_as_it_is(file: str, code: str) -> None:
 @pytest.mark.parametrize("code", RUN)
 def test_code_runs_as_it_stands(code: str) -> None:
     exec(compile(code, "the docs", "exec"), {"__name__": "docs"})
+
+
+# Pages whose indented commands are a walk: each may need the files of those before it.
+WALKS = ("planning.md", "research.md")
+
+
+@pytest.mark.parametrize("page", WALKS)
+def test_a_walk_runs_from_its_first_command_to_its_last(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    commands = re.findall(r"^    (ksched(?:-referee)? .+)$", re.sub(r" *\\\n *", " ", text), re.M)
+    assert len(commands) > 7
+    for folder in ("examples", "plugins"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        if program == "ksched":
+            run = CliRunner().invoke(application(arguments[:1]), arguments)
+        else:
+            referee = pytest.importorskip("ksched_referee.command_line")
+            run = CliRunner().invoke(referee.app, arguments)
+        assert run.exit_code in (0, 1), f"{command}: {run.output}"
+        assert run.stdout or "--to" in arguments, command
 
 
 def test_there_is_code_of_both_kinds() -> None:

@@ -26,6 +26,7 @@ from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.engine.scheduling_cycle import (
     BindingCycle,
+    Choose,
     SchedulingCycle,
     TieBreak,
     first_by_name,
@@ -52,9 +53,12 @@ class Options:
     extenders: whether and how they are asked.
     plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 for no limit
     trace_calls: note which plugins are called about each pod
-    checks_trials: see PluginCaller"""
+    checks_trials: see PluginCaller
+    choose: see SchedulingCycle; then pods are not batched, as with a Score plugin that signs no pod
+    """
 
     tie_break: TieBreak = first_by_name
+    choose: Choose | None = None
     detailed: bool = False
     preempt: bool = True
     retries: bool = True
@@ -164,12 +168,13 @@ class Engine:
             self.nominator,
             self.extenders,
             self.options.detailed,
-            batching=Batching.of(
-                self.frameworks.values(), self.options.tie_break, self.waiting.clock
-            ),
+            batching=None
+            if self.options.choose is not None
+            else Batching.of(self.frameworks.values(), self.options.tie_break, self.waiting.clock),
         )
         binding = BindingCycle(self.snapshot, self.nominator, self.waiting, self.extenders)
-        self.cycle = SchedulingCycle(self.pipeline, binding, self.options.tie_break)
+        choice = self.options.tie_break, self.options.choose
+        self.cycle = SchedulingCycle(self.pipeline, binding, *choice)
         if self.pod_groups is not None:
             entities = self.pod_groups.are_entities
             cycle_of = PodGroupEntityCycle if entities else PermittedGroupCycle

@@ -103,6 +103,13 @@ class Evaluation(Struct, eq=False):
         """Per feasible node, the weighted sum; None where nodes are not scored."""
         return self.sums if self.keys is None else self.keys >> TIE_BITS
 
+    def total_of(self, row: int) -> int | None:
+        """Return the total of a feasible node; None where nodes are not scored."""
+        totals = self.totals
+        if totals is None:
+            return None
+        return int(totals[(self.feasible.indices() == row).argmax()])
+
     def points_reached(self) -> tuple[str, ...]:
         """The extension points from PreFilter to Score that the attempt reached."""
         if (self.error and not len(self.feasible)) or self.pre_filter is not None:

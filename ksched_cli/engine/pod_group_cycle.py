@@ -266,7 +266,7 @@ class PodGroupCycle(ABC):
             self._pipeline.snapshot, self._pipeline.nominator, cycle.binding.waiting
         )
         self._trial_binding = binding
-        self._trial_cycle = TrialCycle(cycle.pipeline, binding, cycle.tie_break)
+        self._trial_cycle = TrialCycle(cycle.pipeline, binding, cycle.tie_break, cycle.choose)
         self._frameworks = frameworks
         self._plugins = {
             name: PodGroupPlugins(
@@ -337,6 +337,7 @@ class PodGroupCycle(ABC):
             and not (pipeline.detailed or pipeline.extenders.extenders)
             and not len(self._binding.waiting)
             and (tie_break is first_by_name or isinstance(tie_break, RandomChoice))
+            and self._trial_cycle.choose is None
             and (pipeline.batching is None or pipeline.batching.is_over)
             and not any(
                 nominator.node_of(pod)

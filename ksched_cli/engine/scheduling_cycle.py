@@ -182,6 +182,9 @@ NO_NODES = "no nodes available to schedule pods"
 
 # Chooses one of the rows with the best total, which come in any order.
 TieBreak = Callable[[Rows], int]
+# Chooses the row of one of several feasible nodes, in place of the totals; takes the row that these
+# would choose, too.
+Choose = Callable[[Evaluation, int], int]
 
 
 def first_by_name(ties: Rows) -> int:
@@ -214,12 +217,14 @@ class RandomChoice:
 class SchedulingCycle:
     """Runs attempts, one after the other. Where the pipeline is detailed, so are the records.
 
+    choose:    decides where several nodes are feasible; None: the node with the highest total
     on_choice: called with the row that a detailed attempt takes, before the pod is there
     """
 
     pipeline: Pipeline
     binding: BindingCycle
     tie_break: TieBreak = first_by_name
+    choose: Choose | None = None
     on_choice: Callable[[int], None] | None = None
     # By pod signature, the last attempt that found no node.
     _rejections: dict[int, RepeatableRejection] = field(default_factory=dict)
@@ -341,6 +346,9 @@ class SchedulingCycle:
             is_tied = ties.find(1) != ties.rfind(1)
         else:
             row, best, names, is_tied = self._choose_among(evaluation)
+        if self.choose is not None and len(feasible) > 1:
+            row = self.choose(evaluation, row)
+            best, names, is_tied = evaluation.total_of(row), (), False
         pod, framework = evaluation.pod, evaluation.framework
         if batching is not None:
             is_tied |= batching.hint_is_tied and row == batching.hint

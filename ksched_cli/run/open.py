@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.engine.engine import Options, Progress
     from ksched_cli.engine.replay.replay import OnInstant, OnLook, Replay
+    from ksched_cli.engine.scheduling_cycle import Choose
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.run.inputs import Inputs
     from ksched_cli.scenario.node_groups import AutoscalerSettings
@@ -85,6 +86,7 @@ class Opener:
     read_live: reads the cluster of a Run's `live`, with the kinds that its plugins need
     warn:      takes a line about what cannot be used but is not an error
     trace_calls: note which plugins are called about each pod
+    choose:    chooses the nodes of pods in place of the configuration, see SchedulingCycle
     """
 
     def __init__(
@@ -96,12 +98,14 @@ class Opener:
         read_live: ReadLive = no_live_cluster,
         warn: Callable[[str], None] = ignore,
         trace_calls: bool = False,
+        choose: Choose | None = None,
     ) -> None:
         self.runs = tuple(runs)
         self._inputs = inputs
         self._reads, self._read_live = reads, read_live
         self.warn = warn
         self._trace_calls = trace_calls
+        self._choose = choose
         self._release: Release | None = None
         self._registries: dict[Hashable, Registry] = {}
         self._plugins: dict[tuple[str, ...], Registry] = {}
@@ -352,6 +356,7 @@ class Opener:
             extenders=extenders,
             plugin_timeout=run.plugin_timeout,
             trace_calls=self._trace_calls,
+            choose=self._choose,
             checks_trials=self._trace_calls,
         )
 

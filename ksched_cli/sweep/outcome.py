@@ -28,8 +28,10 @@ from ksched_cli.analysis.replay_figures import (
 from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.analysis.usage import nodes_used, utilization
 from ksched_cli.engine.engine import Engine
+from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import InputError, KschedError, PluginDefectError, UsageError
 from ksched_cli.kube.json_tree import replace_half_pairs
 from ksched_cli.kube.streams import LIMIT
@@ -368,6 +370,10 @@ class Performer:
             record = simulation.run()
         finally:
             simulation.close()
+        return self.after_simulation(run, simulation, record)
+
+    def after_simulation(self, run: Run, simulation: Simulation, record: RunRecord) -> Outcome:
+        """Return the outcome of a Run at one instant, which has ended. Raises KschedError."""
         if record.failed:
             return _failure_of(simulation)
         regret: Regret | UnsetType = UNSET
@@ -396,6 +402,10 @@ class Performer:
             measuring.measure(replay)
         finally:
             replay.cluster.engine.close()
+        return self.after_replay(run, replay)
+
+    def after_replay(self, run: Run, replay: Replay) -> Outcome:
+        """Return the outcome of a Run over time, which has ended. Raises KschedError."""
         engine, log = replay.cluster.engine, replay.log
         if replay.scheduler.failed:
             return _failure_of(engine)

@@ -276,18 +276,23 @@ class Replay:
     def run(self) -> None:
         """Run to the end, or until it is interrupted."""
         with gc_rare():
-            self._read_event()
-            self._begin()
-            look = next(self.options.looks, None)
-            while not self.is_interrupted and (at := self.agenda.next) is not None:
-                if self.options.until is not None and at > self.options.until:
-                    break
-                look = self._look(look, at)
-                self._run_instant(at)
-            if self.options.until is not None and not self.is_interrupted:
-                self.clock.now = max(self.clock.now, self.options.until)
-            self._look(look, self.clock.now + 1)
-            self._finish()
+            self.run_instants()
+
+    def run_instants(self) -> None:
+        """Run as `run` does, for a caller that lets other code run meanwhile: collections of garbage
+        stay as they are."""
+        self._read_event()
+        self._begin()
+        look = next(self.options.looks, None)
+        while not self.is_interrupted and (at := self.agenda.next) is not None:
+            if self.options.until is not None and at > self.options.until:
+                break
+            look = self._look(look, at)
+            self._run_instant(at)
+        if self.options.until is not None and not self.is_interrupted:
+            self.clock.now = max(self.clock.now, self.options.until)
+        self._look(look, self.clock.now + 1)
+        self._finish()
 
     def _look(self, look: int | None, before: int) -> int | None:
         """Show the cluster at each time to look at it that is before the next instant. Return the

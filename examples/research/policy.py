@@ -1,0 +1,7 @@
+"""A policy for ksched-referee: the node that has the fewest GPUs left, and of these the one with the least cpu left."""
+
+
+def score(pod, nodes):
+    gpus = nodes.free["nvidia.com/gpu"] - pod.requests["nvidia.com/gpu"]
+    cpu = nodes.free["cpu"] - pod.requests["cpu"]
+    return -1000 * gpus - cpu
