@@ -279,8 +279,8 @@ class Replay:
             self.run_instants()
 
     def run_instants(self) -> None:
-        """Run as `run` does, for a caller that lets other code run meanwhile: collections of garbage
-        stay as they are."""
+        """Run as `run` does, for a caller that lets other code run meanwhile: garbage is collected as
+        ever."""
         self._read_event()
         self._begin()
         look = next(self.options.looks, None)
