@@ -279,7 +279,7 @@ class Replay:
             self.run_instants()
 
     def run_instants(self) -> None:
-        """Run as `run` does, for a caller that lets other code run meanwhile: garbage is collected as
+        """Run as `run` does, for a caller that lets other code run meanwhile: collect garbage as
         ever."""
         self._read_event()
         self._begin()
