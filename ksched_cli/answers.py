@@ -62,11 +62,11 @@ class Answer(Part, frozen=True, kw_only=True):
         return ExitCode.YES
 
     def to_json(self) -> str:
-        """The document, as `-o json` prints it."""
+        """Return the document, as `-o json` prints it."""
         return SHOWN["json"](self)
 
     def to_frame(self, field: str = "") -> Any:
-        """A pandas.DataFrame of a field that is a list or a mapping: a row per item.
+        """Return a pandas.DataFrame of a field that is a list or a mapping: a row per item.
 
         field: its name in Python; by default the answer's main list
         Raises UsageError for another field, MissingExtraError without pandas
@@ -127,7 +127,7 @@ class Effect(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """One line of all."""
+        """Return one line of all."""
         return f"{self.subject}: {self.action}" + (f" ({self.detail})" if self.detail else "")
 
 
@@ -152,7 +152,7 @@ class StateAnswer(Answer, frozen=True, kw_only=True):
 
 
 def document_of(answer: Answer) -> dict[str, Any]:
-    """The answer as plain data, in the order of its JSON."""
+    """Return the answer as plain data, in the order of its JSON."""
     document: dict[str, Any] = plain(answer)
     for key in _LAST:
         if key in document:
@@ -166,7 +166,7 @@ def plain(value: Any) -> Any:
 
 
 def _visible(value: Any) -> Any:
-    """The value without hidden fields, at any depth."""
+    """Return the value without hidden fields, at any depth."""
     if isinstance(value, Struct):
         hidden, nested = _paths(type(value))
         fields: dict[str, Any] = dict.fromkeys(hidden, UNSET)
@@ -181,7 +181,7 @@ def _visible(value: Any) -> Any:
 
 @cache
 def _paths(cls: type[Struct]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The hidden fields of a type, and those that hold such a type."""
+    """Return the hidden fields of a type, and those that hold such a type."""
     info = inspect.type_info(cls)
     assert isinstance(info, inspect.StructType)
     hidden = tuple(field.name for field in info.fields if is_hidden(field.type))
@@ -194,12 +194,12 @@ def _hides(cls: type[Struct]) -> bool:
 
 
 def is_hidden(info: inspect.Type) -> bool:
-    """Whether a field's type says that the document does not have it."""
+    """Return whether a field's type says that the document does not have it."""
     return isinstance(info, inspect.Metadata) and bool((info.extra or {}).get("hidden"))
 
 
 def structs_in(info: inspect.Type) -> list[type[Struct]]:
-    """The Structs that a value of the type is, or holds in lists and mappings."""
+    """Return the Structs that a value of the type is, or holds in lists and mappings."""
     match info:
         case inspect.StructType(cls=cls):
             return [cls]

@@ -31,7 +31,7 @@ _USUAL_FRAMES = 100
 
 
 def ignore(line: str) -> None:
-    """Takes a warning, and drops it."""
+    """Take a warning, and drops it."""
 
 
 class ExitCode(IntEnum):
@@ -100,7 +100,7 @@ class Position:
 
 
 def shortened(text: str) -> str:
-    """The text, without its middle where it is longer than a person reads."""
+    """Return the text, without its middle where it is longer than a person reads."""
     if len(text) <= _MAX_TEXT:
         return text
     half = _MAX_TEXT // 2
@@ -108,13 +108,13 @@ def shortened(text: str) -> str:
 
 
 def first_names(names: Sequence[str]) -> str:
-    """The names with commas, of many only the first."""
+    """Return the names with commas, of many only the first."""
     return ", ".join(names[:_MAX_NAMES]) + (", …" if len(names) > _MAX_NAMES else "")
 
 
 def shortened_lines(text: str) -> str:
-    """The text as a message: without passwords in URLs, and without the middle of each line that is
-    far longer than a person reads."""
+    """Return the text as a message: without passwords in URLs, and without the middle of each line
+    that is far longer than a person reads."""
     text = masked(text)
     if len(text) <= _MAX_LINE:
         return text
@@ -157,14 +157,14 @@ class InputError(KschedError):
         super().__init__(self.text())
 
     def with_others(self, others: Sequence[InputError]) -> InputError:
-        """The same error, with further problems in the same file."""
+        """Return the same error, with further problems in the same file."""
         self.others = others
         self.args = (self.text(),)
         return self
 
     def text(self) -> str:
-        """A line with the problem, and an indented one with the hint if there is one; then those of
-        the other problems."""
+        """Return a line with the problem, and an indented one with the hint if there is one; then
+        those of the other problems."""
         listed = [error.text() for error in self.others[:_MAX_OTHERS]]
         if len(self.others) > _MAX_OTHERS:
             listed.append(f"and {len(self.others) - _MAX_OTHERS} more problems in {self.source}")
@@ -180,8 +180,8 @@ class InputError(KschedError):
 
 
 def is_of_decisions(error: BaseException) -> bool:
-    """Whether this is a RecursionError of a function that decides, rather than of one that reads or
-    copies an input."""
+    """Return whether this is a RecursionError of a function that decides, rather than of one that
+    reads or copies an input."""
     if not isinstance(error, RecursionError):
         return False
     frames = traceback.walk_tb(error.__traceback__)

@@ -35,14 +35,14 @@ _LETTERS = re.compile(r"[^a-z]")
 
 
 def masked(text: str) -> str:
-    """The text without the secrets of the URLs in it."""
+    """Return the text without the secrets of the URLs in it."""
     if "://" not in text:
         return text
     return _PARAMETER.sub(rf"\1{MASK}", _USER_INFO.sub(_masked_user, text))
 
 
 def masked_url(url: str) -> str:
-    """A URL, also one that lacks its scheme, without its secrets."""
+    """Return a URL, also one that lacks its scheme, without its secrets."""
     return masked(url) if "://" in url else masked(f"://{url}").removeprefix("://")
 
 
@@ -52,7 +52,7 @@ def _masked_user(match: re.Match[str]) -> str:
 
 
 def is_secret_field(name: str) -> bool:
-    """Whether the field's name says that its value is a password, a token or a key."""
+    """Return whether the field's name says that its value is a password, a token or a key."""
     letters = _LETTERS.sub("", name.lower())
     return bool(_SECRET_FIELD.search(letters)) and not _ABOUT_SECRETS.search(letters)
 
@@ -75,7 +75,7 @@ def masked_data(data: Any, field: str = "") -> Any:
 
 
 def _masked_prefix(match: re.Match[str]) -> str:
-    """A URL that may lack its scheme, after its key."""
+    """Return a URL that may lack its scheme, after its key."""
     return match[1] + masked_url(match[2])
 
 
@@ -88,8 +88,8 @@ _URL_VALUE = re.compile(rf"""(\b{_URL_FIELD}["']?[ \t]*:[ \t]*["']?)([^\s"']+)""
 
 
 def without_secrets(lines: Sequence[str]) -> list[str]:
-    """The lines of a YAML or JSON text without the values of fields whose names say that these are
-    secrets; a text that cannot be parsed has lines, too.
+    """Return the lines of a YAML or JSON text without the values of fields whose names say that
+    these are secrets; a text that cannot be parsed has lines, too.
 
     What follows such a field on its line is masked, then each line that is indented by more.
     """

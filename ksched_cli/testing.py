@@ -88,7 +88,7 @@ def node(
     images: Mapping[str, int] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Manifest:
-    """A Node.
+    """Return a Node.
 
     resources: allocatable besides cpu, memory and pods, as {"example.com/gpu": 2}
     taints:    as kubectl writes them, "key=value:NoSchedule" or "key:NoExecute"; or as in manifests
@@ -135,7 +135,7 @@ def pod(
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Manifest:
-    """A Pod of one container: pending, or running where `node` is given.
+    """Return a Pod of one container: pending, or running where `node` is given.
 
     requests:    of the container, besides cpu and memory
     ports:       host ports; a number, or a container port as in a manifest
@@ -293,7 +293,7 @@ def run_cycle(
     pod: str = "",
     kubernetes_version: str = "",
 ) -> Attempt:
-    """One attempt for one pod. pod: name or namespace/name; "" for the only pending one."""
+    """Return one attempt for one pod. pod: name or namespace/name; "" for the only pending one."""
     run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
     run.queue()  # makes the nominations that the state has
     info = find(run, pod)
@@ -324,7 +324,7 @@ def check(run: Simulation) -> None:
 
 
 def find(run: Simulation, pod: str = "") -> PodInfo:
-    """A pod of the state, by name or namespace/name; "" for the only one that is pending."""
+    """Return a pod of the state, by name or namespace/name; "" for the only one that is pending."""
     named = [other for other in run.state.pods if pod in (other.key, other.name)]
     infos = [run.catalog.info(other) for other in named] if pod else run.pending()
     if len(infos) != 1:
@@ -400,7 +400,7 @@ def _alone(
     args: Mapping[str, Any] | None,
     kubernetes_version: str,
 ) -> tuple[Simulation, Framework, PodInfo]:
-    """The plugin in a profile of its own, whatever profile the pod names."""
+    """Return the plugin in a profile of its own, whatever profile the pod names."""
     name = _name(plugin)
     enabled = [{"name": enabled_name} for enabled_name in dict.fromkeys((*_REQUIRED_PLUGINS, name))]
     profile: Manifest = {

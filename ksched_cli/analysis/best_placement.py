@@ -85,7 +85,7 @@ class Regret(Part, frozen=True):
 
     @property
     def is_best(self) -> bool:
-        """Whether no placement is better than the best one that was run."""
+        """Return whether no placement is better than the best one that was run."""
         return all(level.best == level.at_most for level in self.levels)
 
 

@@ -256,7 +256,7 @@ def _place_copies(
 def _try_until_misfit(
     simulation: Simulation, pod: PodInfo, copies: Iterator[PodInfo]
 ) -> tuple[list[str], Attempt | None]:
-    """The keys of the copies that took a node, and the attempt of the first that did not."""
+    """Return the keys of the copies that took a node, and the attempt of the first that did not."""
     keys: list[str] = []
     mates: list[Entry] = []
     count = 1
@@ -297,7 +297,7 @@ def _join_group(
 def _try_copies(
     simulation: Simulation, copies: Sequence[PodInfo], mates: Sequence[Entry]
 ) -> list[Attempt]:
-    """The last attempt of each copy."""
+    """Return the last attempt of each copy."""
     scheduler = simulation.scheduler
     if not scheduler.is_grouped(copies[0]):
         return [simulation.try_pod(copy)[-1] for copy in copies]

@@ -358,7 +358,7 @@ def compare(sides: Sequence[Side]) -> Comparison:
 
 
 def _differs_in_release(first: Side, other: Side) -> bool:
-    """Whether nothing else differs between two sides, at one instant."""
+    """Return whether nothing else differs between two sides, at one instant."""
     if first.by is None or first.named.run.timeline:
         return False
     run = structs.replace(other.named.run, kubernetes_version=first.named.run.kubernetes_version)
@@ -407,7 +407,7 @@ def _outcome(side: Side) -> _Outcome:
 
 
 def differs(first: Place, other: Place) -> bool:
-    """Whether a pod is on another node, or on none for another reason."""
+    """Return whether a pod is on another node, or on none for another reason."""
     return first.node != other.node or (not first.node and first != other)
 
 
@@ -789,7 +789,7 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def figures_of_sides(self) -> tuple[FigureOfSide, ...]:
-        """Each figure of each side, for CSV and Python."""
+        """Return each figure of each side, for CSV and Python."""
         return tuple(
             FigureOfSide.of(side.name, figure, interval, side.differences.get(figure))
             for side in self.sides
@@ -802,7 +802,7 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> bool:
-        """Whether any figure differs by more than the noise."""
+        """Return whether any figure differs by more than the noise."""
         return any(
             not difference.within_noise
             for side in self.sides
@@ -834,7 +834,7 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def rows_of_figures(self) -> tuple[Mapping[str, Any], ...]:
-        """The name and the interval of each figure, for CSV and Python."""
+        """Return the name and the interval of each figure, for CSV and Python."""
         return tuple(
             {"figure": name, **structs.asdict(interval)} for name, interval in self.figures.items()
         )
@@ -917,7 +917,7 @@ def _intervals(draws: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
 
 
 def _common(draws: Sequence[Mapping[str, float]]) -> list[str]:
-    """The figures to compare that every draw has."""
+    """Return the figures to compare that every draw has."""
     names = [name for name in draws[0] if name not in NOT_COMPARED] if draws else []
     return [name for name in names if all(name in draw for draw in draws)]
 

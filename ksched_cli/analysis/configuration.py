@@ -55,7 +55,7 @@ class ReviewedFile(Part, frozen=True):
 
     @property
     def name(self) -> str:
-        """The file, and what in it holds the configuration."""
+        """Return the file, and what in it holds the configuration."""
         return f"{self.path} ({self.object})" if self.object else self.path
 
 

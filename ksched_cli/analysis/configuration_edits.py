@@ -63,7 +63,7 @@ class EditedFile:
 
     @property
     def diff(self) -> str:
-        """What the edits change in the file, as `patch -p0` takes it."""
+        """Return what the edits change in the file, as `patch -p0` takes it."""
         before, after = (
             raw.decode("utf-8", "replace").splitlines(keepends=True)
             for raw in (self.before, self.after)
@@ -101,7 +101,8 @@ def edited(source: ConfigurationText, reviewer: Reviewer) -> EditedText:
 
 
 def _text_after(edit: Edit, text: str) -> str | None:
-    """The text after the edit; None where it cannot be made there without a loss of style."""
+    """Return the text after the edit; None where it cannot be made there without a loss of
+    style."""
     try:
         document = EditableDocument(text)
     except (YamlError, ValueError):

@@ -118,7 +118,7 @@ class Diagnosis(Part, frozen=True):
 
     @property
     def family(self) -> str:
-        """The same for pods that wait for one thing, however much of it each requests."""
+        """Return the same for pods that wait for one thing, however much of it each requests."""
         return self.shortage or self.cause
 
 
@@ -243,7 +243,7 @@ def _might_help(texts: Sequence[str]) -> str:
 
 
 def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
-    """The first claim of the pod that is in its way."""
+    """Return the first claim of the pod that is in its way."""
     for use in claim_uses(pod.pod):
         name = f"{pod.namespace}/{use.claim}"
         claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
@@ -531,7 +531,7 @@ class _Nodes:
         return shortages
 
     def _obstacles(self, row: int, rows: Rows) -> Iterator[Obstacle]:
-        """The obstacles on the row, which represents all the rows."""
+        """Yield the obstacles on the row, which represents all the rows."""
         for answer in self._answers:
             status = answer.verdicts.statuses[answer.verdicts.ids[row]]
             if not answer.verdicts.ids[row]:
@@ -595,8 +595,8 @@ class _Nodes:
         return Obstacle(difficulty, f"the taint {taint_text(taint)}{f' ({near})' if near else ''}")
 
     def _of_resources(self, status: Status, rows: Rows) -> Iterator[Obstacle]:
-        """One obstacle per resource that is short on the rows. Where nothing else is in the way
-        there, it is about all such nodes."""
+        """Yield one obstacle per resource that is short on the rows. Where nothing else is in the
+        way there, it is about all such nodes."""
         open_rows = self._open_rows()
         usable = open_rows if rows[0] in open_rows else rows
         for reason in status.reasons:
@@ -620,7 +620,7 @@ class _Nodes:
         free = self._free(resource)
 
         def most_on(rows: Rows) -> tuple[bool, str, int]:
-            """Whether it is too big for all of them, and which has the most room."""
+            """Return whether it is too big for all of them, and which has the most room."""
             is_too_big = bool(amount > allocatable[rows].max())
             amounts = (allocatable if is_too_big else free)[rows]
             return is_too_big, self._snapshot.names[rows[int(amounts.argmax())]], int(amounts.max())
@@ -829,7 +829,7 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
 def pending_report(
     simulation: Simulation, chosen: Container[str] | None = None, *, workloads: bool = True
 ) -> PendingReport:
-    """Runs the simulation, which must not have run before. chosen: the pods to report; None: all.
+    """Run the simulation, which must not have run before. chosen: the pods to report; None: all.
     workloads: see Hints"""
     record = simulation.run()
     run = record.about(chosen)

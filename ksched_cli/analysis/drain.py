@@ -248,12 +248,12 @@ class _Drains:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The pods that find no node."""
+        """Return the pods that find no node."""
         return tuple(pod.key for pod in self.rest.unplaced) if self.rest is not None else ()
 
     @property
     def moves(self) -> dict[str, str]:
-        """The node that each pod that leaves moves to in the end."""
+        """Return the node that each pod that leaves moves to in the end."""
         moves: dict[str, str] = {}
         for drain in self.outcomes:
             moves |= drain.moves
@@ -417,9 +417,9 @@ def drain_nodes(
 
 
 def before_drains(subject: Subject, change: str = "", *, failed: bool = False) -> LeavingCluster:
-    """The cluster after the run that places what waits. change: to make to the state first; then
-    its disruption budgets are counted anew; failed: nodes will be lost. Raises KschedError where
-    the change fails"""
+    """Return the cluster after the run that places what waits. change: to make to the state first;
+    then its disruption budgets are counted anew; failed: nodes will be lost. Raises KschedError
+    where the change fails"""
     simulation = subject.simulation
     state = simulation.state
     if change:
@@ -441,7 +441,7 @@ def before_drains(subject: Subject, change: str = "", *, failed: bool = False) -
 
 
 def close_other(subject: Subject, base: DrainedCluster) -> None:
-    """Ends a simulation of another state than the subject's, whose simulation notes the defects."""
+    """End a simulation of another state than the subject's, whose simulation notes the defects."""
     caller = base.simulation.caller
     if caller is not subject.simulation.caller:
         subject.simulation.caller.defects.update(caller.defects)
@@ -449,7 +449,7 @@ def close_other(subject: Subject, base: DrainedCluster) -> None:
 
 
 def _lacks_daemon_set(state: ClusterState, pod: Pod) -> bool:
-    """Whether the pod's DaemonSet is gone, as far as the state has DaemonSets at all."""
+    """Return whether the pod's DaemonSet is gone, as far as the state has DaemonSets at all."""
     has_daemon_sets = state.daemon_sets or "DaemonSet" in state.whole_kinds
     return bool(has_daemon_sets) and (pod.namespace, pod.owner[1]) not in state.daemon_sets
 
@@ -517,7 +517,7 @@ def _of_pending(groups: Iterable[PendingGroup], leaving: Iterable[Pod]) -> Itera
 
 
 def _selecting(state: ClusterState, pod: Pod) -> Keys:
-    """The keys of the budgets that select the pod."""
+    """Return the keys of the budgets that select the pod."""
     budgets = state.pod_disruption_budgets
     return tuple(key for key, budget in budgets.items() if budget_matcher(budget)(pod))
 

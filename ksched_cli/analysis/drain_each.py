@@ -153,8 +153,8 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
         return answer
 
     def _label(self, nodes: Sequence[Node]) -> str:
-        """The label that `each` names; "zone" and "pool" name what clusters use for them. Raises
-        UsageError where no node has it."""
+        """Return the label that `each` names; "zone" and "pool" name what clusters use for them.
+        Raises UsageError where no node has it."""
         labels = {key for node in nodes for key in node.metadata.labels}
         short = {"zone": ZONE_LABELS[::-1], "pool": POOL_LABELS, "hostname": (HOSTNAME_LABEL,)}
         if self.each in (EACH_NODE, *labels):

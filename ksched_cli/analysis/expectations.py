@@ -133,7 +133,7 @@ class PodsExpectation(Expectation):
 
     @abstractmethod
     def holds(self, outcome: Outcome, key: str) -> bool:
-        """Whether it holds for a pod."""
+        """Return whether it holds for a pod."""
 
     def details(self, outcome: Outcome, key: str) -> str:
         """What to add to the place of a pod for which it does not hold."""
@@ -178,7 +178,7 @@ class PodsOn(PodsExpectation):
         )
 
     def details(self, outcome: Outcome, key: str) -> str:
-        """The labels in question, as the pod's node has them."""
+        """Return the labels in question, as the pod's node has them."""
         if key not in outcome.nodes or not self.labels:
             return ""
         labels = outcome.node_labels.get(outcome.nodes[key], {})
@@ -378,7 +378,7 @@ class Spread(Expectation):
 
 
 def outcome_of(opener: Opener, run: Run, simulation: Simulation) -> Outcome:
-    """Runs the simulation, which the opener opened for the Run."""
+    """Run the simulation, which the opener opened for the Run."""
     record = simulation.run()
     simulation.close()
     pods = simulation.state.pods
@@ -404,7 +404,7 @@ def outcome_of(opener: Opener, run: Run, simulation: Simulation) -> Outcome:
 
 
 def outcome_of_replay(opener: Opener, run: Run, replay: Replay) -> Outcome:
-    """Runs the replay, which the opener opened for the Run, and which keeps its records."""
+    """Run the replay, which the opener opened for the Run, and which keeps its records."""
     replay.run()
     replay.cluster.engine.close()
     records = {record.pod: record for record in replay.log.records}
@@ -764,7 +764,7 @@ def read_expectations(path: str) -> ExpectationsFile:
 
 
 def _with_on(document: Any) -> Any:
-    """The document with the key `on`, which YAML 1.1 reads as true, as it was written."""
+    """Return the document with the key `on`, which YAML 1.1 reads as true, as it was written."""
     if not isinstance(document, dict) or not isinstance(document.get("expect"), list):
         return document
     entries = [
@@ -823,7 +823,7 @@ class _Reader:
     def _limited(
         self, name: str, entry: ExpectationEntry, place: tuple[str | int, ...]
     ) -> Expectation:
-        """An expectation about a figure."""
+        """Return an expectation about a figure."""
         if entry.nodes_used:
             return NodesUsed(name, _limits(entry.nodes_used))
         if entry.node_hours:
@@ -845,7 +845,7 @@ class _Reader:
         return Waited(name, entry.waited.pods, figures)
 
     def _seconds(self, value: float | str | UnsetType, *place: str | int) -> float | None:
-        """A number of seconds, or a duration as Go writes it. Raises InputError."""
+        """Return a number of seconds, or a duration as Go writes it. Raises InputError."""
         if isinstance(value, str):
             return self.file.nanoseconds(value, *place) / 1e9
         return None if value is UNSET else value
@@ -856,7 +856,7 @@ def _listed(texts: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _figures(entry: FilePart, other: str) -> Iterator[tuple[str, Any]]:
-    """The figures that are given, with their limits. other: the key that is none"""
+    """Yield the figures that are given, with their limits. other: the key that is none"""
     for figure in entry.__struct_fields__:
         limits = getattr(entry, figure)
         if figure != other and limits is not UNSET:
@@ -869,7 +869,7 @@ def _limits(data: CountLimits | AmountLimits | ExpectationEntry) -> Limits:
 
 
 def _described(entry: Mapping[str, Any]) -> str:
-    """The entry on one line, as `pod: web-*, on: node-1`."""
+    """Return the entry on one line, as `pod: web-*, on: node-1`."""
     return ", ".join(f"{key}: {_plain(value)}" for key, value in entry.items())
 
 
@@ -894,7 +894,7 @@ class Expect(Question[ExpectationsResult], frozen=True, kw_only=True):
         outcomes: dict[bytes, tuple[Outcome, str]] = {}
 
         def outcome(run: Run) -> tuple[Outcome, str]:
-            """The outcome of a Run, and the release whose rules were applied."""
+            """Return the outcome of a Run, and the release whose rules were applied."""
             key = as_json(run)
             if key not in outcomes:
                 outcomes[key] = _outcome(opened, run)
@@ -948,7 +948,7 @@ def _case(
 
 
 def _explaining(run: Run, failure: Failure, version: str) -> str:
-    """The command that shows why, as it is typed."""
+    """Return the command that shows why, as it is typed."""
     minor = ".".join(version.lstrip("v").split(".")[:2])
     options = arguments_of(replace(run, kubernetes_version=minor))
     if run.timeline:

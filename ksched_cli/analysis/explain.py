@@ -281,7 +281,7 @@ def explain(
     all_details: bool = True,
     workloads: bool = True,
 ) -> Explanation:
-    """Runs the simulation, which must not have run before.
+    """Run the simulation, which must not have run before.
 
     A pod that runs already is evaluated as if it came before all others, on all nodes.
     alone: leave the other pending pods out
@@ -397,7 +397,7 @@ def select(explanation: Explanation, names: Sequence[str], top: int) -> Explanat
 
 
 def ranking(explanation: Explanation) -> list[NodeExplanation]:
-    """The nodes that fit: the one taken, whatever its rank, then the others, best first."""
+    """Return the nodes that fit: the one taken, whatever its rank, then the others, best first."""
     fitting = [node for node in explanation.nodes if node.rank is not None]
     return sorted(fitting, key=lambda node: (node.node != explanation.node, node.rank, node.node))
 
@@ -486,8 +486,8 @@ def _of_all_nodes(evaluation: Evaluation, tie_break: TieBreak, *, all_details: b
 
 
 def _may_preempt(evaluation: Evaluation) -> bool:
-    """Whether a node has pods of lower priority, and is rejected only for reasons that may leave
-    with them."""
+    """Return whether a node has pods of lower priority, and is rejected only for reasons that may
+    leave with them."""
     pod, snapshot = evaluation.pod, evaluation.statuses.snapshot
     if pod.spec.preemption_policy == NEVER_PREEMPTS or evaluation.pre_filter is not None:
         return False
@@ -650,7 +650,7 @@ class GroupExplanation(StateAnswer, frozen=True, kw_only=True):
 def explain_group(
     simulation: Simulation, group: GroupName, *, workloads: bool = True
 ) -> GroupExplanation:
-    """Runs the simulation, which must not have run before. workloads: see Hints"""
+    """Run the simulation, which must not have run before. workloads: see Hints"""
     groups = simulation.pod_groups
     spec = None if groups is None else groups.groups.get(group.group_key)
     view = _GroupView(simulation, group, spec)
@@ -729,7 +729,8 @@ def _holder(
 
 
 def _short_part(groups: PodGroups, spec: PodGroup) -> tuple[str, Diagnosis] | None:
-    """The part of the group's tree that has too few pods or groups, and what to do about it."""
+    """Return the part of the group's tree that has too few pods or groups, and what to do about
+    it."""
     *_, root = groups.ancestors(spec)
     if root.parent:
         missing = f"{root.namespace}/{root.parent}"
@@ -797,8 +798,8 @@ class _GroupView:
 
     @property
     def message(self) -> str:
-        """The message that ended the group's attempt, or why it does not fit where most of its
-        members do."""
+        """Return the message that ended the group's attempt, or why it does not fit where most of
+        its members do."""
         if self.result is None:
             return ""
         outcomes = [outcome for _, outcome in self.result.outcomes]
@@ -809,12 +810,13 @@ class _GroupView:
         return message or self.result.parts.get(self._group.group_key, "")
 
     def _tried_as(self, key: GroupKey) -> list[TriedPlacement]:
-        """The trials of a group."""
+        """Return the trials of a group."""
         tried = self.result.tried if self.result is not None else ()
         return [each for each in tried if each.group == key]
 
     def _blocking(self) -> PodGroup | None:
-        """The smallest group of the tree that does not fit, in the group or else beside it."""
+        """Return the smallest group of the tree that does not fit, in the group or else beside
+        it."""
         groups, spec = self._simulation.pod_groups, self._spec
         if groups is None or spec is None or self._root is None or not self._root.is_composite:
             return spec
@@ -828,7 +830,7 @@ class _GroupView:
         return bool(tried) and all(each.message for each in tried)
 
     def blocker(self, run: RunRecord) -> Blocker | None:
-        """The blocker; None where no attempt identified one."""
+        """Return the blocker; None where no attempt identified one."""
         if self._group.plugin:
             return self._blocker_alone(run)
         if self.result is None:
@@ -845,7 +847,7 @@ class _GroupView:
         return Blocker(pod, domain, message, self._diagnoses.get((pod, domain)), name)
 
     def _blocker_alone(self, run: RunRecord) -> Blocker | None:
-        """The last member that found no node, for whatever reason but its group's."""
+        """Return the last member that found no node, for whatever reason but its group's."""
         for attempt in reversed(run.attempts):
             statuses = attempt.pre_filter, attempt.reserve, attempt.permit
             is_own = any(status and status.plugin == self._group.plugin for status in statuses)
@@ -855,7 +857,7 @@ class _GroupView:
         return None
 
     def parts(self, run: RunRecord) -> tuple[GroupPart, ...]:
-        """The tree that the group is in."""
+        """Return the tree that the group is in."""
         groups, root = self._simulation.pod_groups, self._root
         if groups is None or root is None or not root.is_composite:
             return ()
@@ -905,7 +907,7 @@ def _first_rejected(tried: TriedPlacement) -> tuple[str, str]:
 
 
 def _fitting(tried: TriedPlacement) -> int:
-    """The number of members that found a node there."""
+    """Return the number of members that found a node there."""
     return sum(trial.row is not None for _, trial in tried.trials)
 
 

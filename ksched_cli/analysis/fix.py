@@ -197,7 +197,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def is_yes(self) -> bool:
-        """Whether all of the pods have a node, possibly after a remedy."""
+        """Return whether all of the pods have a node, possibly after a remedy."""
         return not self.unresolved and (not self.pods or bool(self.remedies))
 
     @property
@@ -455,8 +455,8 @@ class Outcome(Struct, frozen=True):
         return self.successors.get(key, key)
 
     def places(self, pods: Iterable[str], before: Outcome) -> bool:
-        """Whether all of the pods have a node. One that had a node before may be gone, as where a
-        rollout leaves fewer."""
+        """Return whether all of the pods have a node. One that had a node before may be gone, as
+        where a rollout leaves fewer."""
         there = {pod.key for pod in self.state.pods}
         return all(
             self.current(key) in self.nodes
@@ -512,7 +512,7 @@ class _Frontier:
         return None
 
     def is_new(self, lines: tuple[str, ...]) -> bool:
-        """Whether the lines are seen for the first time."""
+        """Return whether the lines are seen for the first time."""
         count_before = len(self._lines)
         self._lines.add(lines)
         return len(self._lines) > count_before
@@ -595,7 +595,7 @@ class Fixer:
         return simulation, record, looks.conclude(record)
 
     def changed(self, lines: Sequence[str]) -> ClusterState:
-        """The state after changes. Raises UsageError and InputError."""
+        """Return the state after changes. Raises UsageError and InputError."""
         changes = [parse_change(line) for line in lines]
         roll = rolling(self.open, self.release, MOST_STEPS)
         return apply_changes(self.state, changes, workloads=self.workloads, roll=roll)[0]
@@ -603,8 +603,8 @@ class Fixer:
     def places(
         self, lines: Sequence[str], pods: Iterable[str], before: Outcome, after: Outcome
     ) -> bool:
-        """Whether all of the pods have a node after the changes, made at one instant as well as one
-        after the other. after: at one instant"""
+        """Return whether all of the pods have a node after the changes, made at one instant as well
+        as one after the other. after: at one instant"""
         if not after.places(pods, before):
             return False
         roll = rolling(self.open, self.release, MOST_STEPS)
@@ -619,13 +619,13 @@ class Fixer:
         return Outcome(state, after.record, nodes, None, successors).places(pods, before)
 
     def all_places(self, remedies: Sequence[Remedy], pods: frozenset[str], before: Outcome) -> bool:
-        """Whether all of the pods have a node after the remedies."""
+        """Return whether all of the pods have a node after the remedies."""
         lines = [line for each in remedies for line in each.changes]
         return self.places(lines, pods, before, self.run(lines, frozenset()))
 
     @property
     def _limit(self) -> str:
-        """The limit that the search has reached, or ""."""
+        """Return the limit that the search has reached, or ""."""
         if self.runs >= self._last_run:
             return f"--max-runs {self.search.max_runs:,}"
         elapsed = monotonic() - self._start
@@ -721,7 +721,8 @@ class Fixer:
     def remedies(
         self, pods: frozenset[str], before: Outcome, name: str = "the search"
     ) -> tuple[list[Remedy], Counter[str]]:
-        """The remedies of the pods, best first, and how many changes were not tried, by the reason.
+        """Return the remedies of the pods, best first, and how many changes were not tried, by the
+        reason.
 
         pods: all have a node with a remedy, also those that have one without
         before: the run without any change, which counts towards --max-runs
@@ -1092,7 +1093,7 @@ def left_out(not_tried: Counter[str]) -> tuple[str, ...]:
 
 
 def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from top to bottom
-    """Takes for one owner's pods after the other the remedy that helps most pending pods for its
+    """Take for one owner's pods after the other the remedy that helps most pending pods for its
     points, then leaves out the changes that the others make needless."""
     first = fixer.run((), frozenset())
     waiting = first.record.pending

@@ -85,7 +85,7 @@ def _places(pod: PodInfo, state: ClusterState, snapshot: Snapshot) -> Iterator[F
 
 
 def _named(name: str, snapshot: Snapshot) -> Mask:
-    """The row of the node of this name, if there is one."""
+    """Return the row of the node of this name, if there is one."""
     rows = np.zeros(len(snapshot), dtype=np.bool_)
     if name in snapshot.row:
         rows[snapshot.row[name]] = True
@@ -133,7 +133,7 @@ def _only_host(terms: Sequence[NodeSelectorTerm]) -> str:
 
 
 def _is_topology(terms: Sequence[NodeSelectorTerm]) -> bool:
-    """Whether the terms name nothing but zones, regions and the like."""
+    """Return whether the terms name nothing but zones, regions and the like."""
     keys = [each.key for term in terms for each in (*term.match_expressions, *term.match_fields)]
     return bool(keys) and all(key.startswith("topology.") or key in LABELS for key in keys)
 

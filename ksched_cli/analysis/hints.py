@@ -135,7 +135,7 @@ class Hints:
 
     @property
     def state(self) -> ClusterState:
-        """The objects that changes are made to."""
+        """Return the objects that changes are made to."""
         return self.simulation.state if self.current is None else self.current
 
     def verified(

@@ -122,7 +122,7 @@ def load_metric(source: CodeSource) -> Metric:
 
 
 def plugin_figures(engine: Engine) -> dict[str, float]:
-    """What plugins that measure say of the run, under the plugin's name and theirs. Raises
+    """Return what plugins that measure say of the run, under the plugin's name and theirs. Raises
     PluginDefectError where a plugin fails."""
     figures: dict[str, float] = {}
     for name, plugin in _measuring(engine):

@@ -356,7 +356,7 @@ class Growth:
         return tuple(totals)
 
     def _overhead(self, node: Node, names: Sequence[str]) -> np.ndarray:
-        """What pods of DaemonSets request on the node."""
+        """Return what pods of DaemonSets request on the node."""
         row = self.simulation.snapshot.row.get(node.name)
         amounts = np.zeros(len(names) + 1)
         for pod in self.simulation.snapshot.pods[row] if row is not None else ():
@@ -509,7 +509,7 @@ class Growth:
         halved, and some smaller numbers are tried beyond it."""
 
         def without(number: int) -> Mix:
-            """Each from the zone that has the most."""
+            """Return each from the zone that has the most."""
             counts = list(mix)
             for _ in range(number):
                 most = max(reversed(pool.indexes), key=counts.__getitem__)
@@ -562,7 +562,7 @@ class Growth:
 
 
 def copy_name(name: str, number: int) -> str:
-    """The name of a copy, as AddNodes makes it."""
+    """Return the name of a copy, as AddNodes makes it."""
     return f"{name}-copy-{number}"
 
 

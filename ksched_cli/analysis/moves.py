@@ -129,7 +129,7 @@ class _Steps:
 
 
 def _is_open(model: PlacementModel, name: str) -> bool:
-    """Whether the node is not cordoned already."""
+    """Return whether the node is not cordoned already."""
     return not model.snapshot.nodes[model.snapshot.row[name]].spec.unschedulable
 
 

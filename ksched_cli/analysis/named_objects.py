@@ -72,8 +72,8 @@ class Subject(NamedTuple):
 
 
 def pod_name(name: str, namespace: str) -> str:
-    """The pod that POD and -n name: `name`, or `namespace/name` where one of the two gives the
-    namespace. Raises UsageError where they contradict each other."""
+    """Return the pod that POD and -n name: `name`, or `namespace/name` where one of the two gives
+    the namespace. Raises UsageError where they contradict each other."""
     kind, slash, rest = name.partition("/")
     if slash and kind in ("pod", "pods", "po"):
         name = rest
@@ -222,7 +222,7 @@ def _is_pod_or_workload(simulation: Simulation, name: str, namespace: str) -> bo
 
 
 def _groups(simulation: Simulation) -> list[GroupName]:
-    """All that have pods or an object, of the engine or of plugins."""
+    """Return all that have pods or an object, of the engine or of plugins."""
     from ksched_cli.framework.interface import GroupsPods
     from ksched_cli.framework.pod_groups import group_key
 
@@ -256,7 +256,7 @@ def _groups(simulation: Simulation) -> list[GroupName]:
 
 
 def _workload_kind(name: str) -> str:
-    """The kind of KIND/NAME, but for a pod's; else ""."""
+    """Return the kind of KIND/NAME, but for a pod's; else ""."""
     from ksched_cli.scenario.objects import kind_of
 
     word, slash, _ = name.rpartition("/")
@@ -265,7 +265,7 @@ def _workload_kind(name: str) -> str:
 
 
 def _of_workload(state: ClusterState, name: str, kind: str, namespace: str) -> list[Pod]:
-    """The next pod of a workload, or the newest; none if there is no such workload. Raises
+    """Return the next pod of a workload, or the newest; none if there is no such workload. Raises
     UsageError where there are several."""
     pods = _pods_of_workload(state, name, kind, namespace)
     waiting = [pod for pod in pods if not pod.node_name]

@@ -165,7 +165,7 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def is_yes(self) -> bool:
-        """Whether the pod fits, possibly after evictions."""
+        """Return whether the pod fits, possibly after evictions."""
         return bool(self.fits or self.node)
 
     @property
@@ -176,7 +176,7 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
 def preempt(
     simulation: Simulation, pod: PodInfo, *, everything: bool = False, alone: bool = False
 ) -> PreemptionResult:
-    """Runs the simulation, which must not have run before.
+    """Run the simulation, which must not have run before.
 
     everything: look at all nodes, also where there are candidates enough
     alone:      leave the other pending pods out
@@ -221,7 +221,7 @@ def preempt(
 
 
 def _deciding(attempts: Sequence[Attempt]) -> int:
-    """The index of the last attempt that made room, else of the last one."""
+    """Return the index of the last attempt that made room, else of the last one."""
     preempting = [
         index
         for index, attempt in enumerate(attempts[:-1])

@@ -80,7 +80,7 @@ class ChangedObject(Struct, frozen=True):
         return f"{self.kind.lower()}/{self.name}"
 
     def patch(self, patch: Mapping[str, Any]) -> dict[str, Any]:
-        """A patch of the pod as one of this object."""
+        """Return a patch of the pod as one of this object."""
         return dict(patch) if self.kind == "Pod" else {"spec": {"template": dict(patch)}}
 
 
@@ -103,7 +103,7 @@ def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
 
 
 def _keeps_pods(kind: str, workload: Any) -> bool:
-    """Whether pods that wait stay as they are when the template changes. Upstream:
+    """Return whether pods that wait stay as they are when the template changes. Upstream:
     updateStatefulSet, which waits with policy OrderedReady while a pod is not available."""
     if kind in ("ReplicaSet", "ReplicationController"):
         return True
@@ -181,8 +181,8 @@ def _by_subject(steps: Iterable[Step]) -> Iterator[tuple[ChangedObject, list[Pro
 
 
 def manifest_patches(steps: Sequence[Step]) -> tuple[Any, ...]:
-    """The patches of the pods' manifests, as kustomize takes them; none where pods stay as they
-    are."""
+    """Return the patches of the pods' manifests, as kustomize takes them; none where pods stay as
+    they are."""
     patches = []
     for subject, proposals in _by_subject(steps):
         patch: dict[str, Any] = {}
@@ -274,7 +274,7 @@ def kubectl_command(line: str) -> str:
 
 
 def _is_mutable(kind: str, tokens: Sequence[str]) -> bool:
-    """Whether the API server accepts the patch for an existing object."""
+    """Return whether the API server accepts the patch for an existing object."""
     patch = json.loads(tokens[tokens.index("-p") + 1])
     if isinstance(patch, list):
         return False
@@ -295,7 +295,7 @@ def fields_set(changes: Iterable[ChangeRecord]) -> frozenset[tuple[str, str]]:
 
 
 def undoes(lines: Iterable[str], fields: Set[tuple[str, str]]) -> bool:
-    """Whether one of the lines sets anew what changes have set. fields: of these changes"""
+    """Return whether one of the lines sets anew what changes have set. fields: of these changes"""
     return bool(fields) and any(fields & _fields_set(line) for line in lines)
 
 
@@ -453,7 +453,7 @@ class Candidate(Struct, frozen=True):
         return tuple(map(Step, self.proposals, self.subjects))
 
     def about(self, subjects: tuple[ChangedObject, ...]) -> Candidate:
-        """The same about the pods that these make."""
+        """Return the same about the pods that these make."""
         return Candidate(self.proposals, self.because, (subjects,) * len(self.proposals))
 
     @property
@@ -465,7 +465,7 @@ class Candidate(Struct, frozen=True):
         return ", and ".join(proposal.text for proposal in self.proposals)
 
     def patches(self, subject: ChangedObject) -> bool:
-        """Whether it patches the object."""
+        """Return whether it patches the object."""
         return any(
             subject in step.subjects and (step.proposal.patch or step.proposal.requests)
             for step in self.steps
@@ -473,7 +473,7 @@ class Candidate(Struct, frozen=True):
 
     @property
     def evicts(self) -> frozenset[str]:
-        """The keys of the pods that leave their nodes."""
+        """Return the keys of the pods that leave their nodes."""
         return frozenset(key for proposal in self.proposals for key in proposal.evicts)
 
     def cost(self, preferred: Set[str]) -> float:
@@ -517,7 +517,7 @@ class Candidate(Struct, frozen=True):
 
 
 def _sets_same(earlier: Step, later: Step, of_several: bool) -> bool:
-    """Whether of two steps one value lasts; each eviction does."""
+    """Return whether of two steps one value lasts; each eviction does."""
     kind = earlier.proposal.kind
     if kind != later.proposal.kind or kind == "evict":
         return False
@@ -724,7 +724,7 @@ def single_changes(evaluation: Evaluation, state: ClusterState, rows: Rows) -> t
 def _by_node(
     evaluation: Evaluation, order: Rows, most: int, together: int = MAX_OF_NODE
 ) -> Iterator[Candidate]:
-    """Takes one proposal of each plugin that rejects a node. order: the rows, the nearest first;
+    """Take one proposal of each plugin that rejects a node. order: the rows, the nearest first;
     most: of those that are rejected alike; together: plugins that reject a node, at most"""
     answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
     if not answers:
@@ -790,8 +790,8 @@ class _Model(Struct, frozen=True):
 def _more_nodes(
     simulation: Simulation, evaluation: Evaluation, waiting: int
 ) -> Iterator[Candidate]:
-    """One more node like those that the pod may use, the smallest first, with the labels that it
-    asks for; where none is large enough, one of the size that the pod requests, or that all pods
+    """Yield one more node like those that the pod may use, the smallest first, with the labels that
+    it asks for; where none is large enough, one of the size that the pod requests, or that all pods
     that wait request."""
     snapshot, pod = evaluation.statuses.snapshot, evaluation.pod
     own = pod.resources.requests
@@ -936,9 +936,9 @@ def _priorities(simulation: Simulation, pod: PodInfo) -> Iterator[Candidate]:
 
 
 def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator[Candidate]:
-    """The candidates that evict running pods only, if any. Where one does nothing but evict pods of
-    a workload, scaling it down is a candidate too; of the pod's own Deployment, to have its old
-    pods leave before the new ones come."""
+    """Yield the candidates that evict running pods only, if any. Where one does nothing but evict
+    pods of a workload, scaling it down is a candidate too; of the pod's own Deployment, to have its
+    old pods leave before the new ones come."""
     running: dict[str, Pod] = {}
     for candidate in proposed:
         evicted = candidate.evicts

@@ -134,7 +134,7 @@ class Opened:
 
     @property
     def run(self) -> Run:
-        """The first Run, which is the only one of most questions."""
+        """Return the first Run, which is the only one of most questions."""
         return self.runs[0]
 
     def warn(self, *lines: str) -> None:

@@ -52,7 +52,8 @@ class Distances(Struct, frozen=True):
         )
 
     def order(self) -> Rows:
-        """The rows, those nearest to fitting first, equally near ones in the order of names."""
+        """Return the rows, those nearest to fitting first, equally near ones in the order of
+        names."""
         return np.lexsort((self.shortfall, self.unresolvable, self.obstacles))
 
 
@@ -124,8 +125,8 @@ def independent_verdicts(evaluation: Evaluation) -> list[PluginVerdicts]:
 
 
 def alike(columns: Sequence[Ids]) -> Rows:
-    """A number per row, the same for rows that have the same in all columns, of numbers from 0 on.
-    They are in the order of the first column, then of the next."""
+    """Return a number per row, the same for rows that have the same in all columns, of numbers from
+    0 on. They are in the order of the first column, then of the next."""
     classes = np.zeros(len(columns[0]), dtype=np.intp)
     for column in columns:
         _, classes = np.unique(classes * (int(column.max()) + 1) + column, return_inverse=True)
@@ -133,7 +134,7 @@ def alike(columns: Sequence[Ids]) -> Rows:
 
 
 def untolerated(evaluation: Evaluation, row: int) -> list[Taint]:
-    """The taints of the node that keep the pod off it."""
+    """Return the taints of the node that keep the pod off it."""
     return untolerated_of(evaluation, evaluation.statuses.snapshot.nodes[row].spec.taints)
 
 
@@ -161,7 +162,8 @@ def distances(evaluation: Evaluation) -> Distances:
 
 
 def reasons(evaluation: Evaluation) -> tuple[Reason, ...]:
-    """The reasons, the one with the node nearest to fitting first, then the one of the most nodes.
+    """Return the reasons, the one with the node nearest to fitting first, then the one of the most
+    nodes.
 
     evaluation: in EXHAUSTIVE or REASONS mode
     """
@@ -211,7 +213,7 @@ def _count(evaluation: Evaluation, plugin: str, reason: str, rows: Rows, away: D
 
 
 def _detail(evaluation: Evaluation, plugin: str, reason: str, row: int) -> str:
-    """The reason's own line where the plugin has a line for each reason, else all lines."""
+    """Return the reason's own line where the plugin has a line for each reason, else all lines."""
     for answer in evaluation.verdicts:
         reasons_there = answer.verdicts.statuses[answer.verdicts.ids[row]].reasons
         if answer.plugin == plugin and reason in (reasons_there or ("",)):
@@ -223,7 +225,7 @@ def _detail(evaluation: Evaluation, plugin: str, reason: str, row: int) -> str:
 
 
 def funnel(evaluation: Evaluation) -> tuple[FilterStep, ...]:
-    """The plugins that were asked about nodes, in their order, then the extenders.
+    """Return the plugins that were asked about nodes, in their order, then the extenders.
 
     evaluation: in EXHAUSTIVE or REASONS mode
     """

@@ -142,7 +142,7 @@ class UsageOverTime:
         return sorted({name for change in changes for name in change.allocatable or ()})
 
     def _allocatable(self, resource: str) -> _Numbers:
-        """The allocatable amounts of all nodes."""
+        """Return the allocatable amounts of all nodes."""
         current = dict.fromkeys(range(len(self._history.names)), 0)
         changes = np.zeros(len(self), dtype=np.int64)
         for change in self._history.node_changes:
@@ -160,13 +160,13 @@ class UsageOverTime:
         return np.diff(self.times, append=self.end)
 
     def time_of(self, values: _Numbers) -> int:
-        """The sum over the moments of a value times how long it held."""
+        """Return the sum over the moments of a value times how long it held."""
         parts = zip(values.tolist(), self.spans.tolist(), strict=True)
         return sum(value * span for value, span in parts)
 
     @property
     def pending_time(self) -> int:
-        """The time that pods were pending, added up, in microseconds."""
+        """Return the time that pods were pending, added up, in microseconds."""
         return self.time_of(self.pending)
 
     def over_time(self) -> OverTime:
@@ -179,7 +179,7 @@ class UsageOverTime:
         )
 
     def extent(self, values: NDArray[np.int64] | NDArray[np.float64]) -> Extent:
-        """The least and the greatest of one of the arrays."""
+        """Return the least and the greatest of one of the arrays."""
         most = int(np.argmax(values))
         total = self.end - int(self.times[0])
         mean = float(np.dot(values, self.spans / total) if total else values[-1])
@@ -713,7 +713,7 @@ def _used(replay: Replay) -> dict[str, dict[str, int]]:
 
 
 def _gpus(used: Mapping[str, int]) -> int:
-    """The amount of all resources that are GPUs by their names."""
+    """Return the amount of all resources that are GPUs by their names."""
     return sum(amount for name, amount in used.items() if name.endswith("/gpu"))
 
 

@@ -184,7 +184,7 @@ _NOTHING = Curve((0.0,), (0.0,))
 
 
 def _merged(curves: Sequence[Curve]) -> Curve:
-    """One curve of several draws."""
+    """Return one curve of several draws."""
     times = np.unique(np.concatenate([np.asarray(curve.times) for curve in curves]))
     if len(times) > _DRAWN_POINTS:
         times = times[np.linspace(0, len(times) - 1, _DRAWN_POINTS).astype(int)]
@@ -207,7 +207,7 @@ def _merged(curves: Sequence[Curve]) -> Curve:
 
 
 def _sizes(counts: NodeCounts, now: int) -> Curve:
-    """A node group's sizes over time; 0 before its first size. now: the end of the replay"""
+    """Return a node group's sizes over time; 0 before its first size. now: the end of the replay"""
     steps = dict([(0, 0), *counts.steps])
     most = max(steps.values())
     highest = next(at for at, count in steps.items() if count == most) / SECOND
@@ -635,7 +635,7 @@ def replay_result(
 
 
 def _all_moments(replay: Replay, usage: UsageOverTime) -> tuple[MomentRow, ...]:
-    """Each moment at which something happened, and the end."""
+    """Return each moment at which something happened, and the end."""
     samples = usage.samples(range(len(usage)))
     times: list[int] = usage.times.tolist()
     if times[-1] != usage.end:
@@ -678,7 +678,7 @@ def optional_seconds(time: int | None) -> int | float | None:
 
 
 def scaling_of(replay: Replay) -> ScalingResult | None:
-    """The groups' sizes over time, and every decision; None if there was no autoscaler."""
+    """Return the groups' sizes over time, and every decision; None if there was no autoscaler."""
     autoscaler = replay.autoscaler
     if autoscaler is None:
         return None
@@ -781,7 +781,7 @@ class ForwardLook(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def is_certain(self) -> bool:
-        """Whether every pod that is not gated starts in nine draws of ten."""
+        """Return whether every pod that is not gated starts in nine draws of ten."""
         return all(pod.p90 is not None for pod in self.pods if not pod.gated)
 
     @property
@@ -828,8 +828,8 @@ def forward_look(
     until: str = "",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ForwardLook:
-    """A replay for each seed, of the ties and of the times of pods. until: where it stops. Raises
-    KschedError."""
+    """Return a replay for each seed, of the ties and of the times of pods. until: where it stops.
+    Raises KschedError."""
     state = opener.state(run)
     now = time_of(state)
     pod_times = [
@@ -861,7 +861,7 @@ def _draw(
     now: str,
     until: str,
 ) -> Mapping[str, PodRecord]:
-    """The record of each pod that is pending now: of its first wait."""
+    """Return the record of each pod that is pending now: of its first wait."""
     draw = random.Random(seed)  # nosec B311  # the same times for the same seed
     times = {each.key: time for each in pods if (time := each.draw(history, draw)) is not None}
     pending = {each.key for each in pods if not each.runs}
@@ -897,7 +897,7 @@ def _pod_times(pod: Pod, state: ClusterState, now: str) -> _PodTimes:
 
 
 def _forecast(records: Sequence[PodRecord]) -> PodForecast:
-    """The forecast of a pod from its draws, at least one."""
+    """Return the forecast of a pod from its draws, at least one."""
     placed = sorted(inf if record.placed is None else record.placed for record in records)
     waiting = next((record for record in records if record.placed is None), None)
 

@@ -100,8 +100,8 @@ class Reviewer:
         self._registries: dict[tuple[str, str], KnownPlugins] = {}
 
     def settings(self, path: str) -> FileSettings:
-        """Those of a file, or of a reference to a configuration in one. Raises InputError for a
-        project file that is not valid, and UsageError for options that are not."""
+        """Return those of a file, or of a reference to a configuration in one. Raises InputError
+        for a project file that is not valid, and UsageError for options that are not."""
         options = self._options
         project = Project() if options.isolated else self._projects.of(path)
         stated = project.settings
@@ -146,8 +146,8 @@ class Reviewer:
 
 
 def selected(review: Review, chosen: frozenset[str], ignores: Sequence[FileIgnore] = ()) -> Review:
-    """The review without findings of rules that are off, and with those that the project file
-    silences apart."""
+    """Return the review without findings of rules that are off, and with those that the project
+    file silences apart."""
     findings = [finding for finding in review.findings if finding.rule in chosen]
     silenced = tuple(
         finding
@@ -170,7 +170,7 @@ def review_text(
     *,
     looks_at_files: bool = True,
 ) -> ReviewedText:
-    """The review, with positions in the file.
+    """Return the review, with positions in the file.
 
     later: the plugins of the later minors, whose refusals are warned of; looks_at_files: see review
     Raises UsageError for a comment that allows no plugin.
@@ -195,7 +195,7 @@ def review_text(
 
 
 def _shown_lines(raw: bytes) -> Sequence[str]:
-    """The lines of a text without secrets; empty ones for those that are too long."""
+    """Return the lines of a text without secrets; empty ones for those that are too long."""
     try:
         text = decode_text(raw, "")
     except InputError:
@@ -205,7 +205,8 @@ def _shown_lines(raw: bytes) -> Sequence[str]:
 
 
 def refusals_of_gates(feature_gates: str, releases: Iterable[Release]) -> tuple[Finding, ...]:
-    """A warning where a later release refuses a value of --feature-gates: the first that does."""
+    """Return a warning where a later release refuses a value of --feature-gates: the first that
+    does."""
     for release in releases:
         reason = refused_gates(release, feature_gates)
         if reason:
@@ -222,8 +223,8 @@ def with_later_findings(
     later: Sequence[KnownPlugins],
     allowed: Sequence[AllowedPlugin] = (),
 ) -> Review:
-    """The review with a warning for each error that only a later minor finds in the same file, and
-    for each plugin in it that a later minor has do something else.
+    """Return the review with a warning for each error that only a later minor finds in the same
+    file, and for each plugin in it that a later minor has do something else.
 
     own, later: the plugins of the file's minor and of the later ones, oldest first; the first that
                 refuses or changes something is named

@@ -96,7 +96,8 @@ def cluster_map(simulation: Simulation, run: RunRecord, before: Sequence[NodeUsa
 
 
 def grouping_labels(nodes: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    """The labels that group nodes, those of zones and machines first, then those of few values.
+    """Return the labels that group nodes, those of zones and machines first, then those of few
+    values.
     nodes: the labels of each"""
     values: dict[str, set[str]] = {}
     for labels in nodes:

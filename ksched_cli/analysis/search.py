@@ -38,7 +38,7 @@ class Search:
         self._is_interrupted = True
 
     def is_short(self) -> bool:
-        """Whether what is reserved does not fit in the limit any more."""
+        """Return whether what is reserved does not fit in the limit any more."""
         took = self.clock() - self._began
         return bool(self.time_limit) and took + self.reserve >= self.time_limit
 
@@ -52,7 +52,7 @@ class Search:
         return self._why
 
     def stops(self) -> bool:
-        """Whether it is to end with what it has."""
+        """Return whether it is to end with what it has."""
         return bool(self.why())
 
     def step(self, done: int, total: int = 0, best: str = "") -> None:

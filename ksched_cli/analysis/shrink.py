@@ -106,7 +106,7 @@ class NodeToDrain(Part, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, node: str, drain: DrainOutcome, order: int) -> NodeToDrain:
-        """A node whose drain finished."""
+        """Return a node whose drain finished."""
         return cls(
             node=node,
             removable=True,
@@ -117,7 +117,7 @@ class NodeToDrain(Part, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def staying(cls, node: str, held: Mapping[str, tuple[Hold, ...]]) -> NodeToDrain:
-        """A node that cannot go. held: what keeps each such node"""
+        """Return a node that cannot go. held: what keeps each such node"""
         return cls(node=node, removable=False, held_by=held[node])
 
 
@@ -173,7 +173,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def succeeds(self) -> bool:
-        """Whether a node could go."""
+        """Return whether a node could go."""
         return self.removable > 0
 
     @property
@@ -235,7 +235,7 @@ class ShrinkLimits:
         return sum(price.price.per_hour for price in prices if price is not None)
 
     def selects(self, node: Node) -> bool:
-        """Whether it is one of those to look at."""
+        """Return whether it is one of those to look at."""
         return self.among is None or self.among.matches(node.metadata.labels)
 
     def stays(self, node: Node) -> str:
@@ -572,7 +572,7 @@ class Shrinking:
         return plan
 
     def _larger(self, plan: Plan) -> Plan | None:
-        """A plan that is worth more, where all sets of candidates that are can be tried."""
+        """Return a plan that is worth more, where all sets of candidates that are can be tried."""
         size, worth = len(plan.drains) + 1, self.worth(plan.nodes)
         sizes = range(1, self.maximum + 1)
         # Where each is worth 1, only more nodes are worth more.
@@ -767,7 +767,7 @@ def _map(
 def held_at_once(
     base: DrainedCluster, nodes: Iterable[Node], limits: ShrinkLimits
 ) -> Iterator[tuple[str, tuple[Hold, ...]]]:
-    """The nodes that stay whatever fits elsewhere."""
+    """Yield the nodes that stay whatever fits elsewhere."""
     for node in nodes:
         because = limits.stays(node)
         holds = (Hold(None, because),) if because else base.holds(node.name)
@@ -883,7 +883,7 @@ def _proven_nodes(base: DrainedCluster, free: Sequence[str]) -> int:
 
 
 def _least_nodes(base: DrainedCluster) -> int:
-    """The largest nodes that have, together, what pods request of each resource."""
+    """Return the largest nodes that have, together, what pods request of each resource."""
     snapshot = base.simulation.snapshot
     least = 0
     catalog = base.simulation.catalog
@@ -961,7 +961,7 @@ class UpgradePlan(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def succeeds(self) -> bool:
-        """Whether all can be replaced."""
+        """Return whether all can be replaced."""
         return not self.blocked
 
     @property

@@ -148,7 +148,8 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
 
 
 def _label(by: str, usages: Sequence[NodeUsage]) -> str:
-    """The label that is asked for, else that of pools. Raises UsageError where no node has it."""
+    """Return the label that is asked for, else that of pools. Raises UsageError where no node has
+    it."""
     labels = {key for usage in usages for key in usage.labels}
     if by and by not in labels:
         raise UsageError(f'no node has the label "{by}"{near_hint(by, sorted(labels))}')

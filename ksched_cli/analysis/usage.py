@@ -56,7 +56,8 @@ class NodeUsage:
 
     @property
     def idle(self) -> float:
-        """The share of the node that is not requested, of the resource of which the most is."""
+        """Return the share of the node that is not requested, of the resource of which the most
+        is."""
         shares = [
             self.requested.get(name, 0) / amount
             for name, amount in self.allocatable.items()
@@ -135,7 +136,7 @@ def quantity(resource: str, amount: int) -> str:
 
 
 def node_usages(snapshot: Snapshot, prices: Prices = NO_PRICES) -> tuple[NodeUsage, ...]:
-    """Per node, by name: cpu, memory and pods, and what else it has any of."""
+    """Return per node, by name: cpu, memory and pods, and what else it has any of."""
     counts = snapshot.pod_count.tolist()
     allocatable = {
         resource: column.tolist()

@@ -149,7 +149,7 @@ class Batching(Struct, eq=False):
 
     @property
     def is_over(self) -> bool:
-        """Whether no batch can continue with the next attempt, whatever pod that tries."""
+        """Return whether no batch can continue with the next attempt, whatever pod that tries."""
         return not any(
             batch.signature is not None and batch.left and batch.last_attempt >= self.attempts
             for batch in self._batches.values()
@@ -162,7 +162,7 @@ class Batching(Struct, eq=False):
             batch.signature = None
 
     def find_hint(self, evaluation: Evaluation, is_nominated: bool) -> int | None:
-        """The node to try first for a pod that passed PreFilter, or None."""
+        """Return the node to try first for a pod that passed PreFilter, or None."""
         framework = evaluation.framework
         batch = self._batches.get(framework.profile.scheduler_name)
         if batch is None or (is_nominated and framework.handle.release.rules.rescores_last_node):
@@ -172,8 +172,8 @@ class Batching(Struct, eq=False):
         return self.hint
 
     def next_candidates(self, evaluation: Evaluation) -> Rows:
-        """The rows that `find_hint` would choose from in the next attempt, if it were this one;
-        empty where it would give none. Changes nothing."""
+        """Return the rows that `find_hint` would choose from in the next attempt, if it were this
+        one; empty where it would give none. Changes nothing."""
         batch = copy(self._batches.get(evaluation.framework.profile.scheduler_name))
         if batch is None or not self._continues(batch, evaluation, self.attempts + 1):
             return np.empty(0, dtype=np.intp)
@@ -205,7 +205,7 @@ class Batching(Struct, eq=False):
         return status.is_rejected
 
     def _follows(self, batch: Batch, attempt: int) -> bool:
-        """Whether the batch's last pod came right before. A group's pods are one attempt."""
+        """Return whether the batch's last pod came right before. A group's pods are one attempt."""
         since = attempt - batch.last_attempt
         return since == 1 or (since == 0 and self.shares_attempts)
 

@@ -183,7 +183,8 @@ class Engine:
 
     @property
     def queued_groups(self) -> PodGroups | None:
-        """The groups that are entities of the queue; None in minors whose queue has no groups."""
+        """Return the groups that are entities of the queue; None in minors whose queue has no
+        groups."""
         groups = self.pod_groups
         return groups if groups is not None and groups.are_entities else None
 
@@ -193,11 +194,11 @@ class Engine:
 
     @property
     def handle(self) -> Handle:
-        """The handle of any profile: they share their services."""
+        """Return the handle of any profile: they share their services."""
         return next(iter(self.frameworks.values())).handle
 
     def _running_pods(self) -> Snapshot:
-        """The nodes, with the pods that run on them."""
+        """Return the nodes, with the pods that run on them."""
         saturates = self.configuration.release.rules.saturates_sums
         snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes, saturates=saturates)
         row_of, info = snapshot.row, self.catalog.info
@@ -262,8 +263,8 @@ class Engine:
         self.extenders.close()
 
     def pending(self) -> list[PodInfo]:
-        """The pods that want a node from one of the profiles, or to be resized on theirs, in the
-        order of the state; newcomers after them."""
+        """Return the pods that want a node from one of the profiles, or to be resized on theirs, in
+        the order of the state; newcomers after them."""
         knows_resizes = self.configuration.release.enabled(RESIZE_GATE)
         return [
             self.catalog.info(pod)
@@ -273,7 +274,7 @@ class Engine:
         ]
 
     def ignored(self) -> tuple[IgnoredPod, ...]:
-        """The finished pods, and those without a node that no attempt is made for."""
+        """Return the finished pods, and those without a node that no attempt is made for."""
         return tuple(
             IgnoredPod(pod.key, reason)
             for pod in self.state.pods

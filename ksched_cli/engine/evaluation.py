@@ -100,7 +100,7 @@ class Evaluation(Struct, eq=False):
 
     @property
     def totals(self) -> Scores | None:
-        """Per feasible node, the weighted sum; None where nodes are not scored."""
+        """Return per feasible node, the weighted sum; None where nodes are not scored."""
         return self.sums if self.keys is None else self.keys >> TIE_BITS
 
     def total_of(self, row: int) -> int | None:
@@ -111,7 +111,7 @@ class Evaluation(Struct, eq=False):
         return int(totals[(self.feasible.indices() == row).argmax()])
 
     def points_reached(self) -> tuple[str, ...]:
-        """The extension points from PreFilter to Score that the attempt reached."""
+        """Return the extension points from PreFilter to Score that the attempt reached."""
         if (self.error and not len(self.feasible)) or self.pre_filter is not None:
             return ("preFilter",)
         if self.sums is None and self.keys is None:
@@ -119,7 +119,7 @@ class Evaluation(Struct, eq=False):
         return ("preFilter", "filter", "preScore", "score")
 
     def rejecting_plugins(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The plugins that rejected the pod or a node, and those of them whose rejection is
+        """Return the plugins that rejected the pod or a node, and those of them whose rejection is
         pending. Upstream: Diagnosis.UnschedulablePlugins and PendingPlugins."""
         statuses = [*self.statuses.count()]
         if self.pre_filter is not None:

@@ -153,7 +153,7 @@ class ExtenderRunner:
         return bool(self.extenders)
 
     def filter(self, pod: PodInfo, nodes: Nodes, statuses: NodeStatuses) -> Nodes:
-        """The nodes that pass, in the order of the last answer; the others' statuses go to
+        """Return the nodes that pass, in the order of the last answer; the others' statuses go to
         `statuses`. Raises ExtenderError where an extender fails that must not."""
         for step in self.steps(pod, nodes):
             for name, status in step.statuses().items():

@@ -30,7 +30,7 @@ def _errors(
     policy: str,
     pods: Iterable[Pod],
 ) -> Iterator[str]:
-    """The errors of a group, then of those in it and of its pods."""
+    """Yield the errors of a group, then of those in it and of its pods."""
     name = quote(group.entity)
     if group.is_composite and depth == MAX_DEPTH:
         yield f"hierarchy depth exceeds maximum allowed depth {MAX_DEPTH} at {name}"

@@ -73,11 +73,11 @@ class GroupStatuses:
         return Status.error(NOT_ASSUMED.format(error))
 
     def overrides(self, around: Status, trial: GroupTrial) -> bool:
-        """Whether a group that does not fit has the verdict of the one around it."""
+        """Return whether a group that does not fit has the verdict of the one around it."""
         return False
 
     def within(self, group: PodGroup, status: Status, trial: GroupTrial | None) -> GroupTrial:
-        """The verdict on a group in one that does not fit, where its own does not count."""
+        """Return the verdict on a group in one that does not fit, where its own does not count."""
         return GroupTrial(status)
 
     def part(self, status: Status, room: Status | None) -> str:
@@ -85,7 +85,7 @@ class GroupStatuses:
         return status.message
 
     def error(self, pod: PodInfo, status: Status) -> str:
-        """The error of a pod that has none of its own."""
+        """Return the error of a pod that has none of its own."""
         return status.message
 
     def not_tried(self, pod: PodInfo, status: Status) -> str:

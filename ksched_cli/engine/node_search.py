@@ -77,7 +77,7 @@ class NodeSearch:
         cached: CacheEntry | None = None,
         ordered: bool = False,
     ) -> SearchResult:
-        """Finds up to `limit` nodes that fit. Rejections on the way go to `statuses`.
+        """Find up to `limit` nodes that fit. Rejections on the way go to `statuses`.
 
         candidates: rows in the order of visits
         limit:      how many feasible nodes are enough
@@ -155,7 +155,7 @@ class NodeSearch:
         statuses: NodeStatuses,
         cached: CacheEntry | None,
     ) -> SearchResult | None:
-        """All nodes, in no order; None where a plugin failed, for then the order matters."""
+        """Return all nodes, in no order; None where a plugin failed, for then the order matters."""
         nodes = Nodes(statuses.snapshot)
         if filtering.all_pass(state, pod, nodes, cached):
             return SearchResult(nodes)
@@ -168,7 +168,7 @@ class NodeSearch:
         return SearchResult(Nodes(statuses.snapshot, (verdicts.ids == 0).nonzero()[0]))
 
     def visits(self, candidates: Rows) -> Rows:
-        """The candidates in the order in which a search would visit them now."""
+        """Return the candidates in the order in which a search would visit them now."""
         return self._visits(candidates, self.next_start % len(candidates), False)
 
     def _visits(self, candidates: Rows, start: int, all_nodes: bool) -> Rows:
@@ -182,7 +182,7 @@ class NodeSearch:
         return self._ring[start : start + len(candidates)]
 
     def advance(self, processed: int, count: int) -> None:
-        """Moves the start on by the nodes that got a verdict, as upstream does."""
+        """Move the start on by the nodes that got a verdict, as upstream does."""
         self.next_start = (self.next_start + processed) % count
 
 
@@ -197,8 +197,8 @@ def _chunk_size(missing: int, rate: float) -> int:
 def _passing(
     chunk: Rows, verdicts: Verdicts, missing: int, statuses: NodeStatuses
 ) -> tuple[Rows, str]:
-    """The rows that pass, up to the last one missing or to a plugin's failure, and that failure's
-    text or "". The rejections before that go to `statuses`."""
+    """Return the rows that pass, up to the last one missing or to a plugin's failure, and that
+    failure's text or "". The rejections before that go to `statuses`."""
     if len(verdicts.statuses) == 1:
         return chunk[:missing], ""
     passing = (verdicts.ids == 0).nonzero()[0]
@@ -214,7 +214,7 @@ def _passing(
 
 
 def first_error(verdicts: Verdicts, end: int) -> int | None:
-    """The first index before `end` where a plugin failed."""
+    """Return the first index before `end` where a plugin failed."""
     failed = [i for i, status in enumerate(verdicts.statuses) if status.code == Code.ERROR]
     if not failed:
         return None

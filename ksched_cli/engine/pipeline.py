@@ -115,7 +115,7 @@ class ExhaustiveFilter:
                 self._reject(np.array([row]), added, details, nominated)
 
     def _reasons(self, status: Status, row: int) -> frozenset[str]:
-        """The reasons that the status's plugin has given for the row."""
+        """Return the reasons that the status's plugin has given for the row."""
         return frozenset(
             reason
             for answer in self.verdicts
@@ -192,12 +192,12 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 
 @cache
 def _left_out(plugins: tuple[str, ...]) -> Status:
-    """The status of the nodes that PreFilter left out. plugins: those that it names"""
+    """Return the status of the nodes that PreFilter left out. plugins: those that it names"""
     return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]")
 
 
 def _best_ranked(feasible: Nodes, ranked: RankedNodes) -> Nodes:
-    """The nodes of the lowest rank. Upstream: prioritizeNodes."""
+    """Return the nodes of the lowest rank. Upstream: prioritizeNodes."""
     rows = feasible.indices()
     if not len(rows):
         return feasible
@@ -334,8 +334,8 @@ class Pipeline:
         return passing
 
     def _ranked(self, evaluation: Evaluation, candidates: Rows) -> RankedNodes | None:
-        """The candidates in the order of their ranks, where they have any. Raises PluginError
-        where a plugin fails."""
+        """Return the candidates in the order of their ranks, where they have any. Raises
+        PluginError where a plugin fails."""
         if self.rank is None or len(candidates) <= 1:
             return None
         return self.rank(evaluation.state, evaluation.pod, self.search.visits(candidates))
@@ -398,7 +398,8 @@ class Pipeline:
         return candidates
 
     def _preferred(self, evaluation: Evaluation, hint: int | None) -> Nodes:
-        """The nominated node, else the hint, if it fits; a failure there is as not fitting."""
+        """Return the nominated node, else the hint, if it fits; a failure there is as not
+        fitting."""
         pod, statuses = evaluation.pod, evaluation.statuses
         nominated = self.nominator.node_of(pod)
         row = self.snapshot.row.get(nominated) if nominated else hint
@@ -426,7 +427,7 @@ class Pipeline:
     # -- score ------------------------------------------------------------------------------------
 
     def score(self, evaluation: Evaluation) -> None:
-        """Sets the totals of the feasible nodes, or the error of a plugin that fails."""
+        """Set the totals of the feasible nodes, or the error of a plugin that fails."""
         pod, feasible = evaluation.pod, evaluation.feasible
         framework = evaluation.framework
         scoring = framework.scoring

@@ -69,7 +69,7 @@ class Trial(Struct, frozen=True):
 
     @property
     def error(self) -> str:
-        """The error that ends the trial of the whole group, or ""."""
+        """Return the error that ends the trial of the whole group, or ""."""
         error = self.outcome.attempt.error
         return "" if self.row is not None or error == NO_NODES else error
 
@@ -163,7 +163,7 @@ class TrialCycle(SchedulingCycle):
 
 
 def refused(record: Attempt, status: Status) -> Outcome:
-    """The outcome where Reserve or Permit refuses the pod on the chosen node."""
+    """Return the outcome where Reserve or Permit refuses the pod on the chosen node."""
     if status.is_rejected:
         message = counts_message(1, {status: 1}, NOT_LOOKED_AT)
         return Outcome(replace(record, node="", message=message), nomination="")
@@ -171,7 +171,7 @@ def refused(record: Attempt, status: Status) -> Outcome:
 
 
 def blank_attempt(pod: PodInfo) -> Attempt:
-    """An empty attempt record."""
+    """Return an empty attempt record."""
     return Attempt(pod.key, pod.spec.scheduler_name)
 
 
@@ -321,15 +321,16 @@ class PodGroupCycle(ABC):
         return result
 
     def _unseen(self) -> tuple[object, ...]:
-        """The traces that an attempt may leave besides its result: draws among ties, and defects of
-        plugins, which all profiles share."""
+        """Return the traces that an attempt may leave besides its result: draws among ties, and
+        defects of plugins, which all profiles share."""
         tie_break, framework = self._trial_cycle.tie_break, next(iter(self._frameworks.values()))
         draws = tie_break.state if isinstance(tie_break, RandomChoice) else None
         return draws, framework.caller.noted
 
     def _may_repeat(self, pods: Sequence[PodInfo]) -> bool:
-        """Whether an attempt of the pods depends on nothing but them and the moment. Plugins that
-        are not in-tree, extenders, claims and pods that wait in Permit change without notice."""
+        """Return whether an attempt of the pods depends on nothing but them and the moment. Plugins
+        that are not in-tree, extenders, claims and pods that wait in Permit change without
+        notice."""
         pipeline, tie_break = self._pipeline, self._trial_cycle.tie_break
         framework, nominator = self._frameworks[pods[0].spec.scheduler_name], pipeline.nominator
         return (
@@ -589,7 +590,7 @@ class PermittedGroupCycle(PodGroupCycle):
 
 
 def _changes_nothing(result: GroupResult) -> bool:
-    """Whether the pods were all rejected, nobody makes room, and nothing is to be done."""
+    """Return whether the pods were all rejected, nobody makes room, and nothing is to be done."""
     outcomes = [outcome for _, outcome in result.outcomes]
     outcomes += [trial.outcome for placement in result.tried for _, trial in placement.trials]
     return (
@@ -625,7 +626,7 @@ def _with_reason(verdict: _Verdict, reason: str) -> _Verdict:
 
 
 def placed_pods(pods: Sequence[PodInfo], trials: Sequence[Trial]) -> list[PodInfo]:
-    """The pods that have a node in a trial."""
+    """Return the pods that have a node in a trial."""
     return [pod for pod, trial in zip(pods, trials, strict=False) if trial.row is not None]
 
 

@@ -103,7 +103,7 @@ class PodGroupEntityCycle(PodGroupCycle):
 
     @cached_property
     def _rules(self) -> Rules:
-        """The rules of the release, which all profiles share."""
+        """Return the rules of the release, which all profiles share."""
         return next(iter(self._frameworks.values())).handle.release.rules
 
     @cached_property
@@ -164,7 +164,7 @@ class PodGroupEntityCycle(PodGroupCycle):
     # -- trials -----------------------------------------------------------------------------------
 
     def _try_root(self, this: _Attempt) -> Trials:
-        """The trials of all groups that were tried. Upstream: runRootSchedulingAlgorithm."""
+        """Return the trials of all groups that were tried. Upstream: runRootSchedulingAlgorithm."""
         trials: Trials = {}
         self._trial_cycle.preempts, self._trial_binding.asks_permit = False, False
         try:
@@ -237,8 +237,8 @@ class PodGroupEntityCycle(PodGroupCycle):
         return tried
 
     def _nominated(self, this: _Attempt, placements: Sequence[Placement]) -> Placement | None:
-        """The only placement with nodes that pods are nominated to, where the group is in no tree.
-        Upstream: nominatedPlacement."""
+        """Return the only placement with nodes that pods are nominated to, where the group is in no
+        tree. Upstream: nominatedPlacement."""
         if this.root.is_composite:
             return None
         names = (self._pipeline.nominator.node_of(pod) for pod in this.pods[this.root.key])
@@ -261,7 +261,7 @@ class PodGroupEntityCycle(PodGroupCycle):
     def _placed(
         self, this: _Attempt, group: PodGroup, trials: Trials
     ) -> Iterator[tuple[PodInfo, Trial]]:
-        """The pods that have a node, of groups that fit within groups that fit. Upstream:
+        """Yield the pods that have a node, of groups that fit within groups that fit. Upstream:
         successfulLeafResults."""
         trial = trials.get(group.key)
         if trial is not None and trial.status.is_success:
@@ -272,7 +272,7 @@ class PodGroupEntityCycle(PodGroupCycle):
                     yield pod, each
 
     def _any_placed(self, this: _Attempt, trials: Trials) -> bool:
-        """Whether the root fits, and any of its pods has a node."""
+        """Return whether the root fits, and any of its pods has a node."""
         return any(True for _ in self._placed(this, this.root, trials))
 
     def _assume_again(self, this: _Attempt, group: PodGroup, trials: Trials) -> None:

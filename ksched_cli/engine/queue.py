@@ -151,11 +151,11 @@ class Entry(Struct):
 
     @classmethod
     def alone(cls, pod: PodInfo) -> Entry:
-        """An entry for a pod that is in no queue."""
+        """Return an entry for a pod that is in no queue."""
         return cls(pod, QueuedPod(pod, 0.0, 0))
 
     def is_due(self, now: ClusterVersion) -> bool:
-        """Whether to try the pod again."""
+        """Return whether to try the pod again."""
         if self.waits:
             return False
         rejected_waiting = (
@@ -205,16 +205,16 @@ class Queue(Struct):
         return queue
 
     def __iter__(self) -> Iterator[Entry]:
-        """The queue as it is now; entries may be removed meanwhile."""
+        """Return the queue as it is now; entries may be removed meanwhile."""
         return iter(tuple(self.entries.values()))
 
     @property
     def active(self) -> tuple[PodInfo, ...]:
-        """The pods to try, in order."""
+        """Return the pods to try, in order."""
         return tuple(entry.pod for entry in self)
 
     def only(self, pod: PodInfo) -> Queue:
-        """The same without the other pods to try."""
+        """Return the same without the other pods to try."""
         entries = {key: entry for key, entry in self.entries.items() if entry.pod.uid == pod.uid}
         return replace(self, entries=entries)
 
@@ -256,7 +256,7 @@ class Queue(Struct):
         return self.frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
 
     def gated_by_age(self) -> dict[str, Status]:
-        """The gated pods with their statuses, by the time of creation, then the place in the
+        """Return the gated pods with their statuses, by the time of creation, then the place in the
         state."""
         queued = sorted(
             (each.queued for each in self.held.values()), key=attrgetter("timestamp", "sequence")

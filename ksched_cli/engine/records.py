@@ -180,7 +180,7 @@ class RunRecord(Struct, frozen=True):
 
     @property
     def extender_bindings(self) -> tuple[ExtenderBinding, ...]:
-        """The calls that bind pods in place of the Bind plugins, in their order."""
+        """Return the calls that bind pods in place of the Bind plugins, in their order."""
         calls = [attempt.extender_binding for attempt in self.attempts]
         return tuple(call for call in calls if call is not None)
 

@@ -52,7 +52,7 @@ class Scheduler(ABC, Generic[Queued]):
     # -- attempts ---------------------------------------------------------------------------------
 
     def is_grouped(self, pod: PodInfo) -> bool:
-        """Whether the pod is tried with the others of its group."""
+        """Return whether the pod is tried with the others of its group."""
         has_group = pod.spec.scheduling_group is not None and not pod.is_resized
         return has_group and self.engine.pod_groups is not None
 
@@ -275,7 +275,7 @@ class Scheduler(ABC, Generic[Queued]):
 
     @abstractmethod
     def _take_again(self, queued: Queued) -> Queued | None:
-        """The pod that was just put back, to be tried again; None where it is held back."""
+        """Return the pod that was just put back, to be tried again; None where it is held back."""
 
     @abstractmethod
     def _activate(self, keys: Sequence[str]) -> None:

@@ -89,7 +89,7 @@ class BindingCycle:
     def assume(
         self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
     ) -> Outcome:
-        """Puts the pod on its node, and binds it unless Permit tells it to wait."""
+        """Put the pod on its node, and binds it unless Permit tells it to wait."""
         if pod.is_resized:
             # As of 1.38 upstream assumes the pod a second time. Upstream: Cache.AssumePod.
             error = f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed"
@@ -114,7 +114,7 @@ class BindingCycle:
         return Outcome(record, row, waits=True, activated=state.take_activated())
 
     def settle(self, decided: WaitingPod, now: float) -> Outcome:
-        """Resumes a pod that was allowed or rejected while it waited."""
+        """Resume a pod that was allowed or rejected while it waited."""
         assumed = self._held.pop(decided.pod.uid)
         self.waiting.remove(decided.pod.uid)
         record = replace(assumed.record, waited=now - decided.since)
@@ -158,7 +158,7 @@ class BindingCycle:
         return Outcome(record, node.row, activated=state.activated, bound=pod)
 
     def _undo(self, assumed: Assumed, record: Attempt) -> Outcome:
-        """Takes the pod off its node again."""
+        """Take the pod off its node again."""
         assumed.framework.unreserve(assumed.state, assumed.pod, assumed.node)
         self.snapshot.remove(assumed.pod, assumed.node.row)
         return Outcome(replace(record, node=""), nomination="", left=assumed.node.name)
@@ -202,7 +202,7 @@ class RandomChoice:
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """Where in its draws it is."""
+        """Return where in its draws it is."""
         return self._draw.getstate()
 
     def restore(self, state: tuple[Any, ...]) -> None:
@@ -230,7 +230,7 @@ class SchedulingCycle:
     _rejections: dict[int, RepeatableRejection] = field(default_factory=dict)
 
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
-        """Tries one pod. Where it gets a node, it is on that node afterwards."""
+        """Try one pod. Where it gets a node, it is on that node afterwards."""
         trace = framework.caller.trace
         if trace is None:
             return self._attempt(framework, pod)
@@ -268,8 +268,8 @@ class SchedulingCycle:
         return self._choose(evaluation)
 
     def _find_rejection(self, pod: PodInfo) -> RepeatableRejection | None:
-        """The attempt that `pod` would make now, where one like it has just been made: that of the
-        pod that was tried."""
+        """Return the attempt that `pod` would make now, where one like it has just been made: that
+        of the pod that was tried."""
         rejection = self._rejections.get(pod.signature)
         if rejection is None:
             return None
@@ -304,8 +304,8 @@ class SchedulingCycle:
             )
 
     def repeats_rejection(self, pod: PodInfo) -> bool:
-        """Whether the pod would be rejected as an equal one just was, so that no plugin need be
-        asked."""
+        """Return whether the pod would be rejected as an equal one just was, so that no plugin need
+        be asked."""
         return self._find_rejection(pod) is not None
 
     def repeat_rejection(self, pod: PodInfo, times: int) -> Outcome:
@@ -319,7 +319,7 @@ class SchedulingCycle:
         return rejection.outcome
 
     def _failed(self, evaluation: Evaluation) -> Outcome:
-        """The outcome of a failure. Nodes count as evaluated only where Score failed."""
+        """Return the outcome of a failure. Nodes count as evaluated only where Score failed."""
         count = len(evaluation.feasible)
         record = Attempt(
             evaluation.pod.key,
@@ -330,7 +330,7 @@ class SchedulingCycle:
         return Outcome(record, nomination="")
 
     def _choose(self, evaluation: Evaluation) -> Outcome:
-        """Takes the node with the highest total."""
+        """Take the node with the highest total."""
         snapshot, detailed = self.pipeline.snapshot, self.pipeline.detailed
         feasible, keys = evaluation.feasible, evaluation.keys
         best: int | None = None
@@ -370,8 +370,8 @@ class SchedulingCycle:
     def _choose_among(
         self, evaluation: Evaluation
     ) -> tuple[int, int | None, tuple[str, ...], bool]:
-        """The row with the highest total, that total, the names of several equal ones (only in
-        detail), and whether there are several."""
+        """Return the row with the highest total, that total, the names of several equal ones (only
+        in detail), and whether there are several."""
         feasible, totals = evaluation.feasible, evaluation.totals
         if totals is None:
             return int(feasible.indices()[0]), None, (), False
@@ -387,7 +387,7 @@ class SchedulingCycle:
         return self.tie_break(ties), best.item(), names, True
 
     def _no_fit(self, evaluation: Evaluation, *, preempts: bool = True) -> Outcome:
-        """The outcome of a pod that fits nowhere. preempts: after the PostFilter plugins"""
+        """Return the outcome of a pod that fits nowhere. preempts: after the PostFilter plugins"""
         pipeline, framework = self.pipeline, evaluation.framework
         plugins, pending_plugins = evaluation.rejecting_plugins()
         record = Attempt(

@@ -14,12 +14,12 @@ _HEIGHT = 600  # pixels
 
 
 def as_json(answer: Answer) -> str:
-    """The document, as `-o json` prints it."""
+    """Return the document, as `-o json` prints it."""
     return shown_json(document_of(answer))
 
 
 def page_in_frame(answer: Answer) -> str:
-    """The page in a frame of its own, so that neither its styles nor its scripts touch the
+    """Return the page in a frame of its own, so that neither its styles nor its scripts touch the
     notebook's."""
     from ksched_cli.report.html.page import render_page
 

@@ -44,7 +44,8 @@ class Given:
         self._names: dict[tuple[str, object], str] = {}
 
     def states(self, state: State) -> tuple[str, ...]:
-        """The names of the parts of a state, in the form of Run.states. Raises UsageError."""
+        """Return the names of the parts of a state, in the form of Run.states. Raises
+        UsageError."""
         from ksched_cli.cluster.loading.sources import Source
 
         if isinstance(state, str | PathLike | bytes | Mapping):
@@ -78,7 +79,7 @@ class Given:
         return paths
 
     def configuration(self, config: Config) -> str:
-        """The configuration in the form of Run.configuration. Raises InputError."""
+        """Return the configuration in the form of Run.configuration. Raises InputError."""
         if isinstance(config, str | PathLike):
             return fspath(config)
         if isinstance(config, Mapping):
@@ -86,7 +87,7 @@ class Given:
         return self._give("configuration", config, self.inputs.give_configuration)
 
     def file(self, kind: str, content: Timeline) -> str:
-        """The path of a timeline or an autoscaler. kind: of its document"""
+        """Return the path of a timeline or an autoscaler. kind: of its document"""
         if isinstance(content, str | PathLike):
             return fspath(content)
         if not isinstance(content, bytes):
@@ -95,7 +96,7 @@ class Given:
         return self._give(kind.lower(), content, self.inputs.give_file)
 
     def plugin(self, source: PluginSource) -> str:
-        """The plugin in the form of Run.plugins. Raises UsageError for anything else."""
+        """Return the plugin in the form of Run.plugins. Raises UsageError for anything else."""
         if isinstance(source, type):
             name = getattr(source, "name", source.__name__)
             return self._give(name, source, self.inputs.give_plugin)
@@ -109,7 +110,7 @@ class Given:
         return name
 
     def _name(self, kind: str, content: object) -> str:
-        """The kind for the first such content, with a number for each other one."""
+        """Return the kind for the first such content, with a number for each other one."""
         count = sum(other == kind for other, _ in self._names)
         name = kind if not count else f"{kind} {count + 1}"
         return self._names.setdefault((kind, content), name)

@@ -89,8 +89,8 @@ class Run(Settings, frozen=True, kw_only=True):
         return structs.replace(self, **fields)
 
     def described(self, given: Given, uses: Collection[str] = ()) -> described.Run:
-        """The Run as the engine knows it. given: takes what is in no file; uses: the fields of
-        replays that the question takes at one instant, too. Raises KschedError."""
+        """Return the Run as the engine knows it. given: takes what is in no file; uses: the fields
+        of replays that the question takes at one instant, too. Raises KschedError."""
         for name in ("changes", "plugins", "prices"):
             if isinstance(value := getattr(self, name), str) or not isinstance(value, Sequence):
                 raise UsageError(f"{name} takes a list; not {value!r}")

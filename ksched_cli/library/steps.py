@@ -87,11 +87,11 @@ class OpenRun:
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """The pods that are neither placed nor gated now, in the order of the queue."""
+        """Return the pods that are neither placed nor gated now, in the order of the queue."""
         return self._record().pending
 
     def put(self, manifest: Manifest) -> tuple[AppliedChange, ...]:
-        """Applies an object, as a pod that comes now. Raises KschedError."""
+        """Apply an object, as a pod that comes now. Raises KschedError."""
         return self.change({"apply": dict(manifest)})
 
     def change(self, *changes: Change) -> tuple[AppliedChange, ...]:
@@ -126,7 +126,7 @@ class OpenRun:
         return self._opened.complete(answer)
 
     def _record(self) -> RunRecord:
-        """The record of everything since the beginning."""
+        """Return the record of everything since the beginning."""
         earlier, now = self._earlier, self._simulation.record()
         on_nodes = {pod.key for pods in self._simulation.snapshot.pods for pod in pods}
         placements = {

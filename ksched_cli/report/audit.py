@@ -45,8 +45,8 @@ _ORDERS = {
 
 
 def view(answer: AuditResult) -> View:
-    """How many decisions differ; which ones, those of one likely cause together; what cannot be
-    judged, by reason; how the others agree."""
+    """Return how many decisions differ; which ones, those of one likely cause together; what cannot
+    be judged, by reason; how the others agree."""
     differ, unexplained = len(answer.differ), len(answer.unexplained)
     title, *lines = _verdict(answer)
     return View(

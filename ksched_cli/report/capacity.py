@@ -117,7 +117,7 @@ def _sections(answer: CapacityResult) -> Iterator[Section]:
 
 
 def nodes_needed_view(answer: NodesNeeded) -> View:
-    """How many more nodes, whom no number of them helps, and the runs."""
+    """Return how many more nodes, whom no number of them helps, and the runs."""
     needed, stay = answer.nodes_needed, sum(len(group.pods) for group in answer.not_helped)
     lines = []
     if needed is None and not answer.not_helped:
@@ -181,8 +181,8 @@ def _mix(answer: NodesNeeded) -> str:
 
 
 def _needed_sections(answer: NodesNeeded) -> Iterator[Section]:
-    """The pods helped, and those that are not; the runs, where lists are cut those nearest to the
-    answer."""
+    """Yield the pods helped, and those that are not; the runs, where lists are cut those nearest to
+    the answer."""
     if answer.not_helped:
         yield table(
             "Pods that more nodes help",
@@ -229,6 +229,7 @@ def _run_columns(answer: NodesNeeded) -> list[Column]:
 
 
 def _cells(trial: Trial) -> tuple[int, ...]:
-    """The nodes more, of several kinds those of each too; the pods without a node, the evicted."""
+    """Return the nodes more, of several kinds those of each too; the pods without a node, the
+    evicted."""
     kinds = trial.mix.values() if len(trial.mix) > 1 else ()
     return (trial.nodes, *kinds, trial.pending, trial.evicted)

@@ -43,7 +43,7 @@ def column_texts(kind: Kind, values: Sequence[Any], listed: Listed = all_names) 
 
 
 def _parts(value: Any) -> tuple[int, ...]:
-    """An amount, or an amount and what it is of; nothing of an empty cell."""
+    """Return an amount, or an amount and what it is of; nothing of an empty cell."""
     if value is None:
         return ()
     return value if isinstance(value, tuple) else (value,)

@@ -32,7 +32,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 
 
 def github_annotations(files: Sequence[ReviewedFile]) -> str:
-    """A line per finding; empty if there is none."""
+    """Return a line per finding; empty if there is none."""
     return "\n".join(_annotation(file.path, finding) for file in files for finding in file.findings)
 
 
@@ -46,7 +46,7 @@ def _annotation(path: str, finding: Finding) -> str:
 
 
 def annotation(level: str, path: str, position: Position | None, title: str, message: str) -> str:
-    """A workflow command. level: error, warning or notice"""
+    """Return a workflow command. level: error, warning or notice"""
     properties = {"file": path}
     if position:
         properties |= {"line": str(position.line), "col": str(position.column)}
@@ -86,7 +86,7 @@ class Suite:
 
 
 def junit(suites: Sequence[Suite]) -> str:
-    """The whole document."""
+    """Return the whole document."""
     root = ElementTree.Element("testsuites", {"name": "ksched", **_counts(suites)})
     for suite in suites:
         attributes = {"name": printable(suite.name), **_counts([suite])}
@@ -187,7 +187,7 @@ def _location(file: ReviewedFile, finding: Finding) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """A file's URI: relative where the path is."""
+    """Return a file's URI: relative where the path is."""
     if Path(path).is_absolute():
         return Path(path).as_uri()
     return quote(Path(path).as_posix())

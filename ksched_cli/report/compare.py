@@ -57,7 +57,7 @@ STAYS = ("is no longer evicted", "are no longer evicted")
 
 
 def view(answer: Comparison) -> View:
-    """How many pods differ, the pods by owner, and the totals with a column per side."""
+    """Return how many pods differ, the pods by owner, and the totals with a column per side."""
     title, *lines = _verdict(answer)
     pods = answer.pods
     return View(
@@ -80,7 +80,7 @@ def view(answer: Comparison) -> View:
 
 
 def _verdict(answer: Comparison) -> Iterator[Line]:
-    """How many pods differ and why; of several sides, a line for each."""
+    """Yield how many pods differ and why; of several sides, a line for each."""
     total = counted(answer.pod_count, "pod")
     tone = Tone.BAD if answer.undecided else Tone.WARN
     if not answer.pods:
@@ -98,7 +98,7 @@ def _verdict(answer: Comparison) -> Iterator[Line]:
 
 
 def _rules(answer: Comparison, index: int) -> Iterator[Line]:
-    """A line for each rule of a newer or older Kubernetes because of which pods differ."""
+    """Yield a line for each rule of a newer or older Kubernetes because of which pods differ."""
     side = answer.sides[index]
     if side.rules is None:
         yield Line("Which rules that comes from was not looked for: the runs are too long")
@@ -125,7 +125,7 @@ def _some(pods: Sequence[str]) -> str:
 
 
 def _of_side(answer: Comparison, index: int) -> str:
-    """What the difference between a side and the first one did."""
+    """Return what the difference between a side and the first one did."""
     kinds = Counter(
         _kind(pod.places[0], pod.places[index])
         for pod in answer.pods
@@ -179,7 +179,7 @@ def _sections(answer: Comparison) -> Iterator[Section]:
 
 
 def _totals(sides: Sequence[SideResult], shown: Rows, on: Medium) -> Table:
-    """A row per figure."""
+    """Return a row per figure."""
     summaries = [side.summary for side in sides]
     rows: list[tuple[Any, ...]] = [
         ("pods placed", *(each.placed for each in summaries)),
@@ -213,8 +213,8 @@ def _per_node(share: Utilization | None) -> str:
 
 
 def _differences(answer: Comparison) -> Iterator[Table]:
-    """A row per owner and what becomes of its pods, those of the most pods first; where nothing is
-    cut, and on a page, a row per pod."""
+    """Yield a row per owner and what becomes of its pods, those of the most pods first; where
+    nothing is cut, and on a page, a row per pod."""
     heading = "Pods that differ"
     names = [side.name for side in answer.sides]
     by_owner = grouped((_group_key(pod), pod) for pod in answer.pods)
@@ -276,20 +276,20 @@ def _group_key(pod: PodDifference) -> object:
 
 
 def _group_name(pod: PodDifference) -> str:
-    """The owner; pods of a namespace that have none are one group."""
+    """Return the owner; pods of a namespace that have none are one group."""
     namespace, _, name = pod.pod.partition("/")
     return f"{namespace}, no controller" if pod.owner == f"{namespace}/Pod/{name}" else pod.owner
 
 
 def _places(places: Sequence[Place]) -> str | tuple[str, ...]:
-    """The nodes, those of most of the pods first, or what the pods are instead."""
+    """Return the nodes, those of most of the pods first, or what the pods are instead."""
     if not places[0].node:
         return places[0].standing.text
     return with_counts(dict(Counter(place.node or "" for place in places).most_common()))
 
 
 def _causes(pods: Sequence[PodDifference]) -> str:
-    """The most common known cause of the pods."""
+    """Return the most common known cause of the pods."""
     causes = [pod.cause for pod in pods if pod.cause is not NOT_LOOKED_FOR]
     if not causes:
         return NOT_LOOKED_FOR.text
@@ -332,8 +332,8 @@ def _cause_bars(pods: Sequence[PodDifference]) -> Bars:
 
 
 def _maps(answer: Comparison) -> Iterator[Section]:
-    """The map of the nodes, how full they are, and every pod: the map counts the columns of that
-    table."""
+    """Yield the map of the nodes, how full they are, and every pod: the map counts the columns of
+    that table."""
     from ksched_cli.report.html.cluster_map import utilisation
     from ksched_cli.report.html.clusters import node_map
 

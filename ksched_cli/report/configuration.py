@@ -46,7 +46,7 @@ _MEANING_OF_MARKS = "* named under the file's multiPoint, + named at the point i
 
 
 def view(answer: EffectiveConfiguration) -> View:
-    """Per profile its plugins by point, then their args; the extenders last."""
+    """Return per profile its plugins by point, then their args; the extenders last."""
     profiles = [*answer.profiles]
     first, longest = answer.pod_initial_backoff_seconds, answer.pod_max_backoff_seconds
     return View(
@@ -77,7 +77,8 @@ def _profile(answer: EffectiveConfiguration, name: str) -> Iterator[Section]:
     weights, origins = answer.weights[name], answer.origin[name]
 
     def plugins(point: str) -> str:
-        """The plugins in order, with marks of where they are named and, at score, weights."""
+        """Return the plugins in order, with marks of where they are named and, at score,
+        weights."""
         texts = []
         for plugin in answer.profiles[name][point]:
             weight = weights.get(plugin) if point == "score" else None
@@ -120,7 +121,8 @@ def _settings(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -
 
 
 def diff_view(answer: ConfigurationDiff) -> View:
-    """A table of differences for each profile; on a page, the weights that differ as bars."""
+    """Return a table of differences for each profile; on a page, the weights that differ as
+    bars."""
     changes, names = answer.changes, _short_paths(answer.names)
     count = counted(len(changes), "difference") if changes else "Nothing differs"
     by_profile = grouped((change.profile, change) for change in changes)
@@ -167,7 +169,7 @@ def _differences(
 
 
 def _mark(change: ConfigurationChange) -> str:
-    """Whether something is added, removed or changed."""
+    """Return whether something is added, removed or changed."""
     sides = change.before, change.after
     if change.path == "profile":
         return "-" if sides[0] == "present" else "+"
@@ -205,8 +207,8 @@ _REMARKS = {
 
 
 def migration_view(answer: ConfigurationMigration) -> View:
-    """Whether the new file takes effect as the old one did; what could not be carried over, then
-    what is only written otherwise; the new file."""
+    """Return whether the new file takes effect as the old one did; what could not be carried over,
+    then what is only written otherwise; the new file."""
     counts = Counter(remark.kind for remark in answer.remarks)
     takes_effect = "takes effect" if answer.complete else "does not take effect"
     blocks = [
@@ -242,7 +244,7 @@ def migrated_file(answer: ConfigurationMigration) -> str:
 
 
 def is_warning(remark: Remark) -> bool:
-    """Whether the new file does not take effect as the old one did."""
+    """Return whether the new file does not take effect as the old one did."""
     return remark.kind is not RemarkKind.CHANGED
 
 
@@ -265,8 +267,8 @@ _RUNS = "\u25cf"
 
 
 def plugins_view(answer: PluginList) -> View:
-    """The sources that do not load, the plugins of the default profile, the others, and the kinds
-    of workloads."""
+    """Return the sources that do not load, the plugins of the default profile, the others, and the
+    kinds of workloads."""
     default = [plugin for plugin in answer.plugins if plugin.default]
     others = [plugin for plugin in answer.plugins if not plugin.default]
     broken = len(answer.broken)
@@ -301,7 +303,8 @@ def plugins_view(answer: PluginList) -> View:
 
 
 def _plugins(heading: str, plugins: Sequence[ListedPlugin], note: str = "") -> Iterator[Table]:
-    """A row per plugin: in a text its extension points, on a page a column for each of them."""
+    """Yield a row per plugin: in a text its extension points, on a page a column for each of
+    them."""
     name: Any = Column("Plugin"), lambda each: each.name
     is_in_tree = all(each.origin == IN_TREE_ORIGIN for each in plugins)
     origin: Any = () if is_in_tree else ((Column("From"), lambda each: each.origin),)

@@ -36,7 +36,7 @@ GROUPED = Medium.BRIEF | Medium.WHOLE
 
 
 def view(answer: DrainResult) -> View:
-    """The verdict, what to know of it, the blockers, the moves, the budgets, and kubectl's
+    """Return the verdict, what to know of it, the blockers, the moves, the budgets, and kubectl's
     command."""
     pods = len(answer.moves_to)
     return View(
@@ -62,7 +62,7 @@ def view(answer: DrainResult) -> View:
 
 
 def _title(answer: DrainResult) -> str:
-    """The answer in a sentence, which a person reads first."""
+    """Return the answer in a sentence, which a person reads first."""
     if not answer.possible:
         first, *others = _obstacles(answer)
         rest = f"; and {counted(len(others), 'other blocker')}" if others else ""
@@ -194,7 +194,7 @@ def _sections(answer: DrainResult) -> Iterator[Section]:
 
 
 def _pods(blocker: DrainBlocker) -> str:
-    """The owner and how many, or the pod's name."""
+    """Return the owner and how many, or the pod's name."""
     names = {shared_owner(owner) for owner in blocker.owners}
     if len(names) > 1 or not names:
         return counted(len(blocker.pods), "pod")
@@ -260,7 +260,7 @@ def _zones(answer: DrainResult, pod: str, node: str) -> str:
 
 
 def each_view(answer: DrainResults) -> View:
-    """The domains that can go, what keeps the others, and with what these could go, too."""
+    """Return the domains that can go, what keeps the others, and with what these could go, too."""
     domains, noun = answer.domains, _noun(answer.label)
     stuck = [each for each in domains if not each.possible]
     return View(

@@ -120,7 +120,7 @@ def _why(answer: DriftResult) -> str:
 
 
 def _in_turn(answer: DriftResult) -> str:
-    """The result of moving them one after the other; "" if fewer than two would move."""
+    """Return the result of moving them one after the other; "" if fewer than two would move."""
     count = answer.summary.worse + answer.summary.not_allowed
     if count < 2:
         return ""
@@ -159,8 +159,8 @@ def _of(pod: PodDrift) -> str:
 
 
 def _owners(heading: str, answer: DriftResult, verdict: Verdict) -> Table:
-    """A row per owner and rejecting plugin: of the most pods first, of those that are allowed the
-    furthest behind."""
+    """Return a row per owner and rejecting plugin: of the most pods first, of those that are
+    allowed the furthest behind."""
     groups = grouped(
         ((shared_owner(pod.owner), pod.rejected_by or ""), pod)
         for pod in answer.pods
@@ -242,7 +242,7 @@ def _page_sections(answer: DriftResult) -> Iterator[Section]:
 
 
 def _target(pod: PodDrift) -> str:
-    """Where it would go; kube-scheduler draws one of equally good nodes."""
+    """Return where it would go; kube-scheduler draws one of equally good nodes."""
     if pod.verdict is Verdict.TIED:
         return f"{pod.node}, or one as good"
     return pod.best_node or "nowhere"

@@ -27,8 +27,8 @@ from ksched_cli.report.words import counted, grouped, verb
 
 
 def view(answer: ExpectationsResult) -> View:
-    """The verdict, a block per failed expectation with a command that explains it, and those that
-    hold."""
+    """Return the verdict, a block per failed expectation with a command that explains it, and those
+    that hold."""
     passed, failed = answer.summary.passed, answer.summary.failed
     tone = Tone.BAD if failed or answer.undecided else Tone.GOOD if passed else Tone.NONE
     return View(
@@ -112,5 +112,5 @@ def junit(answer: ExpectationsResult) -> str:
 
 
 def _failure(case: CaseResult) -> str:
-    """What came out, and how to look into it."""
+    """Return what came out, and how to look into it."""
     return "\n".join(filter(None, (case.message, case.command)))

@@ -65,8 +65,8 @@ MATRIX = (
 
 
 def view(answer: Explanation) -> View:
-    """The verdict, the points of the node taken and of those asked about, the ranking, the rejected
-    nodes by reason, what to try next."""
+    """Return the verdict, the points of the node taken and of those asked about, the ranking, the
+    rejected nodes by reason, what to try next."""
     title, *lines = _verdict(answer)
     return View(
         title=title.text,
@@ -83,7 +83,7 @@ def view(answer: Explanation) -> View:
 
 
 def _verdict(answer: Explanation) -> Iterator[Line]:
-    """The answer, the cause, what to do about it, then what else there is to say."""
+    """Yield the answer, the cause, what to do about it, then what else there is to say."""
     yield from before_any_node(answer)
     if answer.gated or answer.ignored:
         yield from map(Line, answer.notes)
@@ -113,7 +113,7 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
 
 
 def _on_requested(answer: Explanation) -> Iterator[Line]:
-    """How the nodes that were asked about by name compare with the one taken."""
+    """Yield how the nodes that were asked about by name compare with the one taken."""
     nodes = {node.node: node for node in answer.nodes}
     for name in answer.requested[:SHOWN_TIES]:
         node = nodes[name]
@@ -132,7 +132,7 @@ def _why_rejected(node: NodeExplanation) -> str:
 
 
 def _unplaced(answer: Explanation, subject: str) -> Iterator[Line]:
-    """The cause and what to do about it, then kube-scheduler's message."""
+    """Yield the cause and what to do about it, then kube-scheduler's message."""
     yield Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
     if answer.diagnosis is not None:
         yield from cause_lines(answer.diagnosis)
@@ -141,7 +141,7 @@ def _unplaced(answer: Explanation, subject: str) -> Iterator[Line]:
 
 
 def _placed(answer: Explanation, subject: str) -> Iterator[Line]:
-    """The node and why there; who leaves it."""
+    """Yield the node and why there; who leaves it."""
     verb_ = "goes to" if not answer.running_on else "would go to"
     also = " too" if answer.running_on == answer.node else ""
     yield Line(f"{subject} {verb_} {answer.node}{also}{_why_there(answer)}", Tone.GOOD)
@@ -330,7 +330,8 @@ def _why(node: NodeExplanation) -> str:
 
 
 def _verdict_of(plugin: str, scoring: Sequence[str]) -> Any:
-    """A function from a node to what the plugin says of it: "no", its points, or "passes"."""
+    """Return a function from a node to what the plugin says of it: "no", its points, or
+    "passes"."""
 
     def verdict(node: NodeExplanation) -> int | str | None:
         if any(each.plugin == plugin for each in node.rejections):
@@ -348,7 +349,7 @@ def _total(steps: Sequence[FilterStep]) -> int:
 
 
 def _funnel(steps: Sequence[FilterStep]) -> Bars:
-    """All nodes, what each plugin leaves, those that fit."""
+    """Return all nodes, what each plugin leaves, those that fit."""
     total = left = _total(steps)
     rows: list[tuple[Any, ...]] = [("all nodes", total, None, None)]
     values = [(total, 0)]
@@ -381,7 +382,7 @@ def _funnel(steps: Sequence[FilterStep]) -> Bars:
 
 
 def _ranking_bars(taken: str, fitting: Sequence[NodeExplanation], plugins: Sequence[str]) -> Bars:
-    """The first of them, a part of the bar for each plugin's weighted score."""
+    """Return the first of them, a part of the bar for each plugin's weighted score."""
     points = {plugin: _weighted_by(plugin) for plugin in plugins}
     scoring = [plugin for plugin in plugins if any(map(points[plugin], fitting))]
     shown = fitting[:BEST_BARS]
@@ -444,8 +445,8 @@ def _rejections(node: NodeExplanation) -> tuple[tuple[str, tuple[str, ...], tupl
 
 
 def _first_pair(answer: Explanation) -> tuple[str, str]:
-    """The node taken, else the best; beside it the one that the pod runs on, else the next best,
-    else the one nearest to fitting."""
+    """Return the node taken, else the best; beside it the one that the pod runs on, else the next
+    best, else the one nearest to fitting."""
     names = [node.node for node in answer.nodes]
     nearest = [reason.nearest.node for reason in answer.reasons if reason.nearest]
     order = [
@@ -463,7 +464,7 @@ def _first_pair(answer: Explanation) -> tuple[str, str]:
 
 
 def node_groups(answer: ScaleUp) -> Table:
-    """A row per node group."""
+    """Return a row per node group."""
     return table(
         "Node groups of the autoscaler",
         answer.groups,

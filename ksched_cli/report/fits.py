@@ -31,7 +31,7 @@ SHOWN_ROWS = 10
 
 
 def view(answer: FitResult) -> View:
-    """The verdict, each workload with how many more of it fit, and what stops the next."""
+    """Return the verdict, each workload with how many more of it fit, and what stops the next."""
     fits = answer.fit == answer.pods
     return View(
         title=_title(answer),
@@ -58,7 +58,7 @@ def view(answer: FitResult) -> View:
 
 
 def _title(answer: FitResult) -> str:
-    """The answer in a sentence."""
+    """Return the answer in a sentence."""
     count, fit, later = answer.pods, answer.fit, answer.fit_after_evictions
     if not count:
         return f"nothing new to place{_more(answer)}"
@@ -177,5 +177,5 @@ def _first_reason(workload: FittedWorkload) -> str:
 
 
 def _nodes(workload: FittedWorkload) -> tuple[str, ...]:
-    """The nodes, those that take the most first."""
+    """Return the nodes, those that take the most first."""
     return with_counts(dict(sorted(workload.nodes.items(), key=lambda item: (-item[1], item[0]))))

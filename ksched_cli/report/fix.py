@@ -31,7 +31,7 @@ SHOWN_PLACED = 8
 
 
 def view(answer: Remedies) -> View:
-    """The cause, then a block per remedy; without any, the reasons that conflict."""
+    """Return the cause, then a block per remedy; without any, the reasons that conflict."""
     title, *lines = _verdict(answer)
     remedies = answer.remedies
     return View(
@@ -50,7 +50,8 @@ def view(answer: Remedies) -> View:
 
 
 def patches(answer: Remedies) -> str:
-    """The first remedy's patches of manifests, as YAML documents; what is no patch as comments."""
+    """Return the first remedy's patches of manifests, as YAML documents; what is no patch as
+    comments."""
     from ksched_cli.kube.shown_yaml import block_yaml
 
     if not answer.remedies:
@@ -64,7 +65,7 @@ def patches(answer: Remedies) -> str:
 
 
 def _verdict(answer: Remedies) -> Iterator[Line]:
-    """The pods, and what is in their way."""
+    """Yield the pods, and what is in their way."""
     if not answer.pods:
         text = "no pod of the queue stays pending: there is nothing to remedy"
         if answer.pod:
@@ -111,7 +112,7 @@ def _placement(answer: Remedies) -> Iterator[Line]:
 
 
 def _why_no_moves(no_moves: NoMoves, count: int) -> Iterator[Line]:
-    """The proof that no moves help, or how the search for them ended."""
+    """Yield the proof that no moves help, or how the search for them ended."""
     because = "; ".join(no_moves.because)
     if no_moves.outcome == "none exists":
         yield Line(f"no moves of running pods help, which is proven: {because}")
@@ -122,7 +123,7 @@ def _why_no_moves(no_moves: NoMoves, count: int) -> Iterator[Line]:
 
 
 def _held(answer: Remedies) -> Iterator[Line]:
-    """The pods that the search is not about, although they wait."""
+    """Yield the pods that the search is not about, although they wait."""
     if answer.held:
         count, names = len(answer.held), listed(answer.held, SHOWN_NAMES)
         yield Line(f"{counted(count, 'pod')} {verb(count, 'is', 'are')} not in the queue: {names}")

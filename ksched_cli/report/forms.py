@@ -68,7 +68,7 @@ def _latex(answer: Answer, form: Form, limit: Limit) -> str:
 
 
 def _csv(answer: Answer, form: Form, limit: Limit) -> str:
-    """A line per item of the answer's main list, below a line of names."""
+    """Return a line per item of the answer's main list, below a line of names."""
     from ksched_cli.report.csv_rows import as_csv
 
     return as_csv(answer)

@@ -33,8 +33,8 @@ SHOWN_EVICTED = 3
 
 
 def view(answer: GroupExplanation) -> View:
-    """The verdict and its cause, a row per domain, the tree of groups, the members, what to try
-    next."""
+    """Return the verdict and its cause, a row per domain, the tree of groups, the members, what to
+    try next."""
     title, *lines = _verdict(answer)
     tiles = [
         Tile("have a node", f"{answer.placed:,}", "good" if answer.placed else ""),
@@ -54,7 +54,7 @@ def view(answer: GroupExplanation) -> View:
 
 
 def _blocking_nodes(answer: GroupExplanation) -> tuple[str, ...]:
-    """The nodes that the cause names."""
+    """Return the nodes that the cause names."""
     diagnosis = answer.blocked_by and answer.blocked_by.diagnosis
     return diagnosis.nodes if diagnosis else ()
 
@@ -96,7 +96,7 @@ def _unplaced(answer: GroupExplanation, about: Line) -> Iterator[Line]:
 
 
 def _cause(answer: GroupExplanation, blocker: Blocker) -> str:
-    """The pod that blocks, where, and why."""
+    """Return the pod that blocks, where, and why."""
     cause = blocker.diagnosis.cause if blocker.diagnosis is not None else ""
     part = next((each for each in answer.parts if each.group == blocker.group), None)
     is_other = blocker.group != answer.group and part is not None
@@ -137,7 +137,7 @@ def _blocker(blocker: Blocker, group: str) -> Groups:
 
 
 def _domains(answer: GroupExplanation) -> Table:
-    """The one chosen, then those that the most members fit in."""
+    """Return the one chosen, then those that the most members fit in."""
     domains = sorted(answer.domains, key=lambda each: (not each.chosen, -each.fitting))
     key = answer.topology_key.rpartition("/")[2]
     return table(
@@ -160,7 +160,7 @@ def _domain_verdict(domain: Domain) -> str:
 
 
 def _domain_bars(domains: tuple[Domain, ...], key: str) -> Bars:
-    """How many of the members that were tried fit in each."""
+    """Return how many of the members that were tried fit in each."""
     return Bars(
         heading=f"Tried by {key}",
         columns=(
@@ -179,7 +179,7 @@ def _domain_bars(domains: tuple[Domain, ...], key: str) -> Bars:
 
 
 def _parts(parts: tuple[GroupPart, ...]) -> Table:
-    """The tree, from the outside."""
+    """Return the tree, from the outside."""
     return table(
         "The tree of groups",
         parts,
@@ -192,8 +192,8 @@ def _parts(parts: tuple[GroupPart, ...]) -> Table:
 
 
 def _members(answer: GroupExplanation) -> Iterator[Table]:
-    """Those of one fate share a row where lists are cut. Where none has a node, the domains say
-    why."""
+    """Yield those of one fate share a row where lists are cut. Where none has a node, the domains
+    say why."""
     columns = (
         (Column("Pod", Kind.POD), lambda each: each[0]),
         (Column("Node", Kind.NODE), lambda each: each[1].node),

@@ -43,7 +43,7 @@ _HARD_BREAK = "\\\n"
 
 
 def code(text: str) -> str:
-    """A code span that shows the text as it is; empty for no text."""
+    """Return a code span that shows the text as it is; empty for no text."""
     shown = printable(text).replace("\n", " ")
     if not shown.strip():
         return ""
@@ -59,7 +59,7 @@ def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def cell(text: str) -> str:
-    """A table's cell: an amount or words as they are, anything else as code."""
+    """Return a table's cell: an amount or words as they are, anything else as code."""
     parts = text.split("\n")
     return "<br>".join(part if _PLAIN.fullmatch(part) else code(part) for part in parts)
 
@@ -147,6 +147,6 @@ def _fence(commands: Sequence[Command]) -> str:
 
 
 def _fenced(text: str, language: str = "text") -> str:
-    """A text in a fence that none of its lines can end."""
+    """Return a text in a fence that none of its lines can end."""
     ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
     return f"{ticks}{language}\n{text}\n{ticks}"

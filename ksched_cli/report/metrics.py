@@ -13,7 +13,7 @@ Metrics = Mapping[str, float] | UnsetType
 
 
 def metrics_table(metrics: Metrics) -> Table:
-    """A row per metric."""
+    """Return a row per metric."""
     return table(
         "Metrics",
         [*(metrics or {}).items()],

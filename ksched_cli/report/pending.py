@@ -44,7 +44,7 @@ NO_CONTROLLER = "no controller"
 
 
 def shared_owner(owner: str) -> str:
-    """The owner; pods without a controller share a name by namespace.
+    """Return the owner; pods without a controller share a name by namespace.
 
     owner: namespace/Kind/name
     """
@@ -82,7 +82,7 @@ SHOWN_REASONS_OF_GROUP = 4
 
 
 def view(report: PendingReport) -> View:
-    """A block per group, those of the most pods first, and the counts."""
+    """Return a block per group, those of the most pods first, and the counts."""
     summary, groups = report.summary, report.groups
     title, tone = "No pod stays pending", Tone.GOOD
     if groups:
@@ -113,7 +113,8 @@ def view(report: PendingReport) -> View:
 
 
 def not_in_queue(report: PendingReport) -> Iterator[Section]:
-    """The pods that no attempt was made for, those that get a node, and those that are not made."""
+    """Yield the pods that no attempt was made for, those that get a node, and those that are not
+    made."""
     same: dict[object, list[HeldPods]] = {}
     for each in report.held:
         owner = alike(f"{each.namespace}/{each.owner}")
@@ -164,7 +165,7 @@ def _heading(namespace: str, owner: str, pods: Sequence[str]) -> str:
 
 
 def nodes_of(groups: Sequence[PendingGroup]) -> list[str]:
-    """The nodes that the groups' causes and reasons name."""
+    """Return the nodes that the groups' causes and reasons name."""
     nodes = [reason.nearest.node for group in groups for reason in group.reasons if reason.nearest]
     return nodes + [node for group in groups if group.diagnosis for node in group.diagnosis.nodes]
 
@@ -172,8 +173,8 @@ def nodes_of(groups: Sequence[PendingGroup]) -> list[str]:
 def pending_groups(
     heading: str, groups: Sequence[PendingGroup], *, with_reasons: bool, note: str = ""
 ) -> Groups:
-    """A block for each group of pods that wait for one cause. with_reasons: with a table of them in
-    texts too"""
+    """Return a block for each group of pods that wait for one cause. with_reasons: with a table of
+    them in texts too"""
     groups = merged(groups)
     most = SHOWN_GROUPS if with_reasons else SHOWN_BRIEF_GROUPS
     shown = min(len(groups), most)
@@ -194,7 +195,7 @@ def opened_groups(heading: str, groups: Sequence[PendingGroup]) -> Iterator[Sect
 
 
 def group_lines(heading: str, groups: Sequence[PendingGroup]) -> Table:
-    """A row for each group: how many pods, whose they are, why they wait and what helps."""
+    """Return a row for each group: how many pods, whose they are, why they wait and what helps."""
     return table(
         heading,
         merged(groups),
@@ -210,7 +211,7 @@ def group_lines(heading: str, groups: Sequence[PendingGroup]) -> Table:
 
 
 def _cause(group: PendingGroup) -> str:
-    """The cause, and what helps."""
+    """Return the cause, and what helps."""
     if group.undecided:
         return f"cannot be decided: {group.message}"
     diagnosis = group.diagnosis
@@ -225,7 +226,7 @@ def _owner(group: PendingGroup) -> str:
 
 
 def _block(group: PendingGroup, reasons: int, on: Medium) -> Block:
-    """The owner and its pods, the cause and what to do about it, then the reasons.
+    """Return the owner and its pods, the cause and what to do about it, then the reasons.
     kube-scheduler's message where no cause is known, or nothing is left out."""
     lines: list[str | Line] = []
     sections: list[Section] = [reasons_table(group.reasons, on=on, brief=reasons)]
@@ -247,7 +248,7 @@ def _block(group: PendingGroup, reasons: int, on: Medium) -> Block:
 
 
 def what_helps(groups: Sequence[PendingGroup]) -> Commands:
-    """A command for each group, which finds what would help it."""
+    """Return a command for each group, which finds what would help it."""
     subjects = [fix_subject(group) for group in merged(groups)[:SHOWN_GROUPS]]
     commands = [fix_command(subject) for subject in subjects if subject]
     return Commands(heading="What to try next", commands=commands)
@@ -283,7 +284,7 @@ def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
 
 
 def fix_subject(group: PendingGroup) -> str:
-    """The group as `fix` takes it: its workload, or its first pod."""
+    """Return the group as `fix` takes it: its workload, or its first pod."""
     kind, _, name = group.owner.partition("/")
     if kind not in WORKLOADS or " " in name:
         return group.pods[0]

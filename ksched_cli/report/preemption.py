@@ -39,7 +39,8 @@ MAX_NAMED_NODES = 3  # are named, not counted
 
 
 def view(answer: PreemptionResult) -> View:
-    """The verdict, how the node was chosen, the candidates best first, the nodes that are none."""
+    """Return the verdict, how the node was chosen, the candidates best first, the nodes that are
+    none."""
     title, *lines = _verdict(answer)
     return View(
         title=title.text,
@@ -79,7 +80,7 @@ def _verdict(answer: PreemptionResult) -> Iterator[Line]:
 
 
 def _outcome(answer: PreemptionResult) -> tuple[str, Tone]:
-    """The answer in words that follow the pod."""
+    """Return the answer in words that follow the pod."""
     if answer.fits:
         return f"needs no preemption: it fits on {listed(answer.fits, SHOWN_NAMES)}", Tone.GOOD
     if answer.undecided:

@@ -26,9 +26,9 @@ def rejected_nodes(
     reasons: Sequence[Reason],
     heading: str = "Why nodes do not fit",
 ) -> list[Section]:
-    """The nodes that do not fit. Where lists are cut, a row per reason, of few nodes and without
-    reasons a row per node and plugin; whole, a row per node and plugin always; on a page, a row per
-    reason, as the table of nodes has the others."""
+    """Return the nodes that do not fit. Where lists are cut, a row per reason, of few nodes and
+    without reasons a row per node and plugin; whole, a row per node and plugin always; on a page, a
+    row per reason, as the table of nodes has the others."""
     if not reasons or len(nodes) <= APART_MAX:
         brief = _apart(heading, nodes, Medium.BRIEF, is_grouped=True)
     else:
@@ -46,7 +46,8 @@ def reasons_table(
     on: Medium = Medium.ALL,
     brief: int = SHOWN_REASONS,
 ) -> Table:
-    """A row per reason: how many nodes have it, how many for it alone, and the nearest of them."""
+    """Return a row per reason: how many nodes have it, how many for it alone, and the nearest of
+    them."""
     is_alone = all(reason.alone == reason.nodes for reason in reasons)
     columns = [
         (Column("Nodes", Kind.NUMBER), lambda reason: reason.nodes),
@@ -111,7 +112,7 @@ def message_line(message: str) -> Line:
 
 
 def why_not(plugin: str, reasons: Iterable[str]) -> str:
-    """The reasons, after the plugin, if there is one."""
+    """Return the reasons, after the plugin, if there is one."""
     text = "; ".join(reasons)
     return f"{plugin}: {text}" if plugin else text
 

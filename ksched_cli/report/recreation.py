@@ -14,8 +14,8 @@ SHOWN_NAMES = 3
 
 
 def waiting_lines(pods: Sequence[RecreatedPod]) -> Iterator[Line]:
-    """A line where evicted pods have no node when they are created again, and one where nobody
-    creates them again."""
+    """Yield a line where evicted pods have no node when they are created again, and one where
+    nobody creates them again."""
     waiting = [each.pod for each in pods if each.recreated and not each.node]
     if waiting:
         wait = verb(len(waiting), "waits", "wait")

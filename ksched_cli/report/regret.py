@@ -51,7 +51,7 @@ def _text(regret: Regret) -> str:
 
 
 def regret_table(regret: Regret) -> Table:
-    """A row per priority."""
+    """Return a row per priority."""
     return table(
         "Best placement",
         regret.levels,
@@ -64,7 +64,7 @@ def regret_table(regret: Regret) -> Table:
 
 
 def moments_table(regret: Regret, rows: Sequence[RegretMoment], moments: MomentTexts) -> Table:
-    """A row per moment and priority."""
+    """Return a row per moment and priority."""
     several = len({row.priority for row in rows}) > 1
     priority = [(Column("Priority", Kind.NUMBER), lambda row: row.priority)] if several else []
     return table(

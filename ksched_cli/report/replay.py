@@ -82,7 +82,7 @@ _SHOWN_EVENTS = 200
 
 
 def view(answer: ReplayResult) -> View:
-    """What became of the pods, the cluster over time, and the pods that wait still."""
+    """Return what became of the pods, the cluster over time, and the pods that wait still."""
     summary, waiting = answer.summary, answer.waiting.all
     tiles = [
         Tile("placed", f"{summary.placed:,}", "good" if summary.placed else ""),
@@ -105,7 +105,7 @@ def view(answer: ReplayResult) -> View:
 
 
 def _title(answer: ReplayResult) -> str:
-    """What became of the pods, and in what time."""
+    """Return what became of the pods, and in what time."""
     summary = answer.summary
     parts = [
         f"{getattr(summary, key):,} {key}"
@@ -165,7 +165,7 @@ def _charts(answer: ReplayResult) -> Iterator[Section]:
 
 
 def _pending(groups: Sequence[PendingPods]) -> Groups:
-    """A block per message, that of the most pods first."""
+    """Return a block per message, that of the most pods first."""
     blocks = []
     for group in groups:
         name = group.pods[0] if len(group.pods) == 1 else counted(len(group.pods), "pod")
@@ -176,8 +176,8 @@ def _pending(groups: Sequence[PendingPods]) -> Groups:
 
 
 def _waiting(answer: ReplayResult) -> Table:
-    """All pods, then each priority and namespace where there are several, then each owner; of each
-    kind the longest mean first."""
+    """Return all pods, then each priority and namespace where there are several, then each owner;
+    of each kind the longest mean first."""
     waiting = answer.waiting
     rows: list[tuple[str, WaitingTimes | GroupWaits]] = []
     if waiting.all.pods:
@@ -211,7 +211,7 @@ def _waiting(answer: ReplayResult) -> Table:
 
 
 def _jobs(answer: ReplayResult) -> Table:
-    """The figures of jobs, unless each that was completed is a pod alone."""
+    """Return the figures of jobs, unless each that was completed is a pod alone."""
     jobs, rows = answer.jobs, list[tuple[str, ...]]()
     note = ""
     if jobs and _has_jobs(answer):
@@ -232,12 +232,13 @@ def _jobs(answer: ReplayResult) -> Table:
 
 
 def _has_jobs(answer: ReplayResult) -> bool:
-    """Whether some job that was completed is no pod alone."""
+    """Return whether some job that was completed is no pod alone."""
     return answer.jobs is not None and answer.summary.ended > answer.jobs.completed
 
 
 def _users(answer: ReplayResult) -> Table:
-    """The jobs of each user, where there are several; of namespaces unless each job is a pod."""
+    """Return the jobs of each user, where there are several; of namespaces unless each job is a
+    pod."""
     jobs, users = answer.jobs, answer.users
     note = ""
     if jobs is None or len(users) < 2 or not (answer.user_label or _has_jobs(answer)):
@@ -268,7 +269,7 @@ def ratio_text(ratio: float | None) -> str:
 
 
 def _usage(answer: ReplayResult, moments: MomentTexts) -> Table:
-    """The cluster at its extremes, and at equal steps of the calendar between them."""
+    """Return the cluster at its extremes, and at equal steps of the calendar between them."""
     names = shown(answer.resources)
     used = [
         (Column(short(name), Kind.SHARE, drop=min(at, 1) * 2), _share("utilization", name))
@@ -310,7 +311,7 @@ def _node_groups(groups: Sequence[GroupResult]) -> Table:
 
 
 def _decisions(events: Sequence[ScalingDecision], moments: MomentTexts) -> Table:
-    """The first of them."""
+    """Return the first of them."""
     rest = len(events) - _SHOWN_EVENTS
     return table(
         "Scaling",
@@ -350,7 +351,8 @@ CSV_COLUMNS = (
 
 
 def csv_text(answer: ReplayResult) -> str:
-    """A line per pod, or per moment where the answer has all of them, below a line of names."""
+    """Return a line per pod, or per moment where the answer has all of them, below a line of
+    names."""
     if answer.moments:
         return _written(_moment_lines(answer, answer.moments))
     return _written(_pod_lines(answer))
@@ -457,7 +459,7 @@ def _or_never(time: float | None) -> float | str:
 
 
 def _assumptions(assumptions: Iterable[Assumption]) -> Iterator[Line]:
-    """A line per owner with a history or a deadline, and one for all others together."""
+    """Yield a line per owner with a history or a deadline, and one for all others together."""
     unknown = {True: 0, False: 0}
     for each in assumptions:
         if each.basis == "none":

@@ -57,8 +57,8 @@ _SHOWN_PODS = 20
 
 
 def view(answer: ReplayComparison) -> View:
-    """Whether it is better or worse on the other sides, the totals with a column per side, and the
-    pods that fared differently."""
+    """Return whether it is better or worse on the other sides, the totals with a column per side,
+    and the pods that fared differently."""
     count = len(answer.pods)
     title, *lines = _verdict(answer)
     # Those whose waits differ most come first.
@@ -88,7 +88,7 @@ def _verdict(answer: ReplayComparison) -> list[str]:
 
 
 def _of_replayed_side(answer: ReplayComparison, index: int) -> Iterator[str]:
-    """What the difference between a side and the first one did."""
+    """Yield what the difference between a side and the first one did."""
     side = answer.sides[index]
     prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
     count = side.differing
@@ -117,7 +117,7 @@ def _judgement(first: ReplaySideResult, side: ReplaySideResult) -> str:
 
 
 def _judged(side: ReplaySideResult) -> Iterator[tuple[str, float, str]]:
-    """The figures of which less is better: name, amount and text."""
+    """Yield the figures of which less is better: name, amount and text."""
     waited = side.waiting.mean
     yield "mean wait", waited, time_text(waited)
     yield "pending at the end", side.summary.pending, f"{side.summary.pending:,}"
@@ -138,7 +138,7 @@ def _charts(sides: Sequence[str], curves: Sequence[ReplayCurves]) -> Iterator[Se
 
 
 def _totals(sides: Sequence[ReplaySideResult]) -> Table:
-    """A row per figure; those that are equal on all sides are counted, unless all are."""
+    """Return a row per figure; those that are equal on all sides are counted, unless all are."""
     rows = [*_total_rows(sides)]
     differ = any(len(set(row[1:])) > 1 for row in rows)
     return Table(
@@ -184,7 +184,7 @@ def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
 
 
 def _node_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[str, ...]]:
-    """The number of nodes, and for how long: of all, and of each node group."""
+    """Yield the number of nodes, and for how long: of all, and of each node group."""
     ranges: list[dict[str, NodeRange | GroupResult]] = []
     for side in sides:
         groups = side.autoscaler.groups if side.autoscaler else ()
@@ -214,7 +214,7 @@ def _fate_on(side: int) -> Callable[[ReplayDifference], str]:
 
 
 def _fate(pod: ReplayDifference, side: int) -> str:
-    """Where it went and after how long, or what became of it."""
+    """Return where it went and after how long, or what became of it."""
     outcome, waited = pod.outcomes[side], pod.waits[side]
     if outcome is None:
         return "not there"
@@ -253,7 +253,7 @@ def _delay_on(side: int) -> Callable[[ReplayDifference], float]:
 
 
 def _place(pod: ReplayDifference, side: int) -> str:
-    """The node, or what became of it without one."""
+    """Return the node, or what became of it without one."""
     outcome = pod.outcomes[side]
     if outcome is None:
         return "not there"
@@ -273,7 +273,7 @@ _JUDGED = ("wait.mean", "pending", "evicted", "cost", "nodeHours")
 
 
 def draws(answer: ReplayDraws) -> View:
-    """What the seeds agree about, and a row per figure that is not 0 in every draw."""
+    """Return what the seeds agree about, and a row per figure that is not 0 in every draw."""
     wait, pending = answer.figures.get("wait.mean"), answer.figures["pending"]
     tiles = [Tile("seeds", f"{len(answer.seeds):,}")]
     if wait is not None:
@@ -309,7 +309,7 @@ def _charts_of_draws(answer: ReplayDraws) -> Iterator[Section]:
 
 
 def _title(answer: ReplayDraws) -> str:
-    """What the seeds agree about, and what they do not."""
+    """Return what the seeds agree about, and what they do not."""
     seeds = counted(len(answer.seeds), "seed")
     varying = [name for name, each in answer.figures.items() if each.low != each.high]
     if not varying:
@@ -325,7 +325,8 @@ def _title(answer: ReplayDraws) -> str:
 
 
 def drawn(answer: DrawnComparison) -> View:
-    """Which figures differ by more than the noise; a row per figure that is not 0 everywhere."""
+    """Return which figures differ by more than the noise; a row per figure that is not 0
+    everywhere."""
     title, *lines = (line for side in answer.sides[1:] for line in _of_drawn_side(answer, side))
     names = [side.name for side in answer.sides]
     return View(
@@ -395,7 +396,7 @@ def _drawn_figures(answer: DrawnComparison) -> Table:
 
 
 def _intervals(sides: Sequence[str], figures: Sequence[Mapping[str, Interval]]) -> Iterator[Ranges]:
-    """A row per figure that differs, with the interval of each side on one scale."""
+    """Yield a row per figure that differs, with the interval of each side on one scale."""
     from ksched_cli.report.html.charts import Range, ranges
     from ksched_cli.report.html.sections import Ranges
 

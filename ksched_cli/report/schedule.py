@@ -50,8 +50,8 @@ WIDE_HINT = "-o wide shows every pod with its node and score"
 
 
 def view(answer: ScheduleResult) -> View:
-    """What became of the pods: those without a node and why, placements, evictions, calls that
-    bind, how full the cluster is."""
+    """Return what became of the pods: those without a node and why, placements, evictions, calls
+    that bind, how full the cluster is."""
     title, tone = _title(answer.summary)
     return View(
         title=title,
@@ -77,7 +77,7 @@ def _title(summary: RunSummary) -> tuple[str, Tone]:
 
 
 def _counts(answer: ScheduleResult) -> Iterator[Line]:
-    """A line, and another of the pods left out, where there are any."""
+    """Yield a line, and another of the pods left out, where there are any."""
     counts = answer.summary
     line = f"{counts.placed:,} placed, {counts.pending:,} pending, {counts.gated:,} gated"
     if counts.evicted:
@@ -159,8 +159,8 @@ def _owner(pod: str, owner: str) -> str:
 
 
 def _placed(answer: ScheduleResult) -> Iterator[Table]:
-    """A row per pod; of many pods, where lists are cut, a row per owner. With -o wide, how many
-    nodes were looked at too."""
+    """Yield a row per pod; of many pods, where lists are cut, a row per owner. With -o wide, how
+    many nodes were looked at too."""
     placed = answer.placed or [PlacedPod(*each) for each in answer.placements.items()]
     has_own_rows = len(placed) <= MAX_POD_ROWS
     yield table(
@@ -195,7 +195,7 @@ def _placed(answer: ScheduleResult) -> Iterator[Table]:
 
 
 def _nodes_of(pods: Sequence[PlacedPod]) -> tuple[str, ...]:
-    """The nodes, those with the most of the pods first, and how many there are."""
+    """Return the nodes, those with the most of the pods first, and how many there are."""
     return with_counts(dict(Counter(pod.node for pod in pods).most_common()))
 
 
@@ -212,7 +212,7 @@ def _devices(placed: Sequence[PlacedPod]) -> Table:
 
 
 def _bindings(calls: Sequence[ExtenderBinding]) -> Table:
-    """The pod, its node, where the call went, and what became of it."""
+    """Return the pod, its node, where the call went, and what became of it."""
     return table(
         "Bound by extenders",
         calls,

@@ -100,8 +100,8 @@ def upgrade_view(answer: UpgradePlan) -> View:
 def _names(
     answer: ShrinkResult | UpgradePlan, nodes: Iterable[NodeToDrain], added: Collection[str] = ()
 ) -> list[str]:
-    """The nodes, and those that pods move to or wait for. added: new nodes, whose names have an end
-    of their own"""
+    """Return the nodes, and those that pods move to or wait for. added: new nodes, whose names have
+    an end of their own"""
     names = [name for node in nodes for name in (node.node, *node.moves_to.values())]
     return [*(name for name in names if name not in added), *nodes_of(answer.pending)]
 
@@ -173,13 +173,13 @@ def _freed(answer: ShrinkResult) -> Iterator[Line]:
 
 
 def _in_order(amounts: Mapping[str, str]) -> list[str]:
-    """The resources, cpu and memory first, without pods."""
+    """Return the resources, cpu and memory first, without pods."""
     names = [name for name in FIRST if name in amounts]
     return names + [name for name in amounts if name not in (*names, "pods")]
 
 
 def _number(name: str, amounts: Mapping[str, str]) -> int:
-    """The amount in the scheduler's unit of the resource."""
+    """Return the amount in the scheduler's unit of the resource."""
     quantity = Quantity.parse(amounts[name])
     return quantity.milli_value() if name == "cpu" else quantity.value()
 
@@ -205,7 +205,7 @@ def _going(nodes: Sequence[NodeToDrain]) -> Table:
 
 
 def _pools(answer: ShrinkResult) -> Iterator[Table]:
-    """What each pool costs now, and after what could go."""
+    """Yield what each pool costs now, and after what could go."""
     if answer.pools is UNSET or answer.pools_after is UNSET or not answer.removable:
         return
     label = answer.pools.label
@@ -235,7 +235,7 @@ def _pools(answer: ShrinkResult) -> Iterator[Table]:
 
 
 def _targets(node: NodeToDrain) -> tuple[str, ...]:
-    """Where the node's pods move to, and how many of them where these are several."""
+    """Return where the node's pods move to, and how many of them where these are several."""
     return with_counts(Counter(node.moves_to.values()))
 
 
@@ -352,7 +352,8 @@ def _staying(answer: ShrinkResult | UpgradePlan, nodes: Sequence[NodeToDrain]) -
 
 
 def _causes(nodes: Sequence[NodeToDrain]) -> Table:
-    """A row per cause, that of the most nodes first; a node is in the row of each of its causes."""
+    """Return a row per cause, that of the most nodes first; a node is in the row of each of its
+    causes."""
     groups = grouped((hold.cause, (node.node, hold)) for node in nodes for hold in node.held_by)
     return table(
         "What holds the other nodes",
@@ -366,7 +367,7 @@ def _causes(nodes: Sequence[NodeToDrain]) -> Table:
 
 
 def _holder(holds: Sequence[Hold]) -> str:
-    """The owner of the pods, and how many there are; "" of a node that holds itself."""
+    """Return the owner of the pods, and how many there are; "" of a node that holds itself."""
     pods = [hold.pod for hold in holds if hold.pod]
     if not pods:
         return ""

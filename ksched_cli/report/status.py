@@ -40,8 +40,8 @@ SHOWN_ROWS, SHOWN_POOLS, SHOWN_RESOURCES = 8, 12, 3
 
 
 def view(answer: ClusterStatus) -> View:
-    """The verdict, the nodes that take no pods, how full the others are, the pods that wait, and
-    the budgets that block drains."""
+    """Return the verdict, the nodes that take no pods, how full the others are, the pods that wait,
+    and the budgets that block drains."""
     pods = answer.pods
     is_well = not (pods.pending or answer.nodes.apart)
     return View(

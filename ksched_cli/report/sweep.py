@@ -139,12 +139,12 @@ def _variants(answer: SweepResult) -> Iterator[Section]:
 
 
 def _names(answer: SweepResult, name: str) -> tuple[str, ...]:
-    """The variant, and those that came to the same."""
+    """Return the variant, and those that came to the same."""
     return (name, *(each.name for each in answer.variants if each.same_as == name))
 
 
 def _effects(answer: SweepResult) -> Table:
-    """The effect of each value of an axis on the metrics that it changes, in per cent."""
+    """Return the effect of each value of an axis on the metrics that it changes, in per cent."""
     return table(
         "Effect of each axis",
         (each for each in answer.effects if each.low or each.high),
@@ -163,7 +163,7 @@ def _effects(answer: SweepResult) -> Table:
 
 
 def _metrics(answer: SweepResult) -> Iterator[Section]:
-    """A table per metric, the best variant first; metrics that are the same in every run on a
+    """Yield a table per metric, the best variant first; metrics that are the same in every run on a
     line."""
     same = []
     for metric in answer.metrics:
@@ -223,7 +223,7 @@ def _example(parameters: Mapping[str, Any]) -> str:
 
 
 def _charts(answer: SweepResult) -> Iterator[Section]:
-    """The front in the plane of its metrics, the metrics side by side, and every figure."""
+    """Yield the front in the plane of its metrics, the metrics side by side, and every figure."""
     from ksched_cli.report.html.variants import multiples, variant_front
 
     front, variants = answer.pareto_front, answer.variants

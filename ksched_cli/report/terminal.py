@@ -68,7 +68,7 @@ class _Terminal:
         self._is_cut = limit.rows is not None
 
     def _listed(self, names: Sequence[str]) -> str:
-        """The first names, fewer where they take more than half of the width."""
+        """Return the first names, fewer where they take more than half of the width."""
         if not self._is_cut:
             return all_names(names)
         most = LISTED_NAMES
@@ -85,7 +85,7 @@ class _Terminal:
     # -- words ------------------------------------------------------------------------------------
 
     def _styled(self, text: str, *codes: str) -> str:
-        """Each line on its own, as a pager shows one line after the other."""
+        """Return each line on its own, as a pager shows one line after the other."""
         if not self._limit.colour or not any(codes):
             return text
         begin = f"\x1b[{';'.join(filter(None, codes))}m"
@@ -145,7 +145,7 @@ class _Terminal:
         return "\n".join(parts)
 
     def _commands(self, commands: Sequence[Command]) -> Iterator[str]:
-        """A command a line, and behind it what it does where all of these have room there."""
+        """Yield a command a line, and behind it what it does where all of these have room there."""
         texts = [printable(command.text).replace("\n", " ") for command in commands]
         size = max(map(len, texts))
         longest = max(len(command.what) for command in commands)
@@ -174,8 +174,8 @@ class _Terminal:
         yield from self._soft(rest, equal_rows, equal_columns)
 
     def _grid(self, table: Table) -> str:
-        """The rows under their headers. Where they are too wide, text wraps between words; then
-        columns are dropped; then each row is a paragraph."""
+        """Return the rows under their headers. Where they are too wide, text wraps between words;
+        then columns are dropped; then each row is a paragraph."""
         texts = self._texts(table)
         left_out = []
         while not self._has_room(texts, MIN_PROSE):
@@ -209,8 +209,8 @@ class _Terminal:
         return [text.replace(" ", NO_BREAK) for text in texts] if column.kind.is_figure else texts
 
     def _has_room(self, texts: Sequence[Sequence[str]], prose: int = 0) -> bool:
-        """Whether the columns fit beside each other with no name or word taken apart. prose: what
-        a column that wraps should have"""
+        """Return whether the columns fit beside each other with no name or word taken apart. prose:
+        what a column that wraps should have"""
         if self._width is None or len(texts) == 1:
             return True
         return sum(_least(texts, prose)) + GAP * (len(texts) - 1) <= self._width
@@ -243,7 +243,7 @@ class _Terminal:
             yield self._styled("\n".join(line.rstrip() for line in own), code)
 
     def _paragraphs(self, table: Table, texts: Sequence[Sequence[str]]) -> str:
-        """Each row as its first cell, and below it the others, each after its header."""
+        """Return each row as its first cell, and below it the others, each after its header."""
         first = 1 if table.marks else 0
         headers = [column[0].lower() for column in texts]
         for at, column in enumerate(table.columns, first):
@@ -280,7 +280,7 @@ def _wrap(line: str, width: int | None, indent: str = "") -> list[str]:
 
 
 def _least(texts: Sequence[Sequence[str]], prose: int = 0) -> list[int]:
-    """Per column, the length of its longest word, and `prose` where it has so much text."""
+    """Return per column, the length of its longest word, and `prose` where it has so much text."""
     longest = [
         max([1, *(len(word) for cell in column for word in cell.split())]) for column in texts
     ]
@@ -289,12 +289,12 @@ def _least(texts: Sequence[Sequence[str]], prose: int = 0) -> list[int]:
 
 
 def _natural(texts: Sequence[Sequence[str]]) -> list[int]:
-    """Per column, the length of its longest line."""
+    """Return per column, the length of its longest line."""
     return [max(len(line) for cell in column for line in cell.split("\n")) for column in texts]
 
 
 def _widths(texts: Sequence[Sequence[str]], width: int | None) -> list[int]:
-    """Per column, so that all together fit: every one has its longest word and MIN_PROSE
+    """Return per column, so that all together fit: every one has its longest word and MIN_PROSE
     characters where that is possible, and of what is left over each its share."""
     natural = _natural(texts)
     if width is None:

@@ -73,7 +73,7 @@ def _clauses(answer: Troubleshooting) -> Iterator[str]:
 
 
 def reading_view(answer: Reading) -> View:
-    """A pod, or a node with its pods."""
+    """Return a pod, or a node with its pods."""
     if answer.pod is not None:
         pod = answer.pod
         where = f"is on {pod.node}" if pod.node else "has no node"
@@ -95,7 +95,7 @@ def reading_view(answer: Reading) -> View:
 
 
 def _pod_lines(pod: PodReading) -> Iterator[Line]:
-    """The pod's priority, owner and what it requests."""
+    """Yield the pod's priority, owner and what it requests."""
     name = f" ({pod.priority_class})" if pod.priority_class else ""
     requests = ", ".join(f"{key} {amount}" for key, amount in pod.requests.items()) or "nothing"
     owner = "no controller" if pod.owner.split("/")[1] == "Pod" else f"owner {pod.owner}"

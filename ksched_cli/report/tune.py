@@ -66,7 +66,7 @@ def view(answer: TuneResult) -> View:
 
 
 def _title(answer: TuneResult) -> str:
-    """Whether tuning was worth it."""
+    """Return whether tuning was worth it."""
     objective = answer.objectives[0].metric
     metric = answer.held_out.variants[-1].metrics.get(objective)
     text = "the tuned configuration is no better than the baseline on the held-out runs"
@@ -86,7 +86,7 @@ def _title(answer: TuneResult) -> str:
 
 
 def _metrics(answer: TuneResult) -> list[ComparedMetric]:
-    """The metrics of the objectives, then those of the constraints, each once."""
+    """Return the metrics of the objectives, then those of the constraints, each once."""
     metrics = {each.metric: ComparedMetric(each.metric, better(each.goal))
                for each in answer.objectives}  # fmt: skip
     for each in answer.constraints:
@@ -166,7 +166,7 @@ def _multiples(answer: TuneResult) -> Section:
 
 
 def _front(answer: TuneResult) -> Iterator[Section]:
-    """The best trials in the plane of the first two objectives."""
+    """Yield the best trials in the plane of the first two objectives."""
     if len(answer.objectives) < 2:
         return
     from ksched_cli.report.html.charts import plane

@@ -18,8 +18,8 @@ PODS = "pods"
 
 
 def resources_table(usages: Sequence[NodeUsage]) -> Table:
-    """Per resource requested of allocatable, the fullest and the emptiest nodes, of those that take
-    pods."""
+    """Return per resource requested of allocatable, the fullest and the emptiest nodes, of those
+    that take pods."""
     chosen = ordinary(usages)
     used = sum(usage.pods > 0 for usage in usages)
     left_out = without(usages)
@@ -41,7 +41,7 @@ def resources_table(usages: Sequence[NodeUsage]) -> Table:
 
 
 def ordinary(usages: Sequence[NodeUsage]) -> Sequence[NodeUsage]:
-    """The nodes that take pods; all where none does."""
+    """Return the nodes that take pods; all where none does."""
     return [usage for usage in usages if not usage.apart] or usages
 
 
@@ -54,7 +54,7 @@ def without(usages: Sequence[NodeUsage]) -> str:
 
 
 def cost_text(cost: HourlyCost) -> str:
-    """What nodes cost an hour, and what of it is idle."""
+    """Return what nodes cost an hour, and what of it is idle."""
     share = f" ({percent(cost.idle / cost.per_hour)})" if cost.per_hour else ""
     text = f"costs {hourly(cost.per_hour)} an hour, of which {hourly(cost.idle)}{share} is idle"
     if cost.unpriced:
@@ -64,14 +64,15 @@ def cost_text(cost: HourlyCost) -> str:
 
 
 def hourly(cost: float) -> str:
-    """A cost for an hour: as 1,234.50, 15.94 or 0.2522."""
+    """Return a cost for an hour: as 1,234.50, 15.94 or 0.2522."""
     return f"{cost:,.2f}" if cost >= 100 else f"{cost:.4g}"
 
 
 def cost_columns(
     costs: Iterable[HourlyCost | UnsetType], *, is_after: bool = False
 ) -> list[tuple[Column, Callable[[PoolUsage], Any]]]:
-    """The columns of what pools cost, where any has a price. is_after: of nodes that could go"""
+    """Return the columns of what pools cost, where any has a price. is_after: of nodes that could
+    go"""
     if not any(costs):
         return []
     headings = ("Cost after", "Idle after") if is_after else ("Cost an hour", "Idle")
@@ -88,7 +89,7 @@ def cost_columns(
 
 
 def pools_table(utilization: UtilizationByLabel) -> Table:
-    """A row per value of a label: its nodes, and what is used of each resource."""
+    """Return a row per value of a label: its nodes, and what is used of each resource."""
     resources = list(dict.fromkeys(key for pool in utilization.pools for key in pool.used))
     return table(
         f"Utilisation by {utilization.label}",
@@ -135,14 +136,14 @@ def requested_of(usage: NodeUsage, resource: str) -> int:
 
 
 def _nodes_at(level: float, shares: Sequence[tuple[float, str]]) -> str:
-    """The share, and the nodes that have it."""
+    """Return the share, and the nodes that have it."""
     names = [name for share, name in shares if share == level]
     rest = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
     return f"{percent(level)} {names[0]}{rest}"
 
 
 def nodes_table(usages: Sequence[NodeUsage]) -> Table:
-    """Every node: its pods, and requested of allocatable per resource."""
+    """Return every node: its pods, and requested of allocatable per resource."""
     resources = dict.fromkeys(key for usage in usages for key in usage.allocatable)
     columns = [Column("Node", Kind.NODE)]
     for resource in resources:
@@ -161,7 +162,7 @@ def nodes_table(usages: Sequence[NodeUsage]) -> Table:
 
 
 def amount_kind(resource: str) -> Kind:
-    """The kind of a column of a resource's amounts."""
+    """Return the kind of a column of a resource's amounts."""
     if resource == "cpu":
         return Kind.CPU
     return Kind.BYTES if is_of_bytes(resource) else Kind.NUMBER

@@ -40,7 +40,7 @@ _OPENED = 5  # of the findings of several files
 
 
 def view(answer: ValidationResult | ValidationResults) -> View:
-    """The verdict, and a block per finding; of several configurations also a row each."""
+    """Return the verdict, and a block per finding; of several configurations also a row each."""
     files = files_of(answer)
     is_single = isinstance(answer, ValidationResult)
     passed_over: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ def _refusals(files: Sequence[ReviewedFile], *, is_single: bool) -> Iterator[Sec
 
 
 def _files(files: Sequence[ReviewedFile]) -> Table:
-    """A row per configuration, those that are not valid first."""
+    """Return a row per configuration, those that are not valid first."""
 
     def count(severity: Severity) -> Callable[[ReviewedFile], int]:
         return lambda file: sum(each.severity is severity for each in file.findings)
@@ -151,7 +151,7 @@ def _short_outcome(file: ReviewedFile) -> str:
 
 
 def _block(file: ReviewedFile, finding: Finding) -> Block:
-    """The place, the message, the line and the hint."""
+    """Return the place, the message, the line and the hint."""
     sections: list[Section] = []
     if finding.line and finding.column:
         excerpt = Excerpt(number=finding.line, text=finding.source, column=finding.column)
@@ -179,7 +179,7 @@ def _outcome(file: ReviewedFile) -> str:
 
 
 def _headline(file: ReviewedFile) -> str:
-    """The verdict, with counts."""
+    """Return the verdict, with counts."""
     failing = "; warnings fail (--fail-on warning)" if file.fails and file.valid else ""
     return f"{file.name}: {_verdict(file)}{failing}"
 
@@ -213,17 +213,17 @@ def _plural(severity: Severity) -> str:
 
 
 def sarif(answer: ValidationResult | ValidationResults) -> str:
-    """The findings for code scanning."""
+    """Return the findings for code scanning."""
     return ci_forms.sarif(files_of(answer))
 
 
 def github(answer: ValidationResult | ValidationResults) -> str:
-    """An annotation per finding."""
+    """Return an annotation per finding."""
     return ci_forms.github_annotations(files_of(answer))
 
 
 def junit(answer: ValidationResult | ValidationResults) -> str:
-    """A suite per file, a case per configuration in it."""
+    """Return a suite per file, a case per configuration in it."""
     cases = grouped((file.path, _case(file)) for file in files_of(answer))
     return ci_forms.junit([Suite(path, own) for path, own in cases.items()])
 
@@ -238,7 +238,7 @@ def _case(file: ReviewedFile) -> Case:
 
 
 def _report(file: ReviewedFile) -> str:
-    """The findings, kube-scheduler's message and the verdict, as plain lines."""
+    """Return the findings, kube-scheduler's message and the verdict, as plain lines."""
     parts = []
     for finding in file.findings:
         parts.append(_heading(file, finding))
@@ -321,5 +321,5 @@ def rules_view(listed: Sequence[Rule]) -> View:
 
 
 def severity_text(rule: Rule) -> str:
-    """The severity of the rule, and whether it is off by default."""
+    """Return the severity of the rule, and whether it is off by default."""
     return rule.severity if rule.is_default else f"{rule.severity}, off by default"

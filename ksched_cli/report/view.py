@@ -85,7 +85,7 @@ class Kind(StrEnum):
 
     @property
     def is_figure(self) -> bool:
-        """Whether its cells are aligned to the right."""
+        """Return whether its cells are aligned to the right."""
         return self not in (Kind.TEXT, Kind.NODE, Kind.POD, Kind.OWNER)
 
 
@@ -114,12 +114,12 @@ class Section(Shown, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
+        """Return whether there is nothing to show."""
         return False
 
     @property
     def template(self) -> str:
-        """The name of the page's template that draws it."""
+        """Return the name of the page's template that draws it."""
         return type(self).__name__.lower()
 
 
@@ -273,7 +273,7 @@ class Block(Shown, frozen=True, kw_only=True):
 
     @property
     def more_names(self) -> Sequence[str]:
-        """The names; none if the heading has the first one."""
+        """Return the names; none if the heading has the first one."""
         return () if self.names and self.names[0] in self.heading else self.names
 
 

@@ -56,7 +56,7 @@ def function_at(path: str) -> Callable[[Any], Any]:
 
 
 def _of_medium(section: Section, medium: Medium) -> Section:
-    """The section without the columns and parts that are shown elsewhere."""
+    """Return the section without the columns and parts that are shown elsewhere."""
     if isinstance(section, Groups):
         blocks: list[Block] = [
             replace(
@@ -80,7 +80,8 @@ def _of_medium(section: Section, medium: Medium) -> Section:
 
 
 def _changes(changes: Sequence[AppliedChange]) -> tuple[list[Section], list[Section]]:
-    """A row per change and action, with the objects of that action; on a page, last, every line."""
+    """Return a row per change and action, with the objects of that action; on a page, last, every
+    line."""
     rows: list[tuple[str, int, str, tuple[str, ...]]] = []
     for change in changes:
         effects = grouped(

@@ -149,8 +149,8 @@ def _changes_content(run: Run, inputs: Inputs) -> Sequence[Any]:
 
 
 def configuration_label(run: Run) -> str:
-    """The configuration's name. The default with plugins of the command line has a name of its
-    own."""
+    """Return the configuration's name. The default with plugins of the command line has a name of
+    its own."""
     if run.configuration:
         return run.configuration
     return f"default with {', '.join(run.plugins)}" if run.plugins else DEFAULT_CONFIGURATION
@@ -181,15 +181,15 @@ def _patches_label(run: Run) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value of a patch, on one line."""
+    """Return a value of a patch, on one line."""
     if isinstance(value, list | tuple):
         return ", ".join(map(shown, value)) or "none"
     return str(value)
 
 
 def short_path(path: str) -> str:
-    """The last name of an item and the last key of a patch's path: `NodeResourcesFit.weight` of
-    `profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight`."""
+    """Return the last name of an item and the last key of a patch's path: `NodeResourcesFit.weight`
+    of `profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight`."""
     try:
         steps = parse_path(path).steps
     except PatchError:
@@ -281,17 +281,19 @@ class Field:
 
     @property
     def is_on(self) -> bool:
-        """Whether it is a switch that is on by default, so that its option is `--no-NAME`."""
+        """Return whether it is a switch that is on by default, so that its option is
+        `--no-NAME`."""
         return self.default is True
 
     @property
     def key(self) -> str:
-        """The field's key in a file: its option's name in camelCase."""
+        """Return the field's key in a file: its option's name in camelCase."""
         first, *rest = self.parameter(self.options[0]).split("_")
         return "".join((first, *(part.title() for part in rest)))
 
     def parameter(self, option: Option) -> str:
-        """The option's name with underscores: state of --state, no_retries of --no-retries."""
+        """Return the option's name with underscores: state of --state, no_retries of
+        --no-retries."""
         return option.name.replace("-", "_") or ("no_" if self.is_on else "") + self.name
 
     def typed(self, option: Option) -> str:
@@ -300,13 +302,13 @@ class Field:
 
     @cached_property
     def nested(self) -> type[Struct] | None:
-        """The Struct that a switch makes from options of its own; None for other fields."""
+        """Return the Struct that a switch makes from options of its own; None for other fields."""
         types = get_args(self.type) if self.default is None else ()
         return next((t for t in types if isinstance(t, type) and issubclass(t, Struct)), None)
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
-        """The texts that it may be; empty where it may be any."""
+        """Return the texts that it may be; empty where it may be any."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     def check(self, value: Any) -> None:
@@ -323,7 +325,7 @@ class Field:
 
 @cache
 def fields_of(cls: type[Struct]) -> tuple[Field, ...]:
-    """The fields of a Struct, those of its bases first."""
+    """Return the fields of a Struct, those of its bases first."""
     hints = get_type_hints(cls, include_extras=True)
     listed = []
     for each in structs.fields(cls):

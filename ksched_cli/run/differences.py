@@ -26,7 +26,7 @@ _WIDTH = 36  # of a label in a side's name
 
 
 def as_written(axis: Axis, run: Run) -> tuple[Any, ...]:
-    """The Run's fields of this axis, as they were written."""
+    """Return the Run's fields of this axis, as they were written."""
     return tuple(getattr(run, field.name) for field in FIELDS if axis in field.axes)
 
 
@@ -75,7 +75,7 @@ class NamedRun(Struct, frozen=True):
 
 
 def named(runs: Sequence[Run], inputs: Inputs) -> list[NamedRun]:
-    """The Runs with their names. Raises KschedError where a file cannot be read."""
+    """Return the Runs with their names. Raises KschedError where a file cannot be read."""
     return [
         NamedRun(name, run, tuple(axis.name for axis in differences(runs[0], run, inputs)))
         for name, run in zip(names_of(runs), runs, strict=True)
@@ -83,7 +83,7 @@ def named(runs: Sequence[Run], inputs: Inputs) -> list[NamedRun]:
 
 
 def shown_run(run: Run) -> Run:
-    """The Run as answers show it: without secrets in its patches."""
+    """Return the Run as answers show it: without secrets in its patches."""
     patches = (Patch(patch.path, masked_data(patch.value, patch.path)) for patch in run.patches)
     return replace(run, patches=tuple(patches))
 

@@ -40,7 +40,7 @@ DIGEST_LENGTH = 20
 
 
 def digest(*parts: Any) -> str:
-    """A digest of plain data and bytes; the same in every process."""
+    """Return a digest of plain data and bytes; the same in every process."""
     from hashlib import sha256
 
     total = sha256()
@@ -131,7 +131,7 @@ def code_from(text: str, path_from: Callable[[str], str]) -> str:
 
 
 def _source_of(plugin: type[Plugin]) -> bytes:
-    """The lines that define a class; without source, a text that identifies it."""
+    """Return the lines that define a class; without source, a text that identifies it."""
     try:
         return getsource(plugin).encode()
     except (OSError, TypeError):
@@ -161,7 +161,7 @@ def _spec_of(module: str) -> ModuleSpec | None:
 
 
 def installed_versions() -> dict[str, str]:
-    """The versions of ksched and of the distributions that have plugins, by name."""
+    """Return the versions of ksched and of the distributions that have plugins, by name."""
     versions = {"ksched": __version__}
     for point in entry_points():
         if point.dist is not None:
@@ -204,19 +204,20 @@ class Inputs:
             self._classes = pickle.loads(self._classes)  # nosec B301  # see __getstate__
 
     def _folder(self) -> str:
-        """A folder of this process that is deleted with these inputs."""
+        """Return a folder of this process that is deleted with these inputs."""
         folder = _new_folder()
         finalize(self, rmtree, folder, ignore_errors=True)
         return folder
 
     def digested(self, key: bytes, make: Callable[[], str]) -> str:
-        """The digest of some contents, which are large. key: of the contents, in these inputs"""
+        """Return the digest of some contents, which are large. key: of the contents, in these
+        inputs"""
         return _once(self._digests, key, make)
 
     # -- states -----------------------------------------------------------------------------------
 
     def load(self, paths: tuple[str, ...], reads: Container[str]) -> ClusterState:
-        """The cluster state in some files. reads: see load_sources. Raises InputError."""
+        """Return the cluster state in some files. reads: see load_sources. Raises InputError."""
         from ksched_cli.cluster.loading.load import StateFiles, load_sources
 
         if paths in self._states:
@@ -236,7 +237,7 @@ class Inputs:
         self._states.pop(paths, None)
 
     def sources(self, paths: tuple[str, ...]) -> tuple[Source, ...]:
-        """The bytes of a state's files. Raises InputError."""
+        """Return the bytes of a state's files. Raises InputError."""
         from ksched_cli.cluster.loading.load import StateFiles
 
         return _once(self._states, paths, lambda: tuple(StateFiles(paths).sources()))
@@ -263,7 +264,7 @@ class Inputs:
         ]
 
     def prices_content(self, run: Run) -> list[Any]:
-        """The Run's prices, those of files as their contents. Raises InputError."""
+        """Return the Run's prices, those of files as their contents. Raises InputError."""
         from ksched_cli.scenario.prices import is_price_file
 
         return [self.file(each).content if is_price_file(each) else each for each in run.prices]
@@ -296,7 +297,7 @@ class Inputs:
         return self._classes
 
     def keep_only(self, runs: Iterable[Run]) -> None:
-        """Forgets the changes and configurations of other Runs."""
+        """Forget the changes and configurations of other Runs."""
         runs = tuple(runs)
         changes = {as_json((each, run.namespace)) for run in runs for each in run.changes}
         names = {run.configuration for run in runs}
@@ -317,7 +318,7 @@ class Inputs:
         return _once(self._here, text, lambda: self._code[text].here(self._folder))
 
     def file(self, path: str) -> FileContent:
-        """A timeline, an autoscaler, prices or a recording. Raises InputError."""
+        """Return a timeline, an autoscaler, prices or a recording. Raises InputError."""
         absolute = "" if path == "-" else os.path.abspath(path)
         return _once(self._files, path, lambda: FileContent(path, absolute, read_file(path)[0]))
 

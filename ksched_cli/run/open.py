@@ -51,7 +51,7 @@ ReadLive = Callable[[KubeconfigCluster, frozenset[str]], "ClusterState"]
 
 
 def no_live_cluster(cluster: KubeconfigCluster, kinds: frozenset[str]) -> ClusterState:
-    """The reader of live clusters in a process that cannot read any."""
+    """Return the reader of live clusters in a process that cannot read any."""
     raise UsageError(
         f"a live cluster cannot be read here: save it with `{program_name()} snapshot`"
     )
@@ -115,7 +115,7 @@ class Opener:
 
     @property
     def inputs(self) -> Inputs:
-        """The contents of the Runs' files."""
+        """Return the contents of the Runs' files."""
         if self._inputs is None:
             from ksched_cli.run.inputs import Inputs
 
@@ -126,22 +126,22 @@ class Opener:
     # -- plugins and release ----------------------------------------------------------------------
 
     def plugins(self, run: Run) -> Registry:
-        """The plugins that load, independent of a release. Warns of installed ones that
-        do not. Raises UsageError where one that the Run names does not."""
+        """Return the plugins that load, independent of a release. Warns of installed ones that do
+        not. Raises UsageError where one that the Run names does not."""
         if run.plugins not in self._plugins:
             classes = self._inputs.plugin_classes if self._inputs is not None else {}
             self._plugins[run.plugins] = usable(discovered(self._texts(run), classes), self.warn)
         return self._plugins[run.plugins]
 
     def _texts(self, run: Run) -> tuple[str, ...]:
-        """The Run's plugins as they can be loaded in this process."""
+        """Return the Run's plugins as they can be loaded in this process."""
         if self._inputs is None:
             return run.plugins
         return tuple(map(self._inputs.code_here, run.plugins))
 
     def release(self, run: Run) -> Release:
-        """The release that the Run names, else that of its state's API server or newest kubelet.
-        Warns where ksched does not know that. Raises KschedError."""
+        """Return the release that the Run names, else that of its state's API server or newest
+        kubelet. Warns where ksched does not know that. Raises KschedError."""
         if self._release is not None:
             return self._release
         if run.kubernetes_version:
@@ -176,7 +176,7 @@ class Opener:
         return other
 
     def registry(self, run: Run) -> Registry:
-        """The plugins of the Run's release. Raises KschedError."""
+        """Return the plugins of the Run's release. Raises KschedError."""
         release = self.release(run)
         named = (run.feature_gates, run.min_compatibility_version)
         key = (run.plugins, release.version, release.inferred, named)
@@ -189,8 +189,8 @@ class Opener:
     def configuration(
         self, run: Run, allowed: tuple[AllowedPlugin, ...] | None = None
     ) -> Configuration:
-        """The effective configuration: the Run's file, else the default one with the plugins that
-        the Run names; then its patches.
+        """Return the effective configuration: the Run's file, else the default one with the plugins
+        that the Run names; then its patches.
 
         allowed: plugins of other builds that are accepted; None if the configuration will be run
         Raises InputError where it is unreadable or not valid, PatchError where a path leads nowhere
@@ -240,8 +240,8 @@ class Opener:
         return load_configuration_source(source, registry, allowed, calls_extenders=calls)
 
     def configuration_data(self, run: Run) -> Any:
-        """The configuration after the Run's patches, as plain data. Plugins that the Run names join
-        the default profile at every point they extend. Raises InputError, PatchError."""
+        """Return the configuration after the Run's patches, as plain data. Plugins that the Run
+        names join the default profile at every point they extend. Raises InputError, PatchError."""
         if run.configuration:
             data = self.inputs.configuration(run.configuration).data()
         else:
@@ -261,7 +261,8 @@ class Opener:
     # -- state ------------------------------------------------------------------------------------
 
     def base_state(self, run: Run) -> ClusterState:
-        """The state before any change, with the pods that workloads lack. Raises KschedError."""
+        """Return the state before any change, with the pods that workloads lack. Raises
+        KschedError."""
         key = (run.states, run.live, run.workloads)
         if key not in self._states:
             reads = self.kinds(run)
@@ -295,7 +296,7 @@ class Opener:
         )
 
     def state(self, run: Run) -> ClusterState:
-        """The state after the Run's changes; its `changes` say what they did. Raises
+        """Return the state after the Run's changes; its `changes` say what they did. Raises
         KschedError, also for a state without nodes, unless the Run allows that or something adds
         nodes."""
         state = self._changed(run)
@@ -335,7 +336,7 @@ class Opener:
     # -- what answers -----------------------------------------------------------------------------
 
     def options(self, run: Run, watch: Watch | None = None) -> Options:
-        """The engine's options. Raises UsageError for fields that contradict each other."""
+        """Return the engine's options. Raises UsageError for fields that contradict each other."""
         from ksched_cli.engine.engine import Options
         from ksched_cli.engine.extender_runner import ExtenderOptions
         from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
@@ -363,7 +364,8 @@ class Opener:
     def simulation(
         self, run: Run, watch: Watch | None = None, *, state: ClusterState | None = None
     ) -> Simulation:
-        """The Run at one instant. A Run with a timeline is the cluster as its replay leaves it.
+        """Return the Run at one instant. A Run with a timeline is the cluster as its replay leaves
+        it.
 
         state: to ask about instead, as where a question adds to the Run's own
         Raises KschedError
@@ -376,7 +378,8 @@ class Opener:
         return Simulation(state, self.configuration(run), self.registry(run), options)
 
     def opened(self, run: Run) -> Simulation | Replay:
-        """The Run over its timeline, else at one instant, not begun yet. Raises KschedError."""
+        """Return the Run over its timeline, else at one instant, not begun yet. Raises
+        KschedError."""
         return self.replay(run) if run.timeline else self.simulation(run)
 
     def final_state(self, run: Run) -> ClusterState:
@@ -393,7 +396,7 @@ class Opener:
         return read_prices(run.prices, self.inputs.path_here)
 
     def replay(self, run: Run, watch: Watch | None = None) -> Replay:
-        """The Run over time, not begun yet. Raises KschedError."""
+        """Return the Run over time, not begun yet. Raises KschedError."""
         watch = watch or Watch()
         state, prices = self.state(run), self.prices(run)
         timeline = self._timeline(run, state, watch)
@@ -475,8 +478,8 @@ class Opener:
         )
 
     def _timeline(self, run: Run, state: ClusterState, watch: Watch) -> Timeline:
-        """The Run's timeline; where it has none and the replay begins now, one without events.
-        Raises KschedError."""
+        """Return the Run's timeline; where it has none and the replay begins now, one without
+        events. Raises KschedError."""
         from ksched_cli.scenario.timeline import NO_EVENTS, Timeline, read_timeline
 
         if run.timeline or watch.start is None:

@@ -78,7 +78,7 @@ def patched(data: Any, path: PatchPath, value: Any) -> Any:
 
 
 def _enter(container: Any, step: Step, empty: Any, path: PatchPath) -> Any:
-    """The value at the step, created if it is missing."""
+    """Return the value at the step, created if it is missing."""
     key = _key_of(container, step, path)
     if isinstance(container, dict):
         if container.get(key) is None:

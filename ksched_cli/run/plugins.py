@@ -18,14 +18,14 @@ from ksched_cli.plugins import IN_TREE, registry_of
 def discovered(
     sources: Sequence[str], classes: Mapping[str, type[Plugin]] | None = None
 ) -> Discovery:
-    """The plugins that can be loaded, and the sources that cannot. sources: as --plugin takes
-    them, or keys of `classes`"""
+    """Return the plugins that can be loaded, and the sources that cannot. sources: as --plugin
+    takes them, or keys of `classes`"""
     return discover(IN_TREE, sources, classes)
 
 
 def usable(discovery: Discovery, warn: Callable[[str], None]) -> Registry:
-    """The plugins that load; warns of installed ones that do not. Raises UsageError where one that
-    is named does not."""
+    """Return the plugins that load; warns of installed ones that do not. Raises UsageError where
+    one that is named does not."""
     for broken in discovery.broken:
         if broken.is_requested:
             raise UsageError(f"--plugin {broken.origin}: {broken.cause}{_last_line(broken)}")
@@ -36,12 +36,12 @@ def usable(discovery: Discovery, warn: Callable[[str], None]) -> Registry:
 
 
 def _last_line(broken: Broken) -> str:
-    """The last line of code that the traceback names."""
+    """Return the last line of code that the traceback names."""
     lines = [line.strip() for line in broken.detail.splitlines() if line.startswith("  File ")]
     return f"\n  at {lines[-1]}" if lines else ""
 
 
 def in_release(registry: Registry, release: Release) -> Registry:
-    """The same plugins as a release has them."""
+    """Return the same plugins as a release has them."""
     foreign = [entry for entry in registry.values() if entry.is_foreign]
     return registry_of(release, foreign, registry.pod_makers)

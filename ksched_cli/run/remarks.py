@@ -62,7 +62,7 @@ def budget_lines(opened: Simulation | Replay) -> list[str]:
 
 
 def defect_line(defect: Defect) -> str:
-    """A plugin's failure, and the first of the pods that it touched."""
+    """Return a plugin's failure, and the first of the pods that it touched."""
     pods = list(defect.pods)
     more = f" and {len(pods) - MAX_PODS:,} more" if len(pods) > MAX_PODS else ""
     touched = f" (of {', '.join(pods[:MAX_PODS])}{more})" if pods else ""

@@ -76,7 +76,7 @@ class ChangeSource(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     @property
     def text(self) -> str:
-        """The change as a person reads it."""
+        """Return the change as a person reads it."""
         return self.line or self.scenario or "apply"
 
 
@@ -567,7 +567,7 @@ def setting_of(field: Field, value: Any, from_here: Callable[[str], str]) -> Any
 
 
 def _option_of(name: str) -> str:
-    """The option of a field, as it is typed."""
+    """Return the option of a field, as it is typed."""
     (field,) = (field for field in FIELDS if field.name == name)
     return field.typed(field.options[0])
 

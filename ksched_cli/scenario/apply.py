@@ -144,8 +144,8 @@ def _merged_list(value: list[Any], patch: list[Any], key: str) -> list[Any]:
 
 
 def removals(last: Any, applied: Any, name: str = "") -> Any:
-    """The strategic patch that takes away what was applied last and is not applied now; {} or []
-    for nothing. name: of the field that holds both. Upstream: CreateThreeWayMergePatch."""
+    """Return the strategic patch that takes away what was applied last and is not applied now; {}
+    or [] for nothing. name: of the field that holds both. Upstream: CreateThreeWayMergePatch."""
     if isinstance(last, dict) and isinstance(applied, dict):
         patch = {key: None for key in last if key not in applied}
         nested = {key: removals(last[key], applied[key], key) for key in last if key in applied}
@@ -320,7 +320,7 @@ class Apply(Change):
     def _configure(
         self, state: ClusterState, kind: Kind, obj: KubeObject, manifest: Manifest
     ) -> Changed:
-        """The object as the manifest changes it; no effects where it does not."""
+        """Return the object as the manifest changes it; no effects where it does not."""
         before = plain_object(kind, obj)
         after = _three_way(before, manifest)
         if after == before:
@@ -392,7 +392,7 @@ def _three_way(live: Manifest, manifest: Manifest) -> Manifest:
 
 
 def _flattened(documents: Iterable[Any], source: str) -> Iterable[Manifest]:
-    """The objects, those of lists one by one. Raises InputError."""
+    """Yield the objects, those of lists one by one. Raises InputError."""
     for document in documents:
         if isinstance(document, list):
             yield from _flattened(document, source)
@@ -477,7 +477,7 @@ class Patch(Change):
 def change_object(
     change: Change, state: ClusterState, kind: Kind, before: Manifest, after: Manifest
 ) -> Changed:
-    """The object as it is after, and what its controller does: pods made anew from a changed
+    """Return the object as it is after, and what its controller does: pods made anew from a changed
     template, more or fewer of them."""
     metadata, old, new = before["metadata"], before.get("spec") or {}, after.get("spec") or {}
     namespace = (metadata.get("namespace") or "default") if kind.namespaced else ""

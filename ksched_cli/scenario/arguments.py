@@ -99,7 +99,7 @@ class Arguments:
         return ChangeError(self.text, problem)
 
     def pairs(self, flag: str) -> dict[str, str]:
-        """The values of a repeatable flag, as KEY=VALUE. Raises ChangeError."""
+        """Return the values of a repeatable flag, as KEY=VALUE. Raises ChangeError."""
         pairs = {}
         for text in self.values.get(flag, ()):
             key, separator, value = text.partition("=")
@@ -109,11 +109,11 @@ class Arguments:
         return pairs
 
     def has(self, flag: str) -> bool:
-        """Whether a flag without a value is on."""
+        """Return whether a flag without a value is on."""
         return self.flags.get(flag, "false") != "false"
 
     def count(self, flag: str) -> int:
-        """A whole number from 0 to MAX_PODS. Raises ChangeError."""
+        """Return a whole number from 0 to MAX_PODS. Raises ChangeError."""
         text = self.flags.get(flag)
         if text is None:
             raise self.error(f"{flag}=N is missing")
@@ -126,7 +126,7 @@ class Arguments:
 
 
 def split_line(text: str) -> tuple[str, ...]:
-    """The tokens of a line, quotes undone, without a leading "kubectl". Raises ChangeError.
+    """Return the tokens of a line, quotes undone, without a leading "kubectl". Raises ChangeError.
 
     As shlex.split, which copies a token for each of its characters.
     """
@@ -181,7 +181,7 @@ def read_arguments(
 def _read_flag(
     text: str, token: str, takes_value: Mapping[str, bool], rest: Iterator[str]
 ) -> tuple[str, str]:
-    """The flag's long name and its value, which may be the next token."""
+    """Return the flag's long name and its value, which may be the next token."""
     written, has_value, value = token.partition("=")
     if not token.startswith("--") and token[:2] in _SHORT and len(token) > 2:
         written, has_value, value = token[:2], "=", token[2:].removeprefix("=")
@@ -211,7 +211,7 @@ _OPERATORS = {"in": "In", "notin": "NotIn"}
 def find_pods(
     change: Change, state: ClusterState, names: Sequence[str], namespace: str
 ) -> list[Pod]:
-    """The pods of these names, "pod/NAME" and "NAMESPACE/NAME" allowed.
+    """Return the pods of these names, "pod/NAME" and "NAMESPACE/NAME" allowed.
 
     namespace: where to look; "" for everywhere
     Raises ChangeError for a name that is not there, or in several namespaces.
@@ -238,8 +238,8 @@ def find_pods(
 def choose_pods(
     change: Change, state: ClusterState, names: Sequence[str], selector: str, namespace: str
 ) -> list[Pod]:
-    """The pods of these names; without any those that the selector matches, "" all. namespace: ""
-    for every one. Raises ChangeError."""
+    """Return the pods of these names; without any those that the selector matches, "" all.
+    namespace: "" for every one. Raises ChangeError."""
     if names:
         return find_pods(change, state, names, namespace)
     pods = select_by_labels(state.pods, read_selector(change.text, selector))
@@ -252,7 +252,7 @@ def split_at_commas(text: str) -> list[str]:
 
 
 def read_selector(change_text: str, text: str) -> Selector:
-    """A selector as -l takes it: "a=b,c!=d,e in (f,g),h,!i"; "" matches everything.
+    """Return a selector as -l takes it: "a=b,c!=d,e in (f,g),h,!i"; "" matches everything.
 
     Raises ChangeError. Upstream: apimachinery/pkg/labels (Parse).
     """
@@ -376,11 +376,11 @@ class TargetsChange(Change):
 
     @abstractmethod
     def apply_to(self, state: ClusterState, target: Target) -> Changed:
-        """The state with one of the objects changed. target: by name. Raises ChangeError."""
+        """Return the state with one of the objects changed. target: by name. Raises ChangeError."""
 
 
 def _named(change: Change, state: ClusterState, target: Target) -> Iterator[Target]:
-    """The target by name: the objects that its selector matches, where it has one. Raises
+    """Yield the target by name: the objects that its selector matches, where it has one. Raises
     ChangeError where that matches none."""
     if target.selector is None:
         yield target
@@ -401,7 +401,7 @@ def _named(change: Change, state: ClusterState, target: Target) -> Iterator[Targ
 
 
 def read_target(arguments: Arguments, kinds: Iterable[str]) -> Target:
-    """The only one. Raises ChangeError."""
+    """Return the only one. Raises ChangeError."""
     targets = read_targets(arguments, kinds)
     if len(targets) > 1:
         raise arguments.error("expected one KIND/NAME")
@@ -419,7 +419,7 @@ def find_object(change: Change, state: ClusterState, target: Target) -> tuple[Ki
 
 
 def _namespace(change: Change, target: Target, keys: Iterable[tuple[str, str]]) -> str:
-    """The namespace of the target among the keys. Raises ChangeError."""
+    """Return the namespace of the target among the keys. Raises ChangeError."""
     keys = list(keys)
     namespace_filter = target.namespace if KINDS[target.kind].namespaced else ""
     namespaces = [
@@ -439,7 +439,7 @@ def _namespace(change: Change, target: Target, keys: Iterable[tuple[str, str]]) 
 
 
 def find_workload(change: Change, state: ClusterState, target: Target) -> Workload:
-    """A workload by its object, or by its pods alone. Raises ChangeError."""
+    """Return a workload by its object, or by its pods alone. Raises ChangeError."""
     objects = objects_of(state, KINDS[target.kind])
     owned = OwnedPods.of(state.pods).active
     by_pods = {(ns, name) for ns, kind, name in owned if kind == target.kind}
@@ -466,7 +466,7 @@ def find_workload(change: Change, state: ClusterState, target: Target) -> Worklo
 
 
 def current_pods(state: ClusterState, workload: Workload) -> list[Pod]:
-    """The workload's pods as they are in a later state, in its order."""
+    """Return the workload's pods as they are in a later state, in its order."""
     keys = {(pod.namespace, pod.name) for pod in workload.pods}
     named = select_by_name(state.pods, {name for _, name in keys})
     return [pod for pod in named if (pod.namespace, pod.name) in keys]

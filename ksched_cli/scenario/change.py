@@ -50,7 +50,7 @@ class Change(ABC):
 
     @abstractmethod
     def apply(self, state: ClusterState) -> Changed:
-        """The changed state; objects that do not change are shared. Raises ChangeError."""
+        """Return the changed state; objects that do not change are shared. Raises ChangeError."""
 
     def warnings_in(self, state: ClusterState) -> tuple[str, ...]:
         """About what the change does to this state."""
@@ -60,12 +60,13 @@ class Change(ABC):
         return ChangeError(self.text, problem)
 
     def elsewhere(self, kind: str, name: str, namespace: str, keys: Sequence[str]) -> ChangeError:
-        """The error for a name that other namespaces alone have, under these keys."""
+        """Return the error for a name that other namespaces alone have, under these keys."""
         there = f"there {'is' if len(keys) == 1 else 'are'} {', '.join(sorted(keys))}"
         return self.error(f'no {kind} "{name}" in namespace {namespace}; {there}')
 
     def unknown(self, kind: str, name: str, names: Sequence[str]) -> ChangeError:
-        """The error for a name that is not in the state. names: of the objects of that kind."""
+        """Return the error for a name that is not in the state. names: of the objects of that
+        kind."""
         hint = near_hint(name, dict.fromkeys(names), cutoff=0.5)
         count = f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
         return self.error(f'no {kind} "{name}" in the state ({count}){hint}')
@@ -79,7 +80,7 @@ def apply_changes(
     roll: Roll | None = None,
     most_added: int | None = None,
 ) -> tuple[ClusterState, tuple[ChangeRecord, ...]]:
-    """The state after all changes, one after the other, and what each did.
+    """Return the state after all changes, one after the other, and what each did.
 
     workloads: after each, the pods that workloads lack are made (workloads.py)
     roll: replaces the pods of workloads step by step; None: all at once

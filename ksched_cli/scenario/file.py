@@ -69,7 +69,7 @@ VERBS: Mapping[str, Verb] = {
 
 
 def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> Change:
-    """The change of a line in kubectl's words.
+    """Return the change of a line in kubectl's words.
 
     namespace: of names without -n; "" to look everywhere
     folder:    what paths are relative to; the current one unless given
@@ -81,7 +81,8 @@ def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> 
 
 
 def file_named(text: str) -> str:
-    """The file that the change of a line reads; "" where it reads none. Raises ChangeError."""
+    """Return the file that the change of a line reads; "" where it reads none. Raises
+    ChangeError."""
     flags = _read(text, "", Path())[1].flags
     manifest, patch = flags.get("--filename", ""), flags.get("--patch", "")
     manifest = "" if manifest.startswith("{") else manifest
@@ -122,7 +123,8 @@ class AppliedObjects(FilePart, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Self:
-        """Those of plain data, as a line of a timeline is. Raises ChangeError for other keys."""
+        """Return those of plain data, as a line of a timeline is. Raises ChangeError for other
+        keys."""
         if set(entry) != {"apply"}:
             raise ChangeError((", ".join(entry) or "no key")[:100], _APPLY_EXPECTED)
         return cls(apply=entry["apply"])
@@ -173,7 +175,7 @@ def _of_expectations(document: Any) -> Any:
 
 
 def read_change(entry: str | AppliedObjects, namespace: str, folder: Path, source: str) -> Change:
-    """Reads a line, or objects to apply. source: name of the file.
+    """Read a line, or objects to apply. source: name of the file.
 
     Raises ChangeError.
     """

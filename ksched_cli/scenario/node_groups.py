@@ -66,15 +66,15 @@ class NodeGroup:
         return copy_of_node(self.template, name)
 
     def node_price(self, node: Node, prices: Prices) -> NodePrice | None:
-        """What a node of the group costs: by its name, its labels or the group's name, else the
-        group's own price, else that of the node that the group is like."""
+        """Return what a node of the group costs: by its name, its labels or the group's name, else
+        the group's own price, else that of the node that the group is like."""
         own = prices.of_node(node, self.name)
         if own is None and self.price is not None:
             return NodePrice(self.name, self.price)
         return own or prices.of_node(self.template)
 
     def selects(self, node: Node) -> bool:
-        """Whether the node is of the group, whoever added it."""
+        """Return whether the node is of the group, whoever added it."""
         labels = node.metadata.labels
         return bool(self.node_selector) and all(
             labels.get(key) == value for key, value in (self.node_selector or {}).items()
@@ -136,7 +136,7 @@ def with_new_nodes(
     makes_pods: bool,
     runs_pods: bool,
 ) -> ClusterState:
-    """The state with new nodes of groups.
+    """Return the state with new nodes of groups.
 
     makes_pods: with the pods that DaemonSets have there; runs_pods: on the nodes already
     """

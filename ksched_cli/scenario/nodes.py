@@ -77,7 +77,8 @@ class NodeChoice:
         return cls(node_names(arguments, names))
 
     def of(self, change: Change, state: ClusterState) -> tuple[str, ...]:
-        """The names of the nodes. Raises ChangeError where one is not there, or none matches."""
+        """Return the names of the nodes. Raises ChangeError where one is not there, or none
+        matches."""
         if self.names:
             check_nodes(change, state, self.names)
             return self.names
@@ -107,7 +108,7 @@ def check_nodes(change: Change, state: ClusterState, names: Iterable[str]) -> No
 def replace_nodes(
     state: ClusterState, names: Iterable[str], edit: Callable[[Node], Node]
 ) -> ClusterState:
-    """The state with the nodes of these names edited."""
+    """Return the state with the nodes of these names edited."""
     chosen = set(names)
     return replace(
         state, nodes=tuple(edit(node) if node.name in chosen else node for node in state.nodes)
@@ -122,7 +123,7 @@ def with_spec(node: Node, taints: tuple[Taint, ...], unschedulable: bool | None 
 
 
 def cordon(state: ClusterState, names: Sequence[str], *, undo: bool = False) -> Changed:
-    """The nodes unschedulable, or with `undo` schedulable again, and what that did."""
+    """Return the nodes unschedulable, or with `undo` schedulable again, and what that did."""
     done = "uncordoned" if undo else "cordoned"
     marked = {node.name: node.spec.unschedulable for node in state.nodes}
     effects = [Effect(name, f"already {done}" if marked[name] != undo else done) for name in names]
@@ -323,7 +324,7 @@ class AddNodes(Change):
         )
 
     def _model(self, state: ClusterState) -> Node:
-        """The node that is copied, with what the change gives it."""
+        """Return the node that is copied, with what the change gives it."""
         node = next((node for node in state.nodes if node.name == self.like), None)
         if node is None:
             data: dict[str, Any] = {"apiVersion": "v1", "metadata": {"name": self.name}}
@@ -342,7 +343,7 @@ class AddNodes(Change):
 
 
 def copy_of_node(model: Node, name: str) -> Node:
-    """A new node like another one: its labels with its own host name, its taints but those
+    """Return a new node like another one: its labels with its own host name, its taints but those
     that controllers put there, its capacity and images."""
     own = {HOSTNAME_LABEL: name} if HOSTNAME_LABEL in model.metadata.labels else {}
     taints = tuple(t for t in model.spec.taints if not is_of_controller(t.key))
@@ -416,7 +417,8 @@ def evict_untolerating(state: ClusterState, nodes: Collection[str]) -> Changed:
 def with_deletion(
     state: ClusterState, pods: Collection[Pod], at: str
 ) -> tuple[ClusterState, list[Pod]]:
-    """The state in which these pods are being deleted since then, and the pods as they are in it.
+    """Return the state in which these pods are being deleted since then, and the pods as they are
+    in it.
     at: "" for not being deleted"""
     marked: dict[int, Pod | None] = {}
     changed = []
@@ -428,8 +430,8 @@ def with_deletion(
 
 
 def is_held(pod: Pod) -> bool:
-    """Whether its controller makes another one only once it is gone, for which its node has to
-    answer. Upstream: pkg/controller/statefulset."""
+    """Return whether its controller makes another one only once it is gone, for which its node has
+    to answer. Upstream: pkg/controller/statefulset."""
     return is_owned_by(pod, "StatefulSet")
 
 
@@ -634,7 +636,8 @@ class RecoverNodes(_Outage):
 
 
 def with_failed(state: ClusterState, names: Collection[str], effect: str) -> ClusterState:
-    """The state with the taint of nodes that do not answer, of this effect, on these nodes."""
+    """Return the state with the taint of nodes that do not answer, of this effect, on these
+    nodes."""
     taint = Taint(UNREACHABLE, effect=effect)
 
     def edit(node: Node) -> Node:
@@ -645,7 +648,7 @@ def with_failed(state: ClusterState, names: Collection[str], effect: str) -> Clu
 
 
 def with_recovered(state: ClusterState, names: Collection[str]) -> ClusterState:
-    """The state with these nodes ready."""
+    """Return the state with these nodes ready."""
     untainted = without_taints(state, names, (NO_SCHEDULE, NO_EXECUTE))
     return replace_nodes(untainted, names, lambda node: _with_condition(node, _READY))
 
@@ -653,7 +656,7 @@ def with_recovered(state: ClusterState, names: Collection[str]) -> ClusterState:
 def without_taints(
     state: ClusterState, names: Collection[str], effects: Sequence[str]
 ) -> ClusterState:
-    """The state without the taints of these effects that nodes have for not being ready."""
+    """Return the state without the taints of these effects that nodes have for not being ready."""
     return replace_nodes(state, names, lambda node: with_spec(node, _without_outage(node, effects)))
 
 

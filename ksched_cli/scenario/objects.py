@@ -28,7 +28,7 @@ Edited = TypeVar("Edited", Node, Pod)
 
 
 def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -> ClusterState:
-    """A state of these objects alone, with defaults. source: what errors say they are from.
+    """Return a state of these objects alone, with defaults. source: what errors say they are from.
 
     Raises InputError for what is not valid; without a position, for there is no such text.
     """
@@ -61,7 +61,8 @@ def check_documents(source: Source) -> tuple[str, ...]:
 
 
 def with_objects(state: ClusterState, added: ClusterState) -> ClusterState:
-    """The state with the objects of another; of those in both, the other's, in their old place."""
+    """Return the state with the objects of another; of those in both, the other's, in their old
+    place."""
     changes: dict[str, Any] = {}
     if added.nodes:
         new = {node.name: node for node in added.nodes}
@@ -80,7 +81,8 @@ def with_objects(state: ClusterState, added: ClusterState) -> ClusterState:
 
 
 def plain_object(kind: Kind, obj: KubeObject, **spec: Any) -> Manifest:
-    """The object as it was read, else as it would be written. spec: fields that it gets instead"""
+    """Return the object as it was read, else as it would be written. spec: fields that it gets
+    instead"""
     raw = bytes(getattr(obj, "raw", b""))
     data: Manifest = plain_json(raw or msgspec.json.encode(obj, enc_hook=encode_hook))
     if isinstance(obj, Pod):
@@ -130,7 +132,7 @@ def _typed_fields(kind: type[KubeObject]) -> Mapping[str, tuple[str, Any]]:
 
 
 def objects_of(state: ClusterState, kind: Kind) -> dict[tuple[str, str], KubeObject]:
-    """All of a kind by namespace, "" where it has none, and name."""
+    """Return all of a kind by namespace, "" where it has none, and name."""
     value = getattr(state, kind.attribute)
     listed = value.values() if isinstance(value, Mapping) else value
     return {(obj.namespace if kind.namespaced else "", obj.name): obj for obj in listed}
@@ -149,7 +151,7 @@ def custom_key(manifest: Plain) -> tuple[str, str]:
 
 
 def replaced(state: ClusterState, kind: Kind | str, manifests: Iterable[Manifest]) -> ClusterState:
-    """The state with these objects of a kind as the manifests have them. kind: as of
+    """Return the state with these objects of a kind as the manifests have them. kind: as of
     `custom_objects_of`, too"""
     manifests = list(manifests)
     if not manifests:
@@ -167,7 +169,7 @@ def _with_custom(
 
 
 def removed(state: ClusterState, kind: Kind | str, keys: Iterable[tuple[str, str]]) -> ClusterState:
-    """The state without these objects; not for pods, which budgets and claims follow."""
+    """Return the state without these objects; not for pods, which budgets and claims follow."""
     gone = set(keys)
     if isinstance(kind, str):
         custom = custom_objects_of(state, kind)
@@ -203,7 +205,8 @@ _SHORT = {
 
 
 def kind_of(word: str) -> Kind | None:
-    """The kind of a word of kubectl's: "deploy", "deployments", "Deployment", "deployment.apps"."""
+    """Return the kind of a word of kubectl's: "deploy", "deployments", "Deployment",
+    "deployment.apps"."""
     name = word.partition(".")[0].lower()
     name = _SHORT.get(name, name).lower()
     for kind in KINDS.values():
@@ -218,7 +221,7 @@ def kind_of(word: str) -> Kind | None:
 
 
 def manifests(state: ClusterState) -> Iterator[bytes]:
-    """Each object as JSON, pods with the node and the status that they have now."""
+    """Yield each object as JSON, pods with the node and the status that they have now."""
     for kind in KINDS.values():
         for obj in objects_of(state, kind).values():
             data = plain_object(kind, obj)

@@ -38,7 +38,7 @@ class OwnDocument:
     data: Mapping[str, Any]
 
     def error(self, problem: str, *place: str | int) -> InputError:
-        """An error at a place in the document."""
+        """Return an error at a place in the document."""
         subject = path_text(place)
         return InputError(self.name, problem, subject=subject, position=locate(self.text, 0, place))
 
@@ -54,7 +54,7 @@ class OwnDocument:
             raise self.error(str(error), *place) from None
 
     def from_here(self, path: str) -> str:
-        """A path that is relative to the file; "" stays."""
+        """Return a path that is relative to the file; "" stays."""
         return os.path.normpath(self.folder / path) if path else ""
 
     def nanoseconds(self, duration: str, *place: str | int) -> int:

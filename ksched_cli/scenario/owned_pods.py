@@ -32,7 +32,7 @@ MIN_SHARED = 10
 
 
 def deployment_of(pod: Pod) -> str:
-    """The name of the deployment that the pod's ReplicaSet is of, "" where it is of none."""
+    """Return the name of the deployment that the pod's ReplicaSet is of, "" where it is of none."""
     kind, replica_set = pod.owner
     template_hash = pod.metadata.labels.get(HASH_LABEL, "")
     if kind != "ReplicaSet" or not template_hash:
@@ -75,7 +75,7 @@ class OwnedPods(Struct):
                     yield from pods
 
     def adopted(self, namespace: str, selector: LabelSelector | None) -> list[Pod]:
-        """The orphans that a controller with this selector would take over."""
+        """Return the orphans that a controller with this selector would take over."""
         orphans = self.orphans.get(namespace)
         if not orphans:
             return []

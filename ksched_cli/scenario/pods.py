@@ -78,7 +78,7 @@ def select_by_labels(pods: Pods, selector: Selector) -> list[Pod]:
 def replace_pods(
     pods: Pods, replacements: Mapping[int, Pod | None], added: Iterable[Pod] = ()
 ) -> Pods:
-    """The pods with others in their places, and more at the end.
+    """Return the pods with others in their places, and more at the end.
 
     replacements: identity of a pod → what takes its place, None for nothing
     """
@@ -87,12 +87,12 @@ def replace_pods(
 
 
 def names_in(pods: Pods, namespace: str) -> set[str]:
-    """The names of the namespace's pods."""
+    """Return the names of the namespace's pods."""
     return set(compress(map(_name, pods), map(namespace.__eq__, map(_namespace, pods))))
 
 
 def newest_timestamp(pods: Pods) -> str:
-    """The latest creation, "" where none is known."""
+    """Return the latest creation, "" where none is known."""
     return max(map(_created, pods), default="")
 
 
@@ -136,7 +136,7 @@ def is_of_daemon_set(pod: Pod) -> bool:
 
 
 def moved(pods: Iterable[Pod], action: str = "pending again") -> list[Effect]:
-    """The effects of an action on pods, with the places that they had."""
+    """Return the effects of an action on pods, with the places that they had."""
     return [
         Effect(pod.key, action, f"was on {pod.node_name}" if pod.node_name else "was pending")
         for pod in pods
@@ -149,7 +149,8 @@ def is_running(pod: Pod) -> bool:
 
 
 def pending_pod(pod: Pod) -> Pod:
-    """The pod as its controller makes it anew, at the same time. Its claims keep their names."""
+    """Return the pod as its controller makes it anew, at the same time. Its claims keep their
+    names."""
     return _anew(pod, structs.replace(pod.metadata, deletion_timestamp=""))
 
 
@@ -172,8 +173,8 @@ def with_claim_statuses(pod: Pod, statuses: tuple[PodResourceClaimStatus, ...]) 
 
 
 def pending_again(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
-    """The state with these pods made anew by their controllers: the last in the queue, in the order
-    in which they were queued before."""
+    """Return the state with these pods made anew by their controllers: the last in the queue, in
+    the order in which they were queued before."""
     if not pods:
         return state
     newest = newest_timestamp(state.pods)
@@ -184,14 +185,14 @@ def pending_again(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
 
 
 def unbound(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
-    """The state with these pods pending, each at its place in the queue."""
+    """Return the state with these pods pending, each at its place in the queue."""
     renewed = {id(pod): recreated(pod, pod.metadata.creation_timestamp) for pod in pods}
     changed = replace_pods(state.pods, renewed)
     return _after_leaving(replace(state, pods=changed), pods, pending_again=True)
 
 
 def without_pods(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
-    """The state without these pods."""
+    """Return the state without these pods."""
     if not pods:
         return state
     remaining = replace_pods(state.pods, dict.fromkeys(map(id, pods)))
@@ -245,7 +246,7 @@ def with_counts(budget: PodDisruptionBudget, **counts: int) -> PodDisruptionBudg
 
 
 def budget_matcher(budget: PodDisruptionBudget) -> Callable[[Pod], bool]:
-    """Whether the budget is about a pod; an invalid selector is about none."""
+    """Return whether the budget is about a pod; an invalid selector is about none."""
     namespace = budget.namespace
     try:
         selector = label_selector(budget.spec.selector)
@@ -384,7 +385,7 @@ def _attachments_after(state: ClusterState, pods: Iterable[Pod]) -> Mapping[str,
 
 
 def _volumes_of(state: ClusterState, pod: Pod) -> Iterator[str]:
-    """The PersistentVolumes of its claims."""
+    """Yield the PersistentVolumes of its claims."""
     for volume in pod.spec.volumes:
         name = f"{pod.name}-{volume.name}" if volume.ephemeral else ""
         if volume.persistent_volume_claim is not None:

@@ -63,12 +63,12 @@ NO_PRICES = Prices()
 
 
 def is_price_file(text: str) -> bool:
-    """Whether a text of --price names a file."""
+    """Return whether a text of --price names a file."""
     return "=" not in text
 
 
 def read_prices(texts: Sequence[str], path_of: Callable[[str], str] = str) -> Prices:
-    """Reads what `--price` takes: NODE=N, LABEL=VALUE=N, or a file of kind Prices.
+    """Read what `--price` takes: NODE=N, LABEL=VALUE=N, or a file of kind Prices.
 
     path_of: where a file is in this process
     Raises UsageError, InputError

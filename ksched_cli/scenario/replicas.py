@@ -27,7 +27,7 @@ from ksched_cli.scenario.workloads import cron_job_run, make_pods
 
 
 def workload_target(text: str, namespace: str) -> Target | None:
-    """The target KIND/NAME, where KIND is a workload's; else None. namespace: "" for any."""
+    """Return the target KIND/NAME, where KIND is a workload's; else None. namespace: "" for any."""
     word, slash, name = text.partition("/")
     kind = kind_of(word) if slash and name else None
     if kind is None or kind.name not in WORKLOADS:
@@ -36,8 +36,8 @@ def workload_target(text: str, namespace: str) -> Target | None:
 
 
 def applied_target(apply: Apply, effects: Sequence[Effect]) -> Target:
-    """The pod or the workload that is applied; the Job of a CronJob's run. effects: of the change.
-    Raises InputError where that is not one."""
+    """Return the pod or the workload that is applied; the Job of a CronJob's run. effects: of the
+    change. Raises InputError where that is not one."""
     kinds = ("Pod", *WORKLOADS)
     targets = []
     for effect in effects:
@@ -64,9 +64,9 @@ REPLICATED = (*SCALABLE, "Job", "CronJob")
 def next_replicas(
     state: ClusterState, target: Target, maximum: int
 ) -> tuple[ClusterState, Workload, tuple[Pod, ...]]:
-    """A state with the claims and ReplicaSets of the workload's next replicas, the workload, and
-    these replicas, which are not in that state: one more than `maximum` where each has claims of
-    its own, else one for all. Those of a Job are more pods of it, those of a CronJob the pods of
+    """Return a state with the claims and ReplicaSets of the workload's next replicas, the workload,
+    and these replicas, which are not in that state: one more than `maximum` where each has claims
+    of its own, else one for all. Those of a Job are more pods of it, those of a CronJob the pods of
     its next run.
 
     Raises UsageError if there is no such workload, or it is not made of replicas.

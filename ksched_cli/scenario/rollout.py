@@ -61,7 +61,7 @@ Perform = Callable[["Rollout", ClusterState], ClusterState]
 
 
 def rolls(change: Change) -> bool:
-    """Whether workloads may replace their pods step by step because of the change."""
+    """Return whether workloads may replace their pods step by step because of the change."""
     return isinstance(change, _ROLLING) and not change.at_once
 
 
@@ -268,7 +268,7 @@ def _ordinal(pod: Pod) -> int:
 
 
 def _is_available(pod: Pod) -> bool:
-    """Whether the pod serves; one whose status has no conditions does on a node."""
+    """Return whether the pod serves; one whose status has no conditions does on a node."""
     ready = [each.status for each in pod.status.conditions if each.type == "Ready"]
     return bool(pod.node_name) and not pod.deleting and ready in ([], ["True"])
 
@@ -471,7 +471,7 @@ class Rollout:
 
     @property
     def is_finished(self) -> bool:
-        """Whether all pods are of the new template, and available."""
+        """Return whether all pods are of the new template, and available."""
         return len(self.placed) == self.limits.replicas and not self.old
 
     @property

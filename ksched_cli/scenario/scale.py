@@ -98,7 +98,7 @@ class _Candidate:
 
 
 def removal_order(state: ClusterState, workload: Workload) -> list[Pod]:
-    """The workload's pods, the first to go first."""
+    """Return the workload's pods, the first to go first."""
     if workload.kind == "StatefulSet":
         return sorted(workload.pods, key=lambda pod: -_ordinal(pod))
     neighbours = Counter(pod.node_name for pod in workload.pods)
@@ -209,7 +209,7 @@ class Scale(TargetsChange):
 
 
 def resize(change: Change, state: ClusterState, workload: Workload, replicas: int) -> Changed:
-    """Sets the replicas, and removes the pods that are too many. Those that lack are made where the
+    """Set the replicas, and remove the pods that are too many. Those that lack are made where the
     state has the workload's template (workloads.py), else here, as copies of its newest pod."""
     before = len(workload.pods)
     surplus = removal_order(state, workload)[: max(0, before - replicas)]
@@ -326,7 +326,7 @@ class SetResources(TargetsChange):
         return state, effects + more
 
     def _edit(self, spec: Manifest) -> int:
-        """Sets the resources in a pod's spec; how many containers that were. Upstream:
+        """Set the resources in a pod's spec; how many containers that were. Upstream:
         SetResourcesOptions.Run."""
         containers = [
             container

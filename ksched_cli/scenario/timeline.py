@@ -269,7 +269,7 @@ class _Template(Struct, frozen=True):
     parts: tuple[bytes, bytes, bytes]
 
     def named(self, name: str) -> Pod:
-        """A pod like it. name: the name, or NAMESPACE/NAME."""
+        """Return a pod like it. name: the name, or NAMESPACE/NAME."""
         namespace, _, own = name.rpartition("/")
         namespace = namespace or self.namespace
         meta = self.pod.metadata
@@ -327,7 +327,8 @@ class Timeline:
             raise InputError(self.name, str(error)) from None
 
     def template_pods(self) -> list[Pod]:
-        """A pod of each template; where the timeline is one document, its events' manifests too."""
+        """Return a pod of each template; where the timeline is one document, its events' manifests
+        too."""
         pods = [template.pod for template in self._templates.values()]
         if self._text:
             actions = (event.action for event in self.events())
@@ -524,7 +525,7 @@ class Timeline:
         return Removal(kind, namespace, target.name, period, preempted)
 
     def _unread(self, kind: str) -> EventError:
-        """Says which kinds the plugins read."""
+        """Say which kinds the plugins read."""
         listed = f"; the plugins read {', '.join(sorted(self.reads))}" if self.reads else ""
         hint = listed or ", and no plugin declares it in `reads`"
         return EventError(f'kube-scheduler does not read objects of kind "{kind}"{hint}')
@@ -661,7 +662,7 @@ def read_timeline(
 
 
 def _header_of_lines(path: str, name: str) -> TimelineDocument:
-    """The first line of a file of JSON lines. Raises InputError. name: of the file"""
+    """Return the first line of a file of JSON lines. Raises InputError. name: of the file"""
     try:
         with open(path, "rb") as raw, unpacked_by_name(raw, path) as file:
             first = next(whole_lines(file, name, ignore), b"")

@@ -67,8 +67,9 @@ _NETWORK_TAINT = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 
 def template_hash(template: Mapping[str, Any], collisions: int = 0) -> str:
-    """A hash in the form of pod-template-hash; upstream hashes Go's own dump of the template, whose
-    value nothing but the label depends on. collisions: how often the hash was taken already"""
+    """Return a hash in the form of pod-template-hash; upstream hashes Go's own dump of the
+    template, whose value nothing but the label depends on. collisions: how often the hash was taken
+    already"""
     value = 2166136261
     text = msgspec.json.encode(template, order="sorted")
     for byte in text + (str(collisions).encode() if collisions else b""):
@@ -88,7 +89,7 @@ def pod_manifest(
     name: str,
     labels: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """A pod of the owner's template. labels: what the controller adds."""
+    """Return a pod of the owner's template. labels: what the controller adds."""
     metadata = template.get("metadata") or {}
     version = {"ReplicationController": "v1", "Job": "batch/v1"}.get(kind, "apps/v1")
     uid = owner.uid or f"{owner.namespace}/{owner.name}"
@@ -125,7 +126,7 @@ def daemon_template(template: Mapping[str, Any]) -> Manifest:
 
 
 def on_node(manifest: Manifest, node: str) -> Manifest:
-    """The daemon pod for one node. Upstream: ReplaceDaemonSetPodNodeNameNodeAffinity."""
+    """Return the daemon pod for one node. Upstream: ReplaceDaemonSetPodNodeNameNodeAffinity."""
     spec = manifest["spec"]
     affinity = spec.get("affinity") or {}
     node_affinity = affinity.get("nodeAffinity") or {}
@@ -139,7 +140,7 @@ def on_node(manifest: Manifest, node: str) -> Manifest:
 def stateful_manifest(
     plain: Mapping[str, Any], owner: Workload, ordinal: int
 ) -> tuple[Manifest, list[Manifest]]:
-    """The pod of an ordinal, and its claims. Upstream: newStatefulSetPod."""
+    """Return the pod of an ordinal, and its claims. Upstream: newStatefulSetPod."""
     spec = plain.get("spec") or {}
     name = f"{owner.name}-{ordinal}"
     labels = {
@@ -183,7 +184,7 @@ def job_labels(owner: Workload) -> dict[str, str]:
 
 
 def daemon_model(state: ClusterState, daemon_set: DaemonSet) -> Pod | None:
-    """A pod as the DaemonSet would make it, for no node yet; None where it has no template.
+    """Return a pod as the DaemonSet would make it, for no node yet; None where it has no template.
 
     Raises InputError where the template is not valid.
     """
@@ -199,7 +200,7 @@ def daemon_model(state: ClusterState, daemon_set: DaemonSet) -> Pod | None:
 
 
 def should_run_on(model: Pod, node: Node) -> bool:
-    """Whether a daemon pod should run on the node. Upstream: NodeShouldRunDaemonPod.
+    """Return whether a daemon pod should run on the node. Upstream: NodeShouldRunDaemonPod.
 
     model: a pod of the template, with the tolerations of daemon pods
     """
@@ -207,7 +208,7 @@ def should_run_on(model: Pod, node: Node) -> bool:
 
 
 def should_continue_on(model: Pod, node: Node) -> bool:
-    """Whether one that runs on the node should stay. Upstream: NodeShouldRunDaemonPod."""
+    """Return whether one that runs on the node should stay. Upstream: NodeShouldRunDaemonPod."""
     return _fits(model, node, ("NoExecute",))
 
 
@@ -228,7 +229,7 @@ def _fits(model: Pod, node: Node, effects: tuple[str, ...]) -> bool:
 
 
 def target_node(pod: Pod) -> str:
-    """The node of a daemon pod, bound or not. Upstream: GetTargetNodeName."""
+    """Return the node of a daemon pod, bound or not. Upstream: GetTargetNodeName."""
     required = pod.spec.required_nodes
     if pod.node_name or required is None:
         return pod.node_name
@@ -299,8 +300,8 @@ class _Plan(Struct):
 
 
 def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
-    """The state with the pods that its workloads lack, last in the queue, and an effect for each;
-    and with the claims that pods without a node lack.
+    """Return the state with the pods that its workloads lack, last in the queue, and an effect for
+    each; and with the claims that pods without a node lack.
 
     A workload without a template makes none. Nor does a ReplicaSet, StatefulSet or
     ReplicationController that states no replicas: the API server always writes them, so that such
@@ -355,7 +356,7 @@ def _living(workloads: Iterable[Any]) -> Iterator[Any]:
 
 
 def _template(plain: Manifest) -> Manifest:
-    """The pod template; {} where the object has none."""
+    """Return the pod template; {} where the object has none."""
     return (plain.get("spec") or {}).get("template") or {}
 
 
@@ -397,8 +398,8 @@ def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
 
 
 def replica_set_of(plain: Manifest, deployment: Deployment, revision: str = "") -> Manifest:
-    """The ReplicaSet of a deployment's template. revision: the template's hash, where it is known.
-    Upstream: getNewReplicaSet."""
+    """Return the ReplicaSet of a deployment's template. revision: the template's hash, where it is
+    known. Upstream: getNewReplicaSet."""
     spec = plain["spec"]
     template = spec["template"]
     label = {HASH_LABEL: revision or template_hash(template)}
@@ -452,7 +453,7 @@ def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
 
 
 def with_daemon_pods(state: ClusterState, nodes: frozenset[str], *, running: bool) -> ClusterState:
-    """The state with the pods that its DaemonSets lack on these nodes, and no others.
+    """Return the state with the pods that its DaemonSets lack on these nodes, and no others.
 
     running: on their nodes already, else they wait for them
     Raises InputError where a template is not valid.
@@ -517,7 +518,7 @@ def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
 
 
 def cron_job_run(state: ClusterState, cron_job: CronJob) -> Manifest | None:
-    """The Job that a CronJob makes when its time comes; None where it is suspended or has no
+    """Return the Job that a CronJob makes when its time comes; None where it is suspended or has no
     template. Raises InputError."""
     template = (plain_json(cron_job.raw).get("spec") or {}).get("jobTemplate") or {}
     if cron_job.spec.suspend or not _template(template):
@@ -564,8 +565,8 @@ def _make_custom(plan: _Plan, kind: str, make: PodMaker, workload: Plain) -> Non
 
 
 def with_workloads(state: ClusterState) -> ClusterState:
-    """The state with the pods that its workloads lack, and the claims that pods lack; a warning
-    counts them."""
+    """Return the state with the pods that its workloads lack, and the claims that pods lack; a
+    warning counts them."""
     after, owners = make_claims(state)
     after, effects = make_pods(after)
     if after is state:

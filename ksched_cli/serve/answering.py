@@ -99,7 +99,7 @@ def answered(call: Call) -> Reply:
 
 
 def _with_state(run: Run) -> Run:
-    """The Run with the default state where it names none. Raises KschedError."""
+    """Return the Run with the default state where it names none. Raises KschedError."""
     from ksched_cli.cluster.loading.load import default_state_path
 
     return run if run.states or run.live else structs.replace(run, states=(default_state_path(),))

@@ -118,7 +118,7 @@ class ExtenderServer:
         note: Callable[[str], None],
         settle_seconds: float,
     ) -> ExtenderServer:
-        """The plugins of a Run, about its state or the live cluster that it names. Raises
+        """Return the plugins of a Run, about its state or the live cluster that it names. Raises
         KschedError."""
         clusters: list[Cluster] = []
 

@@ -87,7 +87,7 @@ class RepeatedLines(logging.Handler):
 
 
 def is_foreign(headers: Mapping[str, str], listening: Listening) -> bool:
-    """Whether a page of another site asks; one of another port of this host is one, too."""
+    """Return whether a page of another site asks; one of another port of this host is one, too."""
     scheme = "https" if listening.certificate else "http"
     own = f"{scheme}://{headers.get('host', '')}"
     return headers.get("origin", own) != own

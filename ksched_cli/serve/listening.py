@@ -43,7 +43,7 @@ class Listening:
         return cls(host, int(port), certificate, key, token)
 
     def bind(self) -> socket.socket:
-        """A socket that listens. Raises UsageError."""
+        """Return a socket that listens. Raises UsageError."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         # asyncio sends at once, without Nagle's 40 ms, only where the protocol is named.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -64,7 +64,7 @@ class Listening:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Return whether only this machine can reach it."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

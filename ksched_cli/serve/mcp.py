@@ -126,12 +126,12 @@ class Questions:
         return len(self._processes)
 
     def kill(self) -> None:
-        """Ends what runs."""
+        """End what runs."""
         for process in self._processes:
             process.kill()
 
     async def _run(self, call: bytes, tool: QuestionTool, report: Report | None) -> bytes:
-        """The JSON of the Reply. call: a Call as JSON. Raises QuestionError."""
+        """Return the JSON of the Reply. call: a Call as JSON. Raises QuestionError."""
         if self._waiting >= MAX_WAITING:
             raise QuestionError("too many questions wait; ask again later")
         self._waiting += 1
@@ -267,7 +267,7 @@ class _Handlers:
 
 
 def server_of(questions: Questions) -> Server[Any]:
-    """The protocol's server with the tools, prompts and resources."""
+    """Return the protocol's server with the tools, prompts and resources."""
     handlers = _Handlers(questions)
     return Server(
         "ksched",
@@ -358,8 +358,8 @@ async def serve_stdio(questions: Questions, on_signal: Callable[[int], None]) ->
 
 
 def http_app(questions: Questions, listening: Listening) -> ASGIApp:
-    """The same over HTTP, at /mcp. Another site's page cannot ask it: Host and Origin are checked
-    where it listens on the loopback address, the token elsewhere."""
+    """Return the same over HTTP, at /mcp. Another site's page cannot ask it: Host and Origin are
+    checked where it listens on the loopback address, the token elsewhere."""
     host = "127.0.0.1" if is_loopback(listening.host) else listening.host
     app = server_of(questions).streamable_http_app(
         host=host, max_sessions=MAX_SESSIONS, session_idle_timeout=SESSION_SECONDS

@@ -70,7 +70,7 @@ class WatchedObjects:
                 pass
 
     def state(self) -> ClusterState:
-        """The objects as they are now. Raises InputError."""
+        """Return the objects as they are now. Raises InputError."""
         lists = [
             ObjectList(resource, self._namespaces[resource], list(items.values()), "")
             for resource, items in self._others.items()

@@ -48,7 +48,7 @@ MOST_PODS = 50_000
 
 
 def _ignore(uid: str) -> None:
-    """Waits for nothing."""
+    """Wait for nothing."""
 
 
 class PluginFailureError(Exception):
@@ -56,8 +56,8 @@ class PluginFailureError(Exception):
 
 
 def served(configuration: Configuration, registry: Registry) -> Configuration:
-    """The configuration with nothing but the Filter and Score plugins that are not in-tree: those
-    that are, kube-scheduler runs itself. Raises UsageError where none is left."""
+    """Return the configuration with nothing but the Filter and Score plugins that are not in-tree:
+    those that are, kube-scheduler runs itself. Raises UsageError where none is left."""
     profiles = tuple(_served(profile, registry) for profile in configuration.profiles)
     if not any(verbs(profile) for profile in profiles):
         raise UsageError(
@@ -83,8 +83,8 @@ def verbs(profile: Profile) -> tuple[str, ...]:
 
 
 def weight_of(configuration: Configuration) -> int:
-    """The weight of the extender, whose 10 is a score of 100 by every plugin of a profile; 0 where
-    no plugin scores."""
+    """Return the weight of the extender, whose 10 is a score of 100 by every plugin of a profile; 0
+    where no plugin scores."""
     return max(
         sum(profile.weights[ref.name] for ref in profile.plugins["score"])
         for profile in configuration.profiles
@@ -163,7 +163,7 @@ class PluginExtender:
     # -- requests ---------------------------------------------------------------------------------
 
     def filter(self, body: bytes) -> tuple[str, bytes]:
-        """The uid of the pod where a node may take it, else ""; and the answer. Raises
+        """Return the uid of the pod where a node may take it, else ""; and the answer. Raises
         msgspec.DecodeError, PluginFailureError."""
         received = wire.received_nodes(body)
         framework, pod = self._about(received.pod, received.names)
@@ -263,7 +263,7 @@ class PluginExtender:
         return evaluation
 
     def _pre_filter(self, framework: Framework, state: CycleState, pod: PodInfo) -> bool:
-        """Whether the pod passes PreFilter, which hands `state` on to what follows."""
+        """Return whether the pod passes PreFilter, which hands `state` on to what follows."""
         status = framework.pre_filtering.run(state, pod).status
         if not status.is_success and not status.is_rejected:
             self._check(status.message)

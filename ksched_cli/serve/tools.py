@@ -62,7 +62,7 @@ class Cut:
     has_page: bool = False
 
     def of(self, value: Any, pointer: str = "") -> Any:
-        """The value at the pointer, cut."""
+        """Return the value at the pointer, cut."""
         if isinstance(value, list):
             return [
                 self.of(item, f"{pointer}/{place}")
@@ -163,8 +163,8 @@ class QuestionTool(msgspec.Struct, frozen=True):
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        """The names of the answer's own fields. What they mean stands in the published schema: all
-        of them would be longer than what most clients may hold."""
+        """Return the names of the answer's own fields. What they mean stands in the published
+        schema: all of them would be longer than what most clients may hold."""
         fields = _schema(self.schema)["properties"]
         own: dict[str, Any] = {name: {} for name in fields if name not in _OF_ALL}
         properties = {"kind": fields["kind"], **own}
@@ -172,7 +172,7 @@ class QuestionTool(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The answer's."""
+        """Return the answer's."""
         kind: str = self.output_schema["properties"]["kind"]["const"]
         return kind
 
@@ -187,7 +187,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def _schema_of(field: Field) -> dict[str, Any]:
-    """The JSON Schema of an axis that clients give."""
+    """Return the JSON Schema of an axis that clients give."""
     about = next(mark for mark in field.marks if isinstance(mark, InTools))
     text = {"type": "string", **({"pattern": about.pattern} if about.pattern else {"minLength": 1})}
     if isinstance(field.default, tuple):
@@ -279,7 +279,7 @@ def call_of(tool: QuestionTool, arguments: Mapping[str, Any], base: Run) -> tupl
 
 
 def question_of(tool: QuestionTool, arguments: Mapping[str, Any]) -> Question[Answer]:
-    """The question with these arguments."""
+    """Return the question with these arguments."""
     module, _, name = tool.question.partition(":")
     question: type[Question[Answer]] = getattr(import_module(f"ksched_cli.{module}"), name)
     return msgspec.convert(arguments, question)
@@ -294,7 +294,7 @@ def _check(tool: QuestionTool, arguments: Mapping[str, Any]) -> None:
 
 
 def inline(text: str) -> str:
-    """A change that reads no file of this machine. Raises ArgumentsError."""
+    """Return a change that reads no file of this machine. Raises ArgumentsError."""
     try:
         path = file_named(text)
     except ChangeError as error:

@@ -240,7 +240,7 @@ class Workbench:
     # -- Runs -------------------------------------------------------------------------------------
 
     def open(self, edits: Edits) -> Raw:
-        """The view of the Run with these edits, as JSON; its page is made, too. Raises
+        """Return the view of the Run with these edits, as JSON; its page is made, too. Raises
         KschedError."""
         run, edits = self._run(edits)
         name = digest_of(run, self.opener.inputs)
@@ -334,7 +334,7 @@ class Workbench:
         return structs.replace(self.base, states=paths, live=None, changes=())
 
     def _base(self, state: str) -> Run:
-        """The Run that edits begin with. Raises UsageError."""
+        """Return the Run that edits begin with. Raises UsageError."""
         if not state:
             return self.base
         if state not in self._states:
@@ -352,14 +352,15 @@ class Workbench:
     # -- configurations ---------------------------------------------------------------------------
 
     def configuration(self, run: Run) -> str:
-        """The text of a Run's configuration, with its patches and the plugins that join it."""
+        """Return the text of a Run's configuration, with its patches and the plugins that join
+        it."""
         if run.configuration and not run.patches:
             return self.opener.inputs.configuration(run.configuration).text
         return block_yaml(self.opener.configuration_data(run))
 
     def weighted(self, name: str, new: NewWeight) -> Mapping[str, str]:
-        """The text of the Run's configuration with another weight; the rest of it stays. Raises
-        KschedError."""
+        """Return the text of the Run's configuration with another weight; the rest of it stays.
+        Raises KschedError."""
         plugin, weight = new.plugin, new.weight
         run = self._stored(name).run
         document = EditableDocument(self.configuration(run))
@@ -389,7 +390,7 @@ class Workbench:
     # -- objects ----------------------------------------------------------------------------------
 
     def tree(self, name: str) -> ObjectTree:
-        """The objects of the Run's state after its changes. Raises UnknownRunError."""
+        """Return the objects of the Run's state after its changes. Raises UnknownRunError."""
         stored = self._stored(name)
         if name not in self._trees:
             self._trees[name] = ObjectTree(self.opener.state(stored.run), stored.standings)
@@ -416,8 +417,8 @@ class Workbench:
     # -- answers ----------------------------------------------------------------------------------
 
     def answer(self, name: str, question: str, about: str, form: str) -> str:
-        """An answer as a page or as JSON. about: a pod, or the digest of the Run to compare with.
-        Raises KschedError."""
+        """Return an answer as a page or as JSON. about: a pod, or the digest of the Run to compare
+        with. Raises KschedError."""
         stored = self._stored(name)
         key = (name, question, about, form)
         page = self._pages.get(key)
@@ -459,9 +460,9 @@ class Workbench:
         return block_yaml({"apiVersion": "ksched/v1", "kind": "Scenario", "changes": changes})
 
     def expectations(self, name: str) -> str:
-        """A file of expectations that the Run meets: how many pods wait, and where the first are.
-        Its configuration, and the file of a state that was dropped, are expected beside it. Raises
-        KschedError."""
+        """Return a file of expectations that the Run meets: how many pods wait, and where the first
+        are. Its configuration, and the file of a state that was dropped, are expected beside it.
+        Raises KschedError."""
         stored = self._stored(name)
         run, answer = stored.run, self._schedule(stored.run)
         is_dropped = run.states in self._states.values()
@@ -487,7 +488,7 @@ class Workbench:
         return block_yaml(document | {key: value for key, value in fields.items() if value})
 
     def export(self, name: str, file: str) -> str:
-        """The content of a file to save. Raises KschedError."""
+        """Return the content of a file to save. Raises KschedError."""
         match file:
             case "scenario.yaml":
                 return self.scenario(name)
@@ -499,12 +500,12 @@ class Workbench:
 
 
 def _printable_name(name: str) -> str:
-    """The name of a dropped file, for messages."""
+    """Return the name of a dropped file, for messages."""
     return printable(os.path.basename(name))[-LONGEST_NAME:] or "the dropped file"
 
 
 def _file_of(run: Run) -> str:
-    """The name of the file that the Run's state was dropped as."""
+    """Return the name of the file that the Run's state was dropped as."""
     return run.states[0].rpartition(" (")[0]
 
 
@@ -657,8 +658,8 @@ class ObjectTree:
 
 
 def change_of(before: Manifest, text: str) -> str | dict[str, Any]:
-    """The change that an edited manifest comes to: a patch where it names the same object, else an
-    object to apply. Raises InputError, UsageError."""
+    """Return the change that an edited manifest comes to: a patch where it names the same object,
+    else an object to apply. Raises InputError, UsageError."""
     after = _object_of(text, "the edited object")
     kind, namespace, name = _identity(before)
     if _identity(after) not in ((kind, namespace, name), (kind, "", name)):
@@ -681,7 +682,7 @@ def _object_of(text: str, name: str) -> dict[str, Any]:
 
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch (RFC 7386) from one object to another."""
+    """Return the JSON merge patch (RFC 7386) from one object to another."""
     patch: dict[str, Any] = {key: None for key in before if after.get(key) is None}
     for key, value in after.items():
         old = before.get(key)

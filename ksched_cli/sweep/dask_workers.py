@@ -86,8 +86,8 @@ class VersionMismatchError(UsageError):
 
 
 def run_batch(token: str, versions: dict[str, str], tasks: Sequence[Task]) -> list[Outcome]:
-    """What a worker does. Raises VersionMismatchError where it has other versions than the client,
-    KeyError where it was not told of the sweep."""
+    """Return what a worker does. Raises VersionMismatchError where it has other versions than the
+    client, KeyError where it was not told of the sweep."""
     address = get_worker().address
     check_versions(address, installed_versions(), versions)
     outcomes = _PROCESSES[token, address].perform(tasks)
@@ -214,7 +214,7 @@ class Batches:
     def settle(
         self, future: Any, batch: Sequence[Task], losses: int
     ) -> Iterator[tuple[Task, Outcome]]:
-        """The outcomes of a batch; none where its runs are sent again."""
+        """Yield the outcomes of a batch; none where its runs are sent again."""
         if future.status == "finished":
             outcomes = future.result()
             self._seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)

@@ -118,7 +118,7 @@ class DrawReplay(Question[ReplayDraws], frozen=True, kw_only=True):
 def _draws(
     sides: Sequence[NamedRun], opened: Opened, count: int, sources: Sequence[MetricSource]
 ) -> Draws:
-    """The results of each side, with one seed after the other. Raises KschedError."""
+    """Return the results of each side, with one seed after the other. Raises KschedError."""
     opener, metrics = opened.opener, load_metrics(sources)
     opened.introduce(*(opener.opened(side.run) for side in sides), are_run=False)
     with opened.observer.progress("draws") as on_progress:

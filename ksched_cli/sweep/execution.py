@@ -82,7 +82,7 @@ class Execution:
 
     @property
     def planned(self) -> int:
-        """The number of runs."""
+        """Return the number of runs."""
         return len(self._unique)
 
     @property
@@ -99,8 +99,8 @@ class Execution:
                 yield Task(identity, self.plan.run(self.plan.at(number)), number)
 
     def execute(self, executor: Executor, on_row: OnRow | None = None) -> int:
-        """Makes the missing runs, and returns how many there were. on_row: called with how many
-        rows there are, and of how many."""
+        """Make the missing runs, and return how many there were. on_row: called with how many rows
+        there are, and of how many."""
         done = self.resumed
         count = self.planned - done
         for task, outcome in executor(self.missing(), count):
@@ -119,7 +119,7 @@ class Execution:
             yield self._row(row["id"], number, msgspec.to_builtins(outcome_of(row)))
 
     def results(self) -> Iterator[Result]:
-        """The same, to be compared."""
+        """Yield the same, to be compared."""
         plan = self.plan
         for number, row in self._numbered():
             indexes = plan.at(number)

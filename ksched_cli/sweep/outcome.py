@@ -57,7 +57,7 @@ _BEGIN = b'{"id": "'  # of every row
 
 
 def outcome_of(row: Any) -> Outcome:
-    """The outcome in a row. Raises ValueError if there is none, or it was changed."""
+    """Return the outcome in a row. Raises ValueError if there is none, or it was changed."""
     status = row.get("status") if isinstance(row, dict) else None
     if status not in (OK, ERROR, TIMEOUT, LOST):
         raise ValueError(f"status {status}")
@@ -68,7 +68,8 @@ def outcome_of(row: Any) -> Outcome:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether it is the beginning of a row, which was being written when the sweep was ended."""
+    """Return whether it is the beginning of a row, which was being written when the sweep was
+    ended."""
     is_cut = not line.endswith(b"\n") and _document(line) is None
     return is_cut and _BEGIN.startswith(line[: len(_BEGIN)])
 
@@ -119,7 +120,7 @@ class RowsFile:
             raise
 
     def _read(self) -> int:
-        """Where the last whole row ends."""
+        """Return where the last whole row ends."""
         end = 0
         self._file.seek(0)
         lines = iter(lambda: self._file.readline(LIMIT.size - end + 1), b"")
@@ -290,7 +291,7 @@ class Ended(_Attempted, frozen=True, kw_only=True):
     cost: Sum | UnsetType = UNSET
 
     def figures(self) -> dict[str, float]:
-        """All of its numbers, `utilization.cpu.mean` among them."""
+        """Return all of its numbers, `utilization.cpu.mean` among them."""
         plain = msgspec.to_builtins(self)
         own, seconds = plain.pop("metrics"), plain.pop("seconds")
         return {**dict(_numbers(plain)), "seconds": seconds, **own}
@@ -308,7 +309,7 @@ Outcome: TypeAlias = Ended | Failed
 
 
 def is_evicting(outcome: Outcome) -> bool:
-    """Whether pods were evicted in the run."""
+    """Return whether pods were evicted in the run."""
     return isinstance(outcome, Ended) and outcome.evicted > 0
 
 

@@ -90,7 +90,7 @@ class Plan:
 
     @property
     def is_over_time(self) -> bool:
-        """Whether each run is a replay."""
+        """Return whether each run is a replay."""
         return any(axis.key == TIMELINES for axis in self.axes)
 
     @property
@@ -129,7 +129,7 @@ class Plan:
         return tuple(reversed(indexes))
 
     def indexes(self) -> Iterator[Indexes]:
-        """All runs."""
+        """Return all runs."""
         return map(self.at, range(len(self)))
 
     def varied(self, *keys: str) -> Iterator[Indexes]:
@@ -144,7 +144,7 @@ class Plan:
             )
 
     def with_patch(self, key: str) -> Plan:
-        """The same without the other patches. key: "" for none"""
+        """Return the same without the other patches. key: "" for none"""
         axes = (axis for axis in self.axes if not axis.is_patch or axis.key == key)
         return replace(self, axes=tuple(axes))
 
@@ -159,13 +159,13 @@ class Plan:
         return [(axis, axis.values[i]) for axis, i in zip(self.axes, indexes, strict=True)]
 
     def parameters(self, indexes: Indexes) -> Parameters:
-        """The part of a row that says what was run."""
+        """Return the part of a row that says what was run."""
         labels = {axis.key: value.label for axis, value in self.values(indexes)}
         return parameters_of(self._shown(indexes), {key: labels[key] for key in self.settings})
 
     def _shown(self, indexes: Indexes, least: int = 1) -> Run:
-        """The Run with names in place of paths. least: how many values a patch must have to be part
-        of it"""
+        """Return the Run with names in place of paths. least: how many values a patch must have to
+        be part of it"""
         values = self.values(indexes)
         shown = [(axis, value) for axis, value in values if not axis.is_patch or len(axis) >= least]
         return _with(self.base, [{**value.fields, **value.shown} for _, value in shown])
@@ -196,7 +196,7 @@ class Plan:
 
     @cached_property
     def _names(self) -> Mapping[Indexes, str]:
-        """The names of the variants, in order."""
+        """Return the names of the variants, in order."""
         variants = list(dict.fromkeys(map(self._variant, self.indexes())))
         names = names_of([self._shown(variant, least=2) for variant in variants], width=_WIDTH)
         return dict(zip(variants, names, strict=True))
@@ -207,7 +207,8 @@ class Plan:
         return list(self._names.values())
 
     def variant(self, indexes: Indexes) -> str:
-        """The name of the run's variant: what differs between its Runs and those of others."""
+        """Return the name of the run's variant: what differs between its Runs and those of
+        others."""
         return self._names[self._variant(indexes)]
 
 
@@ -239,7 +240,7 @@ class RowParameters(RowSettings, frozen=True, kw_only=True):
 
 
 def parameters_of(run: Run, settings: Mapping[str, Any]) -> Parameters:
-    """The part of a row that says what was run. settings: of axes that rows name, too"""
+    """Return the part of a row that says what was run. settings: of axes that rows name, too"""
     return {
         "state": ", ".join(run.states),
         "timeline": run.timeline or None,
@@ -256,7 +257,7 @@ def parameters_of(run: Run, settings: Mapping[str, Any]) -> Parameters:
 
 
 def _with(run: Run, values: Sequence[Mapping[str, Any]]) -> Run:
-    """The Run with these values of its fields, one after the other."""
+    """Return the Run with these values of its fields, one after the other."""
     fields: dict[str, Any] = {}
     for value in values:
         for name, content in value.items():

@@ -62,7 +62,7 @@ class Shared:
         return digest(identity, *metrics) if metrics else identity
 
     def opener(self) -> Opener:
-        """Opens the Runs in this process."""
+        """Open the Runs in this process."""
         return Opener(inputs=self.inputs, reads=self.reads)
 
     def load_metrics(self) -> tuple[Metric, ...]:
@@ -88,7 +88,7 @@ class Prepared:
 
 
 def every(run: Run) -> bool:
-    """Whether the plugins of a Run may be imported: always."""
+    """Return whether the plugins of a Run may be imported: always."""
     return True
 
 
@@ -114,7 +114,7 @@ def prepare(
 
 
 def prepare_runs(plan: Plan, inputs: Inputs) -> Prepared:
-    """Opens all Runs of a plan. Raises KschedError."""
+    """Open all Runs of a plan. Raises KschedError."""
     preparation = _Preparation(OwnDocument("", "", Path(), {}), [plan], every, inputs)
     return _prepared(preparation, Shared(inputs, preparation.reads), plan)
 
@@ -193,7 +193,7 @@ class _Preparation:
     def _vary(
         self, keys: Sequence[str], step: Step, *, patch: str | None = None, has_code: bool = True
     ) -> None:
-        """Takes the step with the values of these axes.
+        """Take the step with the values of these axes.
 
         patch:    the only one that is applied, "" for none
         has_code: the step imports the plugins; else it is taken without them
@@ -226,7 +226,7 @@ class _Preparation:
         self._configurations[id(configuration)] = configuration
 
     def _open_replay(self, run: Run) -> None:
-        """Reads every event of a timeline once."""
+        """Read every event of a timeline once."""
         if not run.timeline:
             return
         replay = self.opener.replay(run)
@@ -238,7 +238,7 @@ class _Preparation:
         replay.cluster.engine.close()
 
     def called(self) -> tuple[Configuration, ...]:
-        """The configurations whose extenders any run calls."""
+        """Return the configurations whose extenders any run calls."""
         runs = (
             plan.run(indexes)
             for plan in self._plans

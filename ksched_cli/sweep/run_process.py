@@ -234,7 +234,7 @@ class RunProcess:
         return msgspec.json.decode(line)
 
     def _ending(self) -> str:
-        """How the process ended, in words."""
+        """Return how the process ended, in words."""
         if self._process is None:
             return "it could not be started"
         try:
@@ -249,7 +249,7 @@ class RunProcess:
             return f"killed by signal {-code}"
 
     def close(self) -> None:
-        """Ends the process for good; whoever waits for it gets an outcome that says so."""
+        """End the process for good; whoever waits for it gets an outcome that says so."""
         self._is_closed = True
         self._end()
 
@@ -268,7 +268,7 @@ class RunProcess:
 
 
 def _state_of(task: Task) -> tuple[tuple[str, ...], bool]:
-    """The files that a process reads once for all Runs that name them."""
+    """Return the files that a process reads once for all Runs that name them."""
     return task.run.states, task.run.workloads
 
 

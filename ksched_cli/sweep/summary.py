@@ -197,7 +197,7 @@ def _summaries(
 
 
 def _of_variant(parameters: Parameters) -> Parameters:
-    """Those that its runs have in common, and the changes of the first."""
+    """Return those that its runs have in common, and the changes of the first."""
     paired = ("state", "timeline", "seed")
     return {name: value for name, value in parameters.items() if name not in paired}
 
@@ -298,7 +298,8 @@ def _percent(
 def _front_metrics(
     summaries: Sequence[VariantSummary], metrics: Mapping[str, str | None]
 ) -> tuple[str, ...]:
-    """The first two metrics with a better direction whose medians are not the same everywhere."""
+    """Return the first two metrics with a better direction whose medians are not the same
+    everywhere."""
     differing = [
         key
         for key, direction in metrics.items()
@@ -326,8 +327,8 @@ def _with_front(
 
 
 def pareto_front(points: Mapping[str, tuple[float, ...]]) -> set[str]:
-    """The names of the points that no other is at least as good as everywhere and better somewhere;
-    more is better."""
+    """Return the names of the points that no other is at least as good as everywhere and better
+    somewhere; more is better."""
     front: set[str] = set()
     best: list[tuple[float, ...]] = []
     for name, point in sorted(points.items(), key=lambda item: item[1], reverse=True):

@@ -258,7 +258,7 @@ def _price_axis(document: OwnDocument, data: StudyDocument) -> list[Axis]:
 
 
 def _configuration(document: OwnDocument, data: StudyDocument, base: Run) -> Axis:
-    """The one that is tuned, else the default one."""
+    """Return the one that is tuned, else the default one."""
     entries = filter(None, [data.given("configuration")])
     values = path_values(document, entries, "configuration", "configuration")
     return _axis(CONFIGURATIONS, values, configuration_label(base))
@@ -300,7 +300,7 @@ def _plugin_values(document: OwnDocument, data: StudyDocument) -> Iterator[Value
 
 
 def _listed(data: StudyDocument, key: str) -> Iterator[tuple[Any, Place]]:
-    """The value of a key, or those of its list, with their places."""
+    """Yield the value of a key, or those of its list, with their places."""
     value = data.given(key)
     if isinstance(value, tuple):
         yield from ((item, (key, index)) for index, item in enumerate(value))
@@ -325,7 +325,7 @@ def _setting_axis(document: OwnDocument, data: StudyDocument, key: str) -> Axis:
 
 
 def path_of(document: OwnDocument, text: str, *place: str | int) -> str:
-    """A path in a configuration. Raises InputError."""
+    """Return a path in a configuration. Raises InputError."""
     with document.at(*place):
         return parse_path(text).text
 
@@ -364,7 +364,7 @@ def seed_values(seeds: int | Sequence[int] | None, *place: str) -> Iterator[Valu
 
 
 def unique(document: OwnDocument, values: Iterable[Value]) -> tuple[Value, ...]:
-    """The values. Raises InputError for a name that two of them have."""
+    """Return the values. Raises InputError for a name that two of them have."""
     listed: dict[Any, Value] = {}
     for value in values:
         if value.label in listed:

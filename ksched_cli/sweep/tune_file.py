@@ -64,7 +64,7 @@ class Dimension:
 
     @property
     def axis(self) -> Axis:
-        """The values, or the least and the most."""
+        """Return the values, or the least and the most."""
         values = self.values or (self.low, self.high)
         listed = (Value(each, {PATCHES: (self.patch(each),)}, place=self.place) for each in values)
         return Axis(f"{PATCHES}.{self.name}", tuple(listed))
@@ -118,13 +118,13 @@ class TuneFile:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Those of the objectives, then those of the constraints."""
+        """Return those of the objectives, then those of the constraints."""
         objectives = (each.metric for each in self.objectives)
         return (*objectives, *(each.metric for each in self.constraints))
 
     @property
     def bounds(self) -> Plan:
-        """Runs with the values of the dimensions, or the least and the most of each."""
+        """Run with the values of the dimensions, or the least and the most of each."""
         return replace(self.plan, axes=(*self.plan.axes, *(item.axis for item in self.dimensions)))
 
 

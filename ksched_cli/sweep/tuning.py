@@ -68,7 +68,7 @@ class Problem:
 
     @property
     def identity(self) -> str:
-        """A digest of all that decides a trial's result."""
+        """Return a digest of all that decides a trial's result."""
         objectives = [[item.metric, item.goal] for item in self.file.objectives]
         space = [[item.name, item.path, item.values, item.low, item.high, item.is_log]
                  for item in self.file.dimensions]  # fmt: skip
@@ -124,7 +124,7 @@ class Search:
 
     @property
     def evicts(self) -> bool:
-        """Whether a run evicted pods."""
+        """Return whether a run evicted pods."""
         return any(map(is_evicting, self._outcomes.values()))
 
     def _in_state(self, name: str) -> list[Any]:
@@ -175,7 +175,7 @@ class Search:
             self._study.tell(opened.trial, list(values[:count]))
 
     def front(self) -> list[TrialResult]:
-        """The trials that no other is better than in every objective, of those that keep the
+        """Return the trials that no other is better than in every objective, of those that keep the
         constraints; the best by the first objective first. Raises TuningError where no trial came
         to its end, or none keeps the constraints."""
         if not self.complete:
@@ -228,8 +228,8 @@ def means(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> tuple[float, .
 
 
 def nearest_to_ideal(front: Sequence[TrialResult], objectives: Sequence[Objective]) -> TrialResult:
-    """The trial on the front that is nearest to the best value of each objective, each scaled
-    to its range there."""
+    """Return the trial on the front that is nearest to the best value of each objective, each
+    scaled to its range there."""
     columns = list(zip(*(result.values for result in front), strict=True))
 
     def distance(result: TrialResult) -> float:
@@ -390,8 +390,8 @@ class Tuning:
 
     @property
     def is_better(self) -> bool:
-        """Whether the best keeps the constraints where it was held out, and is better than the
-        baseline there: that breaks one, or by the median of the first objective."""
+        """Return whether the best keeps the constraints where it was held out, and is better than
+        the baseline there: that breaks one, or by the median of the first objective."""
         if self.broken(TUNED):
             return False
         if self.broken(BASELINE):
@@ -404,7 +404,7 @@ class Tuning:
         return sign * metric.difference.median > 0
 
     def broken(self, variant: str) -> list[Constraint]:
-        """The constraints that a variant breaks where it was held out."""
+        """Return the constraints that a variant breaks where it was held out."""
         constraints = self.problem.file.constraints
         over = excesses(self.constrained[variant], constraints)
         return [each for each, excess in zip(constraints, over, strict=True) if excess > 0]

@@ -234,7 +234,7 @@ class Doubts:
         return CLAIMS_COME.format(_listed(verdict.expected), _listed(keys))
 
     def _bound_near(self, placement: Placement, nodes: Iterable[str]) -> list[Placement]:
-        """The placements made just before on these nodes."""
+        """Return the placements made just before on these nodes."""
         return [
             each
             for each in self.decisions
@@ -249,7 +249,7 @@ class Doubts:
         return may_allocate_devices(self.cluster.info(placement.pod), handle)
 
     def _waits(self, placement: Placement) -> bool:
-        """Whether its binding waited for a volume."""
+        """Return whether its binding waited for a volume."""
         pod, chosen = placement.pod, self.decision_log.chosen_volumes
         return any((pod.namespace, use.claim) in chosen for use in claim_uses(pod))
 
@@ -332,7 +332,7 @@ def double_allocations(claims: Mapping[Key, ResourceClaim]) -> Mapping[str, str]
 
 
 def _naming(reason: str, names: Sequence[str]) -> str:
-    """The reason about these; "" if there are none."""
+    """Return the reason about these; "" if there are none."""
     return reason.format(_listed(names)) if names else ""
 
 
@@ -536,7 +536,7 @@ class _Auditor:
 
     @property
     def explained(self) -> Collection[int]:
-        """The places of the unclear decisions that agree at some moment."""
+        """Return the places of the unclear decisions that agree at some moment."""
         return self.moments.explained
 
     def explain(self, places: Collection[int]) -> None:
@@ -607,7 +607,7 @@ class _Auditor:
         self.open[self.place] = Difference(key, node, expected, because, scores)
 
     def _check_refusal(self, refusal: LastRefusal) -> None:
-        """Checks whether ksched too refuses a pod that has no node in the end."""
+        """Check whether ksched too refuses a pod that has no node in the end."""
         pod, pipeline = self.cluster.info(refusal.pod), self.cluster.simulation.pipeline
         framework = self.cluster.framework(refusal.pod)
         if not framework.pre_enqueue(pod).is_success:
@@ -651,7 +651,7 @@ class _Auditor:
         )
 
     def _groups(self, differ: Sequence[Difference]) -> Iterator[DifferenceGroup]:
-        """The largest first."""
+        """Yield the largest first."""
         pods: dict[str, list[str]] = {}
         for difference in differ:
             if len(difference.expected) == 1:

@@ -165,9 +165,9 @@ class _Reader:
             yield Placement(given, pod.node_name, time, judged)
 
     def _is_given_node(self, pod: Pod) -> bool:
-        """Whether the pod was created with its node, as static and mirror pods are. A binding sets
-        the condition PodScheduled, if the state has conditions; kubelets set it too, but not before
-        the pod is noticed."""
+        """Return whether the pod was created with its node, as static and mirror pods are. A
+        binding sets the condition PodScheduled, if the state has conditions; kubelets set it too,
+        but not before the pod is noticed."""
         if pod.uid in self.pods_before or pod.uid in self.events.bindings:
             return False
         return pod.owner[0] == "Node" or (self.tells_conditions and not _is_scheduled(pod))
@@ -191,7 +191,7 @@ class _Reader:
                 self.unexplained.append(Unexplained(pod.key, reason))
 
     def _preemptions(self) -> Iterator[PreemptionDecision]:
-        """One per preemptor and node."""
+        """Yield one per preemptor and node."""
         victims: dict[tuple[str, str], list[str]] = {}
         times: dict[tuple[str, str], float] = {}
         for uid, event in self.events.evictions.items():
@@ -449,7 +449,7 @@ def _timed_events(state: ClusterState) -> Iterator[tuple[float, Plain]]:
 
 
 def _object(value: object) -> Mapping[str, Any]:
-    """A part of an object whose type nothing checks when it is read."""
+    """Return a part of an object whose type nothing checks when it is read."""
     return value if isinstance(value, dict) else {}
 
 

@@ -150,7 +150,7 @@ _FAR = 1e15  # seconds; JSON may have integers that no float holds
 
 
 def _first_time(lines: Iterable[str]) -> str:
-    """Sorts as the files do that begin so; "" where no line has one."""
+    """Sort as the files do that begin so; "" where no line has one."""
     for line in lines:
         if line.startswith(_JSON) and isinstance(ts := _json_object(line).get("ts"), int | float):
             return f"{max(-_FAR, min(ts, _FAR)):024.6f}"
@@ -178,7 +178,7 @@ def read_log(lines: Iterable[str]) -> list[LogLine]:
 
 
 def _text_line(line: str) -> tuple[str, dict[str, str]]:
-    """The message and the fields that matter, by name."""
+    """Return the message and the fields that matter, by name."""
     match = _EVENT.search(line)
     if match is None or match["event"] not in _EVENTS:
         return "", {}
@@ -280,7 +280,7 @@ Decision = NodeChoice | PodEvent | ObjectChange
 
 
 def has_left(decision: Decision) -> bool:
-    """Whether a pod left its node."""
+    """Return whether a pod left its node."""
     return isinstance(decision, PodEvent) and decision.event is LogEvent.DEPARTURE
 
 

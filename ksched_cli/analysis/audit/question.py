@@ -82,7 +82,7 @@ class Audit(Question[AuditResult], frozen=True, kw_only=True):
         return lambda state: opener.simulation(run, state=state), decisions
 
     def _log(self, opened: Opened) -> list[LogLine]:
-        """The lines of the logs; warns of logs without what is read of them."""
+        """Return the lines of the logs; warns of logs without what is read of them."""
         if not self.scheduler_logs:
             return []
         lines = read_logs(map(read_file, self.scheduler_logs))
@@ -95,6 +95,6 @@ class Audit(Question[AuditResult], frozen=True, kw_only=True):
 
 
 def _schedulers(opened: Opened) -> set[str]:
-    """The names of the configuration's schedulers."""
+    """Return the names of the configuration's schedulers."""
     profiles = opened.opener.configuration(opened.run).profiles
     return {profile.scheduler_name for profile in profiles}

@@ -227,23 +227,23 @@ class ReplayedCluster:
         self.simulation.handle.service(VolumeNames).chosen = self.chosen_volumes
 
     def info(self, pod: Pod) -> PodInfo:
-        """The one of the pod."""
+        """Return the one of the pod."""
         info = self._infos.get(pod.uid)
         if info is None:
             info = self._infos[pod.uid] = self.simulation.catalog.info(pod)
         return info
 
     def framework(self, pod: Pod) -> Framework:
-        """The framework of the pod's profile."""
+        """Return the framework of the pod's profile."""
         return self.simulation.frameworks[pod.spec.scheduler_name]
 
     def on_node(self, node: str) -> tuple[PodInfo, ...]:
-        """The pods on the node; none where there is no such node."""
+        """Return the pods on the node; none where there is no such node."""
         row = self.simulation.snapshot.row.get(node)
         return () if row is None else tuple(self.simulation.snapshot.pods[row])
 
     def is_on(self, pod: Pod, node: str) -> bool:
-        """Whether the pod is on the node."""
+        """Return whether the pod is on the node."""
         return any(other.uid == pod.uid for other in self.on_node(node))
 
     def put(self, pod: Pod, node: str) -> None:
@@ -323,7 +323,7 @@ class ReplayedCluster:
     # -- following --------------------------------------------------------------------------------
 
     def place(self, placement: Placement, verdict: DecisionVerdict | None) -> None:
-        """Puts the pod on its real node. verdict: on the cluster as it is now"""
+        """Put the pod on its real node. verdict: on the cluster as it is now"""
         simulation, pod = self.simulation, self.info(placement.pod)
         self.bound.add(pod.uid)
         row = simulation.snapshot.row[placement.node]
@@ -450,7 +450,8 @@ class ReplayedCluster:
 
 
 def best_nodes(evaluation: Evaluation) -> tuple[str, ...]:
-    """The names of the nodes with the highest total, or of the one that fits, in order of names."""
+    """Return the names of the nodes with the highest total, or of the one that fits, in order of
+    names."""
     rows, totals = evaluation.feasible.indices(), evaluation.totals
     if totals is not None and len(rows):
         rows = rows[totals == totals.max()]
@@ -466,8 +467,8 @@ def best_nodes(evaluation: Evaluation) -> tuple[str, ...]:
 
 
 def _may_be_sampled(simulation: Simulation, evaluation: Evaluation, row: int) -> bool:
-    """Whether the row is the best of as many nodes as are enough for a search. If so, moves the
-    start of the next one."""
+    """Return whether the row is the best of as many nodes as are enough for a search. If so, moves
+    the start of the next one."""
     rows, totals = evaluation.feasible.indices(), evaluation.totals
     count = feasible_nodes_to_find(
         evaluation.framework.profile.percentage_of_nodes_to_score, len(simulation.snapshot)
@@ -526,7 +527,7 @@ FARTHER = (12, 40)
 
 
 def are_near(decision: Decision, other: Decision) -> bool:
-    """Whether the scheduler may have decided on either before it noticed the other."""
+    """Return whether the scheduler may have decided on either before it noticed the other."""
     return abs(other.time - decision.time) <= NOTICED_WITHIN
 
 
@@ -645,7 +646,7 @@ class Moments:
                 del self._open[own]
 
     def _agrees(self, decision: NodeChoice, place: int, own: int) -> bool:
-        """Whether it is ksched's choice here. own: its place"""
+        """Return whether it is ksched's choice here. own: its place"""
         cluster = self.cluster
         if decision.node not in cluster.simulation.snapshot.row:
             return False
@@ -672,8 +673,8 @@ class Moments:
         left: Sequence[PodEvent],
         coming: Sequence[NodeChoice],
     ) -> bool:
-        """Whether it is ksched's choice once some are placed and others have left, and as many of
-        the coming ones are decided on as it takes to fill each better node."""
+        """Return whether it is ksched's choice once some are placed and others have left, and as
+        many of the coming ones are decided on as it takes to fill each better node."""
         on_node: dict[str, list[NodeChoice]] = {}
         for each in reversed(coming):
             on_node.setdefault(each.node, []).append(each)
@@ -707,6 +708,6 @@ class Moments:
 
 
 def _were_both_there(decision: NodeChoice, other: NodeChoice) -> bool:
-    """Whether either may have been decided on first: each pod had come before the other was
+    """Return whether either may have been decided on first: each pod had come before the other was
     bound."""
     return decision.since <= other.time and other.since <= decision.time

@@ -67,7 +67,7 @@ class Agenda:
 
     @property
     def only_retries(self) -> bool:
-        """Whether nothing is due but to try again what failed."""
+        """Return whether nothing is due but to try again what failed."""
         by_subject = self._by_subject
         for rank in _OTHERS:  # noqa: SIM110  # any() would cost more, in every instant
             if by_subject[rank]:

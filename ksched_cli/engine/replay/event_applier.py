@@ -235,7 +235,7 @@ class EventApplier:
         self.queue.move(events.ASSIGNED_POD_ADD, None, pod)
 
     def _pending(self) -> list[PodInfo]:
-        """The pods without a node."""
+        """Return the pods without a node."""
         held = self.scheduler.waiting.values()
         queued = (each.pod for each in chain(self.queue, held))
         return [pod for pod in queued if not pod.is_resized]
@@ -549,7 +549,7 @@ def _events_of(
 
 
 def changes_objects(before: ClusterState, after: ClusterState) -> bool:
-    """Whether anything but pods differs that plugins read."""
+    """Return whether anything but pods differs that plugins read."""
     names = ("nodes", *_RESOURCES, "services", "replica_sets", "stateful_sets")
     names = (*names, "replication_controllers", "pod_disruption_budgets", "namespaces")
     names = (*names, "priority_classes", "resource_claim_templates", "others")
@@ -558,7 +558,7 @@ def changes_objects(before: ClusterState, after: ClusterState) -> bool:
 
 
 def pod_changes(before: ClusterState, after: ClusterState) -> PodChanges:
-    """A pod that lost its node was deleted, and another of its name was created."""
+    """Return a pod that lost its node was deleted, and another of its name was created."""
     old = {pod.key: pod for pod in before.pods}
     new = {pod.key: pod for pod in after.pods}
     changes = PodChanges({}, {}, {})

@@ -29,7 +29,7 @@ _VICTIM = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
 
 
 def is_victim(pod: Pod) -> bool:
-    """Whether a scheduler evicts it."""
+    """Return whether a scheduler evicts it."""
     return any((c.type, c.reason) == (_VICTIM.type, _VICTIM.reason) for c in pod.status.conditions)
 
 
@@ -79,7 +79,7 @@ class MutableCluster:
 
     @property
     def _followers(self) -> tuple[FollowsPods, ...]:
-        """The services that follow pods; looked for again when there are more services."""
+        """Return the services that follow pods; looked for again when there are more services."""
         services = self._services
         if self._followed != len(services):
             self._followed = len(services)
@@ -119,7 +119,7 @@ class MutableCluster:
         self.bound[pod.key] = pod
 
     def add(self, pod: PodInfo) -> bool:
-        """Puts a pod on the node that it names; False if there is no such node."""
+        """Put a pod on the node that it names; False if there is no such node."""
         row = self.snapshot.row.get(pod.pod.node_name)
         if row is None:
             self.strays[pod.key] = pod.pod
@@ -129,14 +129,15 @@ class MutableCluster:
         return True
 
     def remove(self, key: str) -> PodInfo | None:
-        """Takes a pod off its node; None where it is on none."""
+        """Take a pod off its node; None where it is on none."""
         pod = self.bound.pop(key, None)
         if pod is not None:
             self.snapshot.remove(pod, self.snapshot.row[pod.pod.node_name])
         return pod
 
     def exchange(self, old: PodInfo, new: Pod) -> PodInfo:
-        """The same pod with another manifest, on the same node. Upstream: Cache.UpdatePod."""
+        """Return the same pod with another manifest, on the same node. Upstream:
+        Cache.UpdatePod."""
         self.remove(old.key)
         info = self.info(new)
         self.add(info)
@@ -152,15 +153,16 @@ class MutableCluster:
 
     @property
     def claims(self) -> ClaimStore | None:
-        """The claims of devices as the scheduler has written them; None before it looked at any."""
+        """Return the claims of devices as the scheduler has written them; None before it looked at
+        any."""
         store = self._services.get(ClaimStore)
         return store if isinstance(store, ClaimStore) else None
 
     # -- everything else ------------------------------------------------------------------------
 
     def current_state(self, pending: list[Pod]) -> ClusterState:
-        """The objects as they are now. pending: the pods without a node. Those of a node stay in
-        their order, which plugins see."""
+        """Return the objects as they are now. pending: the pods without a node. Those of a node
+        stay in their order, which plugins see."""
         running = [pod.pod for pods in self.snapshot.pods for pod in pods]
         pods = (*running, *self.strays.values(), *pending)
         store = self.claims

@@ -88,7 +88,7 @@ class QueuedPodInfo(Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """The number of pods that it counts as in the queue's size."""
+        """Return the number of pods that it counts as in the queue's size."""
         return 1
 
     @property
@@ -118,7 +118,7 @@ class QueuedPodGroupInfo(QueuedPodInfo, eq=False, kw_only=True):
 
     @classmethod
     def of(cls, key: GroupKey, first: QueuedPodInfo) -> QueuedPodGroupInfo:
-        """A new group with its first pod, as old as that."""
+        """Return a new group with its first pod, as old as that."""
         age = first.timestamp, first.sequence
         group = cls(*age, pod=first.pod, first_active=first.first_active, key=key)
         group.add(first)
@@ -175,7 +175,7 @@ class EquivalenceClass(QueuedPodInfo, eq=False, kw_only=True):
 
     @classmethod
     def of(cls, first: QueuedPodInfo, on_rejections: OnRejections | None) -> EquivalenceClass:
-        """A class of one member."""
+        """Return a class of one member."""
         alike = cls(
             first.timestamp,
             first.sequence,
@@ -194,11 +194,11 @@ class EquivalenceClass(QueuedPodInfo, eq=False, kw_only=True):
         return self._count
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        """The members in order, as they were written last."""
+        """Return the members in order, as they were written last."""
         return iter(self.in_order()[0].tolist())
 
     def by_sequence(self) -> Iterator[tuple[int, QueuedPodInfo]]:
-        """The members with their sequences."""
+        """Return the members with their sequences."""
         members, sequences, _ = self.in_order()
         return zip((sequences + self.shift).tolist(), members.tolist(), strict=True)
 
@@ -219,7 +219,7 @@ class EquivalenceClass(QueuedPodInfo, eq=False, kw_only=True):
         self._count += len(members)
 
     def in_order(self) -> _Segment:
-        """The arrays of all members."""
+        """Return the arrays of all members."""
         if len(self._segments) > 1:
             parts = zip(*self._segments, strict=True)
             members, sequences, rejections = (np.concatenate(part) for part in parts)
@@ -383,7 +383,7 @@ class Backoff(Struct, frozen=True):
         return self.initial << shift
 
     def longest_after(self) -> int:
-        """The number of rejections after which the backoff does not grow any more."""
+        """Return the number of rejections after which the backoff does not grow any more."""
         counts = range(1, _MAX_SHIFT + 1)
         lengths = (count for count in counts if self._duration(count) >= self.maximum)
         return next(lengths, _MAX_SHIFT + 1)
@@ -392,5 +392,6 @@ class Backoff(Struct, frozen=True):
         return at - at % SECOND if self.by_window else at
 
     def is_backing_off(self, queued: QueuedPodInfo, now: int) -> bool:
-        """Whether the pod backs off; it still does in the very second in which the backoff ends."""
+        """Return whether the pod backs off; it still does in the very second in which the backoff
+        ends."""
         return self.expiration(queued) >= self.align(now)

@@ -120,13 +120,13 @@ class PodRecord(Struct):
 
     @property
     def work_again(self) -> PodWork:
-        """The work of a pod that is made anew in its place."""
+        """Return the work of a pod that is made anew in its place."""
         has_run = self.was_bound or self.placed is not None
         return self.work.restarted() if has_run else self.work
 
     @property
     def arrived(self) -> int:
-        """The time of its first arrival."""
+        """Return the time of its first arrival."""
         return self.queued if self.first_queued is None else self.first_queued
 
 
@@ -154,7 +154,7 @@ class JobRecord(Struct):
 
     @property
     def is_complete(self) -> bool:
-        """Whether its pods were placed and ended, and none is left."""
+        """Return whether its pods were placed and ended, and none is left."""
         return not self.present and self.started is not None and self.ended is not None
 
 
@@ -447,7 +447,7 @@ class PodLog(Struct):
 
     @property
     def records(self) -> list[PodRecord]:
-        """All records that are kept. If pods share a name, the last one counts."""
+        """Return all records that are kept. If pods share a name, the last one counts."""
         return [*(self.departed or ()), *self.live.values()]
 
     def arrive(self, pod: PodInfo, at: int, work: PodWork = STAYS) -> PodRecord:
@@ -478,11 +478,12 @@ class PodLog(Struct):
         return record
 
     def record_of(self, pod: PodInfo) -> PodRecord:
-        """The pod's record; a new one for a pod that ran from the beginning and has none yet."""
+        """Return the pod's record; a new one for a pod that ran from the beginning and has none
+        yet."""
         return self.live.get(pod.key) or self.arrive(pod, 0)
 
     def try_pod(self, pod: PodInfo, at: int) -> PodRecord:
-        """An attempt begins."""
+        """Begin an attempt."""
         record = self.live[pod.key]
         record.attempts += 1
         self.counts.attempts += 1
@@ -549,6 +550,6 @@ def add_use(used: dict[str, int], requests: Mapping[str, int], time: int) -> Non
 
 
 def owner_of(pod: PodInfo) -> str:
-    """The controller as namespace/Kind/name, else the pod itself."""
+    """Return the controller as namespace/Kind/name, else the pod itself."""
     owner = pod.pod.metadata.controller
     return f"{pod.namespace}/{owner.kind}/{owner.name}" if owner is not None else pod.key

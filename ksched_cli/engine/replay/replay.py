@@ -90,7 +90,7 @@ class NodeBiller:
 
     @property
     def bills(self) -> list[NodeBill]:
-        """Every bill, those of nodes that left first."""
+        """Return every bill, those of nodes that left first."""
         return [*self._closed, *self._open.values()]
 
     def note(self, at: int, snapshot: Snapshot, *, is_start: bool = False) -> None:
@@ -329,15 +329,15 @@ class Replay:
     # -- instants -------------------------------------------------------------------------------
 
     def _is_in_vain(self) -> bool:
-        """Whether attempts had no effect for longer than Permit holds a pod and the queue leaves
-        one alone, as with a gang that is never complete; the same for attempts after alarms of
-        plugins."""
+        """Return whether attempts had no effect for longer than Permit holds a pod and the queue
+        leaves one alone, as with a gang that is never complete; the same for attempts after alarms
+        of plugins."""
         is_long = self.clock.now - self._changed > _IN_VAIN
         alarm = self.cluster.engine.waiting.clock.next_alarm
         return is_long and (alarm is None or self._rung > _MAX_RUNG)
 
     def _run_instant(self, at: int) -> None:  # noqa: C901  # one instant, from top to bottom
-        """Runs all that happens at one instant; only the beginning of that where the replay is
+        """Run all that happens at one instant; only the beginning of that where the replay is
         interrupted, as one instant may take long."""
         agenda, queue, scheduler = self.agenda, self.queue, self.scheduler
         rollouts, try_next = self.applier.rollouts, scheduler.try_next
@@ -451,7 +451,7 @@ class Replay:
             self.options.on_end(self)
 
     def pending(self) -> list[str]:
-        """The pods that stay pending, by name; gated ones do not count."""
+        """Return the pods that stay pending, by name; gated ones do not count."""
         records = self.log.live.values()
         return sorted(record.pod for record in records if record.outcome is PodOutcome.PENDING)
 
@@ -463,7 +463,7 @@ class Replay:
         return max(self.share_read(), self.clock.now / until if until else 0.0)
 
     def state(self) -> ClusterState:
-        """The cluster as it is now."""
+        """Return the cluster as it is now."""
         held = self.scheduler.waiting.values()
         pending = [each.pod.pod for each in chain(self.queue, held)]
         return self.applier.rollouts.in_step(self.cluster.current_state(pending))

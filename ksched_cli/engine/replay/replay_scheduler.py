@@ -428,12 +428,12 @@ def rejectors(outcome: Outcome) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _was_assumed(outcome: Outcome) -> bool:
-    """Whether the pod had a node, from which it came back."""
+    """Return whether the pod had a node, from which it came back."""
     return outcome.attempt.bind is not None or outcome.attempt.waited is not None
 
 
 def _is_rejected(outcome: Outcome) -> bool:
-    """Whether plugins rejected the pod; else its attempt broke."""
+    """Return whether plugins rejected the pod; else its attempt broke."""
     bind = outcome.attempt.bind
     return any(rejectors(outcome)) or bool(bind and bind.is_rejected)
 

@@ -210,7 +210,7 @@ class InFlight:
             self._events.append(happened)
 
     def since(self, uid: str) -> Iterable[ObjectEvent]:
-        """The events since the pod's attempt began."""
+        """Return the events since the pod's attempt began."""
         return self._events[self.begins.get(uid, 0) :]
 
 
@@ -290,7 +290,7 @@ class SchedulingQueue:
 
     @property
     def gated_count(self) -> int:
-        """The number of pods that a plugin holds back."""
+        """Return the number of pods that a plugin holds back."""
         return self._places.unschedulable.gated_count
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
@@ -334,9 +334,9 @@ class SchedulingQueue:
         return ACTIVE
 
     def _is_tried_enough(self, queued: QueuedPodInfo) -> bool:
-        """Whether its backoff counts even where kube-scheduler would not wait for it. Time does not
-        advance during attempts here: pods that activate each other, such as those of an incomplete
-        gang, would be tried for ever at one instant."""
+        """Return whether its backoff counts even where kube-scheduler would not wait for it. Time
+        does not advance during attempts here: pods that activate each other, such as those of an
+        incomplete gang, would be tried for ever at one instant."""
         return queued.tries >= _MAX_TRIES and queued.timestamp == self._clock.now
 
     def pop_pod(self, key: str) -> QueuedPodInfo | None:
@@ -350,7 +350,7 @@ class SchedulingQueue:
         return self._begin(queued)
 
     def _begin(self, queued: QueuedPodInfo) -> QueuedPodInfo:
-        """An attempt begins."""
+        """Begin an attempt."""
         del self.pods[queued.pod.key]
         queued.group = None
         self._in_flight.begin(queued.pod.uid)
@@ -370,7 +370,7 @@ class SchedulingQueue:
         *,
         repeats: bool = False,
     ) -> None:
-        """Puts a failed pod back, with the plugins that rejected it; none where the attempt broke.
+        """Put a failed pod back, with the plugins that rejected it; none where the attempt broke.
 
         message, repeats: see QueuedPodInfo. Upstream: AddUnschedulableIfNotPresent.
         """
@@ -399,12 +399,12 @@ class SchedulingQueue:
     # -- groups that are entities ---------------------------------------------------------------
 
     def _is_member(self, queued: QueuedPodInfo) -> bool:
-        """Whether the pod is queued with its group."""
+        """Return whether the pod is queued with its group."""
         has_group = queued.pod.spec.scheduling_group is not None and not queued.pod.is_resized
         return has_group and self._groups is not None
 
     def is_held(self, queued: QueuedPodInfo) -> bool:
-        """Whether a plugin holds the pod back, or its group."""
+        """Return whether a plugin holds the pod back, or its group."""
         if queued.pod.key in self.incomplete:
             return True
         return (queued.group or queued).gated
@@ -510,7 +510,7 @@ class SchedulingQueue:
     # -- in and out again -----------------------------------------------------------------------
 
     def set_aside(self, queued: QueuedPodInfo, message: str) -> None:
-        """Keeps a failed pod that is never tried again: no event moves it."""
+        """Keep a failed pod that is never tried again: no event moves it."""
         queued.message = message
         queued.timestamp, queued.sequence = self._clock.now, self._next()
         self.pods[queued.pod.key] = queued
@@ -531,7 +531,7 @@ class SchedulingQueue:
         return strategy
 
     def take_rejected(self, is_rejected: IsRejected) -> list[EquivalenceClass]:
-        """Takes the classes that come before any other pod and would be rejected. They are in no
+        """Take the classes that come before any other pod and would be rejected. They are in no
         place afterwards."""
         rejected, self._sequence = self._places.take_rejected(
             self._next_place(), is_rejected, self._sequence
@@ -623,7 +623,7 @@ class SchedulingQueue:
         most_important: int | None = None,
         skips_subject: bool = False,
     ) -> None:
-        """Tries the unschedulable pods again that the event may let fit.
+        """Try the unschedulable pods again that the event may let fit.
 
         most_important: only pods of this priority or less
         skips_subject: but not the pod that the event is about
@@ -647,7 +647,8 @@ class SchedulingQueue:
         self._in_flight.note(happened)
 
     def _is_concerned(self, queued: QueuedPodInfo, concerned: IsConcerned) -> bool:
-        """Whether an event concerns a pod, or a pod of a group, which may have a node already."""
+        """Return whether an event concerns a pod, or a pod of a group, which may have a node
+        already."""
         if any(concerned(each.pod) for each in _members(queued)):
             return True
         if self._groups is None or not isinstance(queued, QueuedPodGroupInfo):
@@ -687,8 +688,8 @@ class SchedulingQueue:
     # -- time -----------------------------------------------------------------------------------
 
     def may_retry(self, changed: int) -> bool:
-        """Whether some pod that backs off may fit. Pods whose attempt broke, and those of groups,
-        count where they were not tried since something changed, at the time `changed`."""
+        """Return whether some pod that backs off may fit. Pods whose attempt broke, and those of
+        groups, count where they were not tried since something changed, at the time `changed`."""
         if self._places.heaps.peek(BACKOFF) is not None:
             return True
         if self._places.heaps.peek(ERROR_BACKOFF) is None:
@@ -799,5 +800,5 @@ def _key_of(queued: QueuedPodInfo) -> GroupKey:
 
 
 def _members(queued: QueuedPodInfo) -> Sequence[QueuedPodInfo]:
-    """The pods of a group; of a pod, itself."""
+    """Return the pods of a group; of a pod, itself."""
     return queued.members if isinstance(queued, QueuedPodGroupInfo) else (queued,)

@@ -115,7 +115,7 @@ class UnschedulablePods:
             heappush(self._flushes, flush)
 
     def _merge(self, present: QueuedPodInfo, queued: QueuedPodInfo) -> EquivalenceClass:
-        """Merges a pod that is here with a pod or a class that arrives."""
+        """Merge a pod that is here with a pod or a class that arrives."""
         del self.keys[present]
         if isinstance(queued, EquivalenceClass):
             queued.add(present)
@@ -147,7 +147,7 @@ class UnschedulablePods:
         return None
 
     def take_overdue(self, now: int) -> list[QueuedPodInfo]:
-        """The pods that a flush moves now; they are still here."""
+        """Return the pods that a flush moves now; they are still here."""
         overdue = []
         while (due := self.next_flush()) is not None and due <= now:
             queued = heappop(self._flushes)[3]
@@ -162,7 +162,7 @@ def _is_alone(queued: QueuedPodInfo) -> bool:
 
 
 def _may_join(queued: QueuedPodInfo) -> bool:
-    """Whether the pod may join a class."""
+    """Return whether the pod may join a class."""
     return (
         queued.repeats
         and not queued.gated
@@ -205,12 +205,12 @@ class PodHeaps:
         heappush(self._heaps[place], (key, next(self._numbers), queued.entry, queued))
 
     def peek(self, place: Place) -> QueuedPodInfo | None:
-        """The first."""
+        """Return the first."""
         item = self.first(place)
         return None if item is None else item[3]
 
     def first(self, place: Place) -> _Item | None:
-        """The first with its key."""
+        """Return the first with its key."""
         heap = self._heaps[place]
         while heap:
             item = heap[0]
@@ -220,7 +220,7 @@ class PodHeaps:
         return None
 
     def take(self, place: Place) -> QueuedPodInfo | None:
-        """The first, which is in no place then."""
+        """Return the first, which is in no place then."""
         item = self.first(place)
         if item is None:
             return None
@@ -233,8 +233,8 @@ class PodHeaps:
     def take_while(
         self, place: Place, accepts: Callable[[QueuedPodInfo], bool]
     ) -> tuple[list[tuple[Key, QueuedPodInfo]], Key | None]:
-        """The first ones with their keys, as long as they are accepted, and the key of the next;
-        None if there is no other."""
+        """Return the first ones with their keys, as long as they are accepted, and the key of the
+        next; None if there is no other."""
         taken: list[tuple[Key, QueuedPodInfo]] = []
         while (item := self.first(place)) is not None:
             if not accepts(item[3]):
@@ -272,7 +272,7 @@ class SubQueues:
         self._clock = clock
 
     def put(self, queued: QueuedPodInfo, place: Place) -> None:
-        """Takes the pod out of the place where it is, and into another."""
+        """Take the pod out of the place where it is, and into another."""
         if queued.is_member:
             self._leave_class(queued)
         elif queued.place is UNSCHEDULABLE:
@@ -292,7 +292,7 @@ class SubQueues:
             self.heaps.push(place, key, queued)
 
     def take(self, place: Place) -> QueuedPodInfo | None:
-        """The first pod of a heap, which is in no place then."""
+        """Return the first pod of a heap, which is in no place then."""
         queued = self.heaps.take(place)
         if not isinstance(queued, EquivalenceClass):
             return queued
@@ -332,8 +332,8 @@ class SubQueues:
     def take_rejected(
         self, place: Place, is_rejected: IsRejected, sequence: int
     ) -> tuple[list[EquivalenceClass], int]:
-        """The first classes of a heap that would be rejected, as far as they come before any other
-        pod.
+        """Return the first classes of a heap that would be rejected, as far as they come before any
+        other pod.
 
         sequence: that was given last; their members get greater ones, in order. Returns the last of
         these, too
@@ -354,7 +354,7 @@ class SubQueues:
         return rejected, sequence
 
     def _split(self, alike: EquivalenceClass, sequence: int, place: Place) -> EquivalenceClass:
-        """The members before that sequence; the others go back."""
+        """Return the members before that sequence; the others go back."""
         part = alike.split(sequence)
         if part is None:
             return alike

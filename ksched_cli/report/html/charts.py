@@ -63,7 +63,7 @@ class Bar(Shown, frozen=True):
 
 
 def bar(cells: Sequence[Any], values: Sequence[float], names: Sequence[str], longest: float) -> Bar:
-    """A bar of parts, one for each value, as long as they are of the longest bar's sum."""
+    """Return a bar of parts, one for each value, as long as they are of the longest bar's sum."""
     scale = BAR_WIDTH / longest if longest > 0 else 0.0
     parts, x = [], 0.0
     for colour, (value, name) in enumerate(zip(values, names, strict=True)):
@@ -192,7 +192,7 @@ class RangeRow(Shown, frozen=True):
 
 
 def ranges(rows: Sequence[tuple[Sequence[Any], Sequence[Range | None]]]) -> list[RangeRow]:
-    """A row for each, all on one scale."""
+    """Return a row for each, all on one scale."""
     ends = [
         end
         for _, row in rows
@@ -402,7 +402,7 @@ def _blocks(counts: Counter[tuple[str, str]], side: int, scale: float) -> dict[s
 
 
 def _path(start: float, end: float, height: float) -> str:
-    """A band from the left at one height to the right at another."""
+    """Return a band from the left at one height to the right at another."""
     middle = (LEFT + RIGHT) / 2
     first, last = LEFT + BLOCK, RIGHT - BLOCK
     return (

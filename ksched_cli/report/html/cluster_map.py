@@ -20,7 +20,7 @@ NODE_COLUMN = 2  # of the table of pods
 
 
 def before_and_after(cluster: ClusterMap, node_columns: Sequence[int]) -> list[Section]:
-    """The map of the nodes, and how full they are. node_columns: see map_data"""
+    """Return the map of the nodes, and how full they are. node_columns: see map_data"""
     views = (("before", cluster.before), ("after", cluster.after))
     data = map_data(views, cluster.labels, cluster.taints, node_columns)
     return [NodeMap("Nodes", data), utilisation(views)]
@@ -40,7 +40,7 @@ def utilisation(views: Sequence[tuple[str, Sequence[NodeUsage]]]) -> Histograms:
 
 
 def resource_names(usages: Sequence[NodeUsage]) -> list[str]:
-    """The resources that some node has; cpu, memory and pods first."""
+    """Return the resources that some node has; cpu, memory and pods first."""
     names = {key for usage in usages for key, amount in usage.allocatable.items() if amount}
     first = [name for name in ("cpu", "memory", PODS) if name in names]
     return [*first, *sorted(names.difference(first))]
@@ -108,7 +108,7 @@ def map_data(
 
 
 def node_columns(cluster: ClusterMap) -> list[dict[str, Any]]:
-    """The columns of a table of nodes."""
+    """Return the columns of a table of nodes."""
     columns = [column("Node", [usage.name for usage in cluster.after])]
     columns += [
         column(key.rpartition("/")[2], values) for key, values in list(cluster.labels.items())[:1]
@@ -129,7 +129,7 @@ def node_columns(cluster: ClusterMap) -> list[dict[str, Any]]:
 
 
 def pod_columns(pods: Sequence[MappedPod]) -> list[dict[str, Any]]:
-    """The columns of a table of pods."""
+    """Return the columns of a table of pods."""
     texts: list[tuple[str, Callable[[MappedPod], str]]] = [
         ("Pod", lambda pod: pod.pod),
         ("State", lambda pod: pod.state),

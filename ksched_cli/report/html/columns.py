@@ -40,14 +40,14 @@ RESOURCE_KINDS = {"cpu": Kind.CPU, "memory": Kind.BYTES, "ephemeral-storage": Ki
 
 
 def resource_kind(resource: str) -> Kind:
-    """The kind of a resource's amounts, in the scheduler's units."""
+    """Return the kind of a resource's amounts, in the scheduler's units."""
     if resource.startswith("hugepages-"):
         return Kind.BYTES
     return RESOURCE_KINDS.get(resource, Kind.NUMBER)
 
 
 def column(title: str, values: Iterable[Any], kind: Kind = Kind.TEXT) -> dict[str, Any]:
-    """A column as plain data. values: None where a row has none"""
+    """Return a column as plain data. values: None where a row has none"""
     if kind is Kind.TEXT:
         values = [printable(value or "") for value in values]
     return {"title": printable(title), "kind": kind.value, **coded(list(values))}

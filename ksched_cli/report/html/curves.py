@@ -58,7 +58,7 @@ class Curves(Shown, frozen=True):
     note: str
 
     def data(self) -> dict[str, Any]:
-        """What the page's script draws. Times that charts share are there once."""
+        """Return what the page's script draws. Times that charts share are there once."""
         times: dict[tuple[float, ...], int] = {}
 
         def line(each: Line) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Curves(Shown, frozen=True):
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """The figures of each line, see HEADERS."""
+        """Return the figures of each line, see HEADERS."""
         moment = MomentTexts(self.start, round(self.end * SECOND))
 
         def row(chart: Chart, line: Line) -> tuple[str, ...]:
@@ -126,7 +126,8 @@ class Curves(Shown, frozen=True):
 def curves_of_run(
     curves: ReplayCurves, more: Mapping[str, Mapping[str, Curve]] | None = None
 ) -> Curves:
-    """A chart per kind of quantity, of one replay or of several draws of it. more: other charts"""
+    """Return a chart per kind of quantity, of one replay or of several draws of it. more: other
+    charts"""
     charts = [
         _chart("Pods", curves.pods),
         _chart("Nodes", curves.nodes),
@@ -144,7 +145,7 @@ def curves_of_run(
 
 
 def curves_of_sides(sides: Sequence[tuple[str, ReplayCurves]]) -> Curves:
-    """A chart per quantity, with a line for each side. sides: name and curves"""
+    """Return a chart per quantity, with a line for each side. sides: name and curves"""
     first = sides[0][1]
     charts = [
         *_by_quantity([(name, each.pods) for name, each in sides], "{} pods"),

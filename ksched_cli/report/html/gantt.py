@@ -17,8 +17,8 @@ _HOW = (
 
 
 def pods_by_node(answer: ReplayResult) -> Iterator[Section]:
-    """A bar for each pod, and the table that the bars are drawn from. Where there are many pods,
-    those of the first nodes alone."""
+    """Yield a bar for each pod, and the table that the bars are drawn from. Where there are many
+    pods, those of the first nodes alone."""
     pods = answer.pods or ()
     if not pods:
         return
@@ -43,8 +43,8 @@ def pods_by_node(answer: ReplayResult) -> Iterator[Section]:
 
 
 def _drawn(pods: Sequence[PodResult]) -> tuple[Sequence[PodResult], str]:
-    """The pods to draw, and which are left out: all of a node are drawn, or none, but of the first
-    node; pods without a node come last."""
+    """Return the pods to draw, and which are left out: all of a node are drawn, or none, but of the
+    first node; pods without a node come last."""
     if len(pods) <= MOST_PODS:
         return pods, ""
     by_node: dict[str, list[PodResult]] = {}

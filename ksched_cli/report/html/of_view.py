@@ -40,7 +40,7 @@ def page_of_view(view: views.View) -> Page:
 
 
 def _section(section: views.Section) -> Section:
-    """The section as a template draws it; sections of pages alone are ready."""
+    """Return the section as a template draws it; sections of pages alone are ready."""
     heading = section.heading
     note = section.note if isinstance(section, views.Noted) else ""
     match section:
@@ -90,7 +90,7 @@ def group_of(block: views.Block) -> Group:
 
 
 def _static(section: views.Table) -> Table:
-    """A table of few rows. Rows that are folded away are counted below it."""
+    """Return a table of few rows. Rows that are folded away are counted below it."""
     shown, line = folded(section)
     rows = _cells(shown.columns, shown.rows)
     headers = [each.title for each in shown.columns]

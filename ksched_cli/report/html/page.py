@@ -26,7 +26,7 @@ from ksched_cli.report.words import printable
 
 
 def render_page(answer: Answer) -> str:
-    """The page of an answer, as text."""
+    """Return the page of an answer, as text."""
     page = page_of(answer)
     page_json = embedded(page.data())
     data = Markup(page_json)  # nosec B704  # `<` and `&` are escapes in it
@@ -79,7 +79,7 @@ def _resource(name: str) -> Markup:
 
 
 def _script() -> Markup:
-    """Every part of the script, in one scope of its own."""
+    """Return every part of the script, in one scope of its own."""
     parts = "\n".join(_resource(f"scripts/{name}.js") for name in SCRIPTS)
     return Markup(f'"use strict";\n(() => {{\n{parts}}})();\n')  # nosec B704  # files of ksched's own
 

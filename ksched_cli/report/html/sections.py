@@ -217,7 +217,7 @@ class Page(view.Shown, frozen=True):
     tone: str = ""
 
     def data(self) -> dict[str, Any]:
-        """What the page's JavaScript reads."""
+        """Return what the page's JavaScript reads."""
         data: dict[str, Any] = {"grids": {}, "curves": {}}
         for section in self.sections:
             if isinstance(section, Grid):

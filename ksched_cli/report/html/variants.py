@@ -82,7 +82,7 @@ def _cells(
 
 
 def _against(metric: MetricResult) -> str:
-    """How often it is better than the baseline, and in which seeds it is worse."""
+    """Return how often it is better than the baseline, and in which seeds it is worse."""
     if metric.wins is None or not metric.pairs:
         return ""
     if not metric.wins and not metric.losses:

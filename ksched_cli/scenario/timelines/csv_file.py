@@ -61,7 +61,7 @@ class CsvFile:
     _text: str = ""
 
     def open(self, names: Iterable[str]) -> None:
-        """Reads it, and the names of its columns. Raises InputError for one that is not there."""
+        """Read it, and the names of its columns. Raises InputError for one that is not there."""
         raw, self.source = read_file(self.path)
         self._text = decode_text(unpacked(raw, self.source), self.source)
         first = next(iter(self._lines()), (0, []))[1]
@@ -134,12 +134,13 @@ class CsvFile:
 
 
 def cell(row: Row, column: str) -> str:
-    """The text in a column; "" where there is none."""
+    """Return the text in a column; "" where there is none."""
     return row[column].strip() if column else ""
 
 
 def columns_in(text: str) -> list[str]:
-    """The columns of a text such as {job}-{task}; the text itself is a column where it has none."""
+    """Return the columns of a text such as {job}-{task}; the text itself is a column where it has
+    none."""
     return _COLUMN_IN_TEXT.findall(text) or ([text] if text else [])
 
 
@@ -171,7 +172,7 @@ def number_in(text: str, column: str) -> float:
 
 
 def amount_in(text: str, column: str) -> float:
-    """A number that is not negative. Raises RowError."""
+    """Return a number that is not negative. Raises RowError."""
     value = number_in(text, column)
     if value < 0:
         raise RowError(f'column "{column}": "{text}" is negative')
@@ -179,7 +180,7 @@ def amount_in(text: str, column: str) -> float:
 
 
 def count_in(text: str, column: str, most: int) -> int:
-    """A whole number from 1 on. Raises RowError."""
+    """Return a whole number from 1 on. Raises RowError."""
     value = number_in(text, column)
     if value != int(value) or not 1 <= value <= most:
         problem = f"expected a whole number from 1 to {most:,}"
@@ -188,7 +189,7 @@ def count_in(text: str, column: str, most: int) -> int:
 
 
 def quantity_in(text: str, unit: str, column: str, resource: str) -> str:
-    """An amount as Kubernetes writes it; "" for none. Raises RowError.
+    """Return an amount as Kubernetes writes it; "" for none. Raises RowError.
 
     unit: what follows the number, as m or Mi; or what the number is a share of, as x64 or x256Gi,
           rounded up to what Kubernetes counts of the resource
@@ -211,8 +212,8 @@ def quantity_in(text: str, unit: str, column: str, resource: str) -> str:
 
 
 def divided(amount: str, resource: str, count: int, column: str) -> str:
-    """The part of an amount for each of so many pods, rounded up to what Kubernetes counts. Raises
-    RowError where a resource is not divisible."""
+    """Return the part of an amount for each of so many pods, rounded up to what Kubernetes counts.
+    Raises RowError where a resource is not divisible."""
     total = Quantity.parse(amount).nano_value()
     if resource == "cpu":
         return f"{-(-total // (count * _MILLI))}m"

@@ -28,8 +28,8 @@ _HINT = "kubectl get pods -A -o json gives a dump."
 
 
 def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
-    """The header and the events. Where a pod is in several dumps, the last one counts. Raises
-    InputError."""
+    """Return the header and the events. Where a pod is in several dumps, the last one counts.
+    Raises InputError."""
     pods: dict[str, Plain] = {}
     for item in plain_objects(paths):
         # No scheduler sees the kubelet's own before it runs.
@@ -80,7 +80,8 @@ def _arrival(pod: Plain, at: float) -> Plain:
 
 
 def _has_source(volume: Plain) -> bool:
-    """Whether a plugin may read something of the volume: of a projected one, certificates alone."""
+    """Return whether a plugin may read something of the volume: of a projected one, certificates
+    alone."""
     sources = {key: value for key, value in volume.items() if key != "name"}
     if sources.keys() == {"projected"}:
         return any(_objects(volume["projected"], "sources"))
@@ -88,7 +89,7 @@ def _has_source(volume: Plain) -> bool:
 
 
 def _object(value: Plain, *path: str) -> Plain:
-    """The object at a path; empty if there is none. Raises InputError for anything else."""
+    """Return the object at a path; empty if there is none. Raises InputError for anything else."""
     pod = value
     for key in path:
         value = value.get(key) or {}
@@ -99,7 +100,8 @@ def _object(value: Plain, *path: str) -> Plain:
 
 
 def _objects(value: Plain, key: str) -> list[Plain]:
-    """The objects of a list; none if there is no list. Raises InputError for anything else."""
+    """Return the objects of a list; none if there is no list. Raises InputError for anything
+    else."""
     items = value.get(key) or []
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         problem = f"expected a list of objects, got {items!r:.60}"

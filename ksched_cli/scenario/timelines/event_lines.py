@@ -25,7 +25,7 @@ def header(start: datetime | None = None, templates: Mapping[str, Plain] | None 
 
 
 def number(seconds: float) -> float | int:
-    """A time to the microsecond, without a fraction if there is none."""
+    """Return a time to the microsecond, without a fraction if there is none."""
     rounded = round(seconds, 6)
     return int(rounded) if rounded == int(rounded) else rounded
 

@@ -87,8 +87,8 @@ def _bursts(size: int) -> Arrivals:
 
 
 def run_time_of(text: str, source: str = "--runs-for") -> RunTime:
-    """A distribution as it is written. source: what errors say it is from. Raises UsageError for
-    another text."""
+    """Return a distribution as it is written. source: what errors say it is from. Raises UsageError
+    for another text."""
     name, *parameters = text.split(":")
     try:
         numbers = [float(number) for number in parameters]
@@ -125,7 +125,7 @@ class PodTemplate:
 
 
 def read_templates(path: str, weight: float = 1.0) -> list[PodTemplate]:
-    """The pods of a file, and those of its workloads, which share the weight.
+    """Return the pods of a file, and those of its workloads, which share the weight.
 
     The annotations ksched/weight and ksched/runs-for say of one how often it comes and how long it
     runs. Raises InputError.
@@ -281,15 +281,15 @@ class WeeklyShape:
         return sorted(HOUR * hour + draw.random() * sizes[hour] for hour in drawn)
 
     def _weight(self, hour: int) -> float:
-        """The weight of an hour after the start."""
+        """Return the weight of an hour after the start."""
         moment = self.start + timedelta(hours=hour)
         weekday = _SUNDAY if moment.date() in self.holidays else moment.weekday()
         return self.weights[weekday * _HOURS + moment.hour]
 
 
 def fitted_weights(times: Iterable[float], first: float, last: float) -> list[float]:
-    """The pods an hour in each hour of a week. times: of pods, seconds since 1970. first, last: of
-    all that was observed; days of which nothing was are as the others on average"""
+    """Return the pods an hour in each hour of a week. times: of pods, seconds since 1970. first,
+    last: of all that was observed; days of which nothing was are as the others on average"""
     hours = range(int(first) // HOUR * HOUR, int(last) + 1, HOUR)
     counts, observed = Counter(map(_cell, times)), Counter(map(_cell, hours))
     weights = []
@@ -301,7 +301,7 @@ def fitted_weights(times: Iterable[float], first: float, last: float) -> list[fl
 
 
 def _cell(seconds: float) -> int:
-    """The hour of the week."""
+    """Return the hour of the week."""
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment.weekday() * _HOURS + moment.hour
 

@@ -292,7 +292,7 @@ class TraceReader:
                 yield max(created, ended), {"at": 0.0, "delete": reference}
 
     def _unique(self, namespace: str, name: str) -> str:
-        """The name, or NAME-2 where a pod of the namespace has it, or NAME-3, …"""
+        """Return the name, or NAME-2 where a pod of the namespace has it, or NAME-3, …"""
         unique = name
         while (namespace, unique) in self._numbers:
             self._numbers[namespace, name] += 1
@@ -372,7 +372,7 @@ class TraceReader:
     # -- pods -------------------------------------------------------------------------------------
 
     def _key(self, row: Row, count: int, runs: Plain) -> tuple[str, ...]:
-        """The cells that pods alike have in common."""
+        """Return the cells that pods alike have in common."""
         columns = self.columns
         own = (*(column for column, _ in columns.requests.values()), columns.priority)
         own = (*own, *columns.selectors.values(), *columns.labels.values())
@@ -383,7 +383,7 @@ class TraceReader:
         return (*(cell(row, column) for column in own if column), *shares)
 
     def _pod(self, manifest: Plain, key: tuple[str, ...], namespace: str, name: str) -> Plain:
-        """The fields of an event: the pod's name and template, or its manifest."""
+        """Return the fields of an event: the pod's name and template, or its manifest."""
         template = self._names.get(key)
         if template is None:
             if len(self._names) >= _MAX_TEMPLATES:
@@ -475,7 +475,7 @@ class NodeColumns:
 
 
 def read_nodes(file: CsvFile, columns: NodeColumns) -> list[Plain]:
-    """The nodes, a row each. Raises InputError with the lines of rows that are wrong."""
+    """Return the nodes, a row each. Raises InputError with the lines of rows that are wrong."""
     names: set[str] = set()
 
     def node(index: int, row: Row) -> Plain:

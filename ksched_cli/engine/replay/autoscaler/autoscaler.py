@@ -191,8 +191,8 @@ class DrainRules:
 
 
 def utilization(snapshot: Snapshot) -> NDArray[np.float64]:
-    """Per row, the largest of the shares that pods request: of cpu, memory and extended resources.
-    The cluster-autoscaler looks at GPUs alone where a node has any."""
+    """Return per row, the largest of the shares that pods request: of cpu, memory and extended
+    resources. The cluster-autoscaler looks at GPUs alone where a node has any."""
     shares = np.zeros(len(snapshot))
     for resource, allocatable in snapshot.node_columns.allocatable.items():
         if resource in (CPU, MEMORY) or "/" in resource:
@@ -237,12 +237,12 @@ class UnneededNodes:
         return is_blocked
 
     def evicted_pods(self, row: int) -> list[Pod]:
-        """The pods of a node that are evicted before it leaves."""
+        """Return the pods of a node that are evicted before it leaves."""
         pods = (pod.pod for pod in self.cluster.snapshot.pods[row])
         return [pod for pod in pods if not goes_with_node(pod)]
 
     def movable(self, row: int) -> bool:
-        """Whether the node's pods fit on the other nodes."""
+        """Return whether the node's pods fit on the other nodes."""
         moving = [pod for pod in self.evicted_pods(row) if not self._rules.is_expendable(pod)]
         if not moving:
             return True
@@ -306,7 +306,7 @@ class Autoscaler:
         return min(times, default=None)
 
     def _next_scan(self, at: int) -> int:
-        """The first scan at this time or later that is still to come."""
+        """Return the first scan at this time or later that is still to come."""
         interval = self.settings.scan_interval
         return -(-max(at, self._now + 1) // interval) * interval
 
@@ -367,14 +367,15 @@ class Autoscaler:
             self.state.counts.setdefault(name, NodeCounts()).note(self._now, size)
 
     def group_of(self, node: Node) -> NodeGroup | None:
-        """The group that a node is of: that it was added to, else the first that selects it."""
+        """Return the group that a node is of: that it was added to, else the first that selects
+        it."""
         added = self.state.added.get(node.name)
         if added is not None:
             return self.groups[added]
         return next((group for group in self.settings.groups if group.selects(node)), None)
 
     def _size(self, name: str) -> int:
-        """The group's size, including nodes that were asked for."""
+        """Return the group's size, including nodes that were asked for."""
         upcoming = sum(node.group == name for node in self.state.upcoming)
         return self.sizes[name] + upcoming
 
@@ -410,7 +411,7 @@ class Autoscaler:
         return plan
 
     def _pending(self) -> list[QueuedPodInfo]:
-        """The pods that nodes are asked for, in the order of the queue."""
+        """Return the pods that nodes are asked for, in the order of the queue."""
         pending = [queued for queued in self.applier.queue if not self._why_not_helped(queued)]
         return sorted(pending, key=lambda queued: (-queued.pod.priority, queued.sequence))
 

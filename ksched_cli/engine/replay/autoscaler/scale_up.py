@@ -57,12 +57,12 @@ class Packing:
             )
 
     def rows(self, names: Iterable[str]) -> Rows:
-        """The rows of these nodes, in the order of the names."""
+        """Return the rows of these nodes, in the order of the names."""
         row = self.engine.snapshot.row
         return np.array([row[name] for name in names], dtype=np.intp)
 
     def place(self, key: str, rows: Rows) -> str | None:
-        """Puts a pod on the first of the rows that it fits on; its node, or None where none has
+        """Put a pod on the first of the rows that it fits on; its node, or None where none has
         room. key: of one of `pods`"""
         engine, pod = self.engine, self.pods[key]
         framework = engine.frameworks[pod.spec.scheduler_name]
@@ -79,7 +79,8 @@ class Packing:
         return None if outcome.row is None else name
 
     def rejections(self, key: str, node: str) -> tuple[Status, ...]:
-        """The statuses of all plugins that reject the pod on the node; empty where it fits."""
+        """Return the statuses of all plugins that reject the pod on the node; empty where it
+        fits."""
         evaluation = self.engine.evaluate(self.pods[key], Mode.EXHAUSTIVE)
         if evaluation.error:
             return (Status(Code.ERROR, (evaluation.error,)),)
@@ -349,7 +350,7 @@ _RANKS: Mapping[Expander, Callable[[ScaleUpOption], float]] = {
 def best_option(
     options: Sequence[ScaleUpOption], expanders: Sequence[Expander]
 ) -> ScaleUpOption | None:
-    """The first of those that the expanders, one after the other, leave."""
+    """Return the first of those that the expanders, one after the other, leave."""
     remaining = list(options)
     for expander in expanders:
         ranks = [_RANKS[expander](option) for option in remaining]
