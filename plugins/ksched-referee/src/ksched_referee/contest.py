@@ -82,8 +82,8 @@ class Contestant(Struct, frozen=True):
             return cls(text, "configuration", PROFILES[text])
         path = Path(file)
         if not path.is_file():
-            known = ", ".join(PROFILES)
-            raise UsageError(f"{text}: expected a file, NAME=FILE, or one of {known}")
+            profiles = ", ".join(PROFILES)
+            raise UsageError(f"{text}: expected a file, NAME=FILE, or one of {profiles}")
         return cls(name or path.name, _kind_of(path), path.resolve())
 
 
@@ -291,14 +291,14 @@ def _complete(command: list[str], folder: str, limits: Limits) -> str:
         text=True,
     )
     try:
-        _, said = process.communicate(timeout=limits.seconds + _KILL_AFTER)
+        _, errors = process.communicate(timeout=limits.seconds + _KILL_AFTER)
     except subprocess.TimeoutExpired:
         return f"the run took longer than {limits.seconds:g} s"
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    return said.strip()
+    return errors.strip()
 
 
 def _flat(row: Row) -> dict[str, float]:
