@@ -1,4 +1,4 @@
-"""A policy for ksched-referee: the node that has the fewest GPUs left, and of these the one with the least cpu left."""
+"""A policy for ksched-referee: the node with the fewest GPUs left, and then with the least cpu."""
 
 
 def score(pod, nodes):
