@@ -47,9 +47,18 @@ def packed(
 
 
 def read_nodes(path: Path) -> list[Manifest]:
-    """Return the nodes of a state in JSON."""
-    document = json.loads(path.read_text())
-    return [item for item in document["items"] if item["kind"] == "Node"]
+    """Return the nodes of a state, a List in JSON. Raises UsageError for anything else."""
+    try:
+        items = json.loads(path.read_bytes())["items"]
+        nodes = [item for item in items if item["kind"] == "Node"]
+    except OSError as error:
+        raise UsageError(f"--state {path}: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError):
+        raise UsageError(
+            f"--state {path}: expected a List in JSON, as `ksched timeline from-csv --state-to` "
+            "writes it"
+        ) from None
+    return nodes
 
 
 def sample_nodes(nodes: list[Manifest], count: int, seed: int) -> list[Manifest]:
@@ -60,15 +69,24 @@ def sample_nodes(nodes: list[Manifest], count: int, seed: int) -> list[Manifest]
 
 
 def _pods(timeline: Path) -> Iterator[Manifest]:
-    """Yield the pods that arrive in a timeline of JSON lines."""
-    with timeline.open() as lines:
-        templates = json.loads(next(lines)).get("templates", {})
-        for line in lines:
-            event = json.loads(line)
-            if "template" in event:
-                yield templates[event["template"]]
-            elif isinstance(event.get("pod"), dict):
-                yield event["pod"]
+    """Yield the pods that arrive in a timeline of JSON lines. Raises UsageError for anything
+    else."""
+    try:
+        with timeline.open("rb") as lines:
+            templates = json.loads(next(lines)).get("templates", {})
+            for line in lines:
+                event = json.loads(line)
+                if "template" in event:
+                    yield templates[event["template"]]
+                elif isinstance(event.get("pod"), dict):
+                    yield event["pod"]
+    except OSError as error:
+        raise UsageError(f"{timeline}: {error.strerror}") from None
+    except (ValueError, LookupError, AttributeError, StopIteration):
+        raise UsageError(
+            f"{timeline}: expected a timeline in JSON lines, as `ksched timeline from-csv --to` "
+            "writes it"
+        ) from None
 
 
 def _queued(pod: Manifest, number: int) -> Manifest:
