@@ -12,7 +12,7 @@ import json
 import os
 import resource
 import signal
-import subprocess
+import subprocess  # nosec B404  # policies run in processes of their own
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -280,7 +280,7 @@ def _complete(command: list[str], folder: str, limits: Limits) -> str:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
 
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # nosec B603  # ksched itself, without a shell
         command,
         cwd=folder,
         stdin=subprocess.DEVNULL,
