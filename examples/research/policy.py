@@ -1,4 +1,4 @@
-"""A policy for ksched-referee: the node with the fewest GPUs left, then with the least cpu left."""
+"""A policy for ksched-referee: the node with the fewest GPUs left, and then with the least cpu."""
 
 
 def score(pod, nodes):

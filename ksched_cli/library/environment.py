@@ -247,16 +247,16 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
         """Return the ended episode as `ksched schedule` or `ksched replay` shows it. Raises
         KschedError."""
         opened = self._ended()
-        asked = Opened(self._opener, [self._run], Observer())
-        asked.introduce(opened)
+        shown = Opened(self._opener, [self._run], Observer())
+        shown.introduce(opened)
         answer: ScheduleResult | ReplayResult
         if isinstance(opened, Simulation):
             answer = result_of(opened, opened.record(), before=())
         else:
             answer = replay_result(opened, name_of(self._run.timeline))
-            asked.warn(*replay_warnings(opened))
-        asked.conclude()
-        return asked.complete(answer)
+            shown.warn(*replay_warnings(opened))
+        shown.conclude()
+        return shown.complete(answer)
 
     @property
     def _episode(self) -> Simulation | Replay:

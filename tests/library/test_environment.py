@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +13,16 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from ksched_cli.api import Environment, KschedError, ReplayResult, Run, ScheduleResult, UsageError
+from ksched_cli import api
+from ksched_cli.api import (
+    Environment,
+    KschedError,
+    MissingExtraError,
+    ReplayResult,
+    Run,
+    ScheduleResult,
+    UsageError,
+)
 from ksched_cli.testing import node, pod
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -263,3 +273,10 @@ def test_what_cannot_be_asked_is_refused() -> None:
         Environment()
     with pytest.raises(KschedError, match="nowhere"):
         Environment(Run(state="nowhere.yaml"))
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    monkeypatch.delitem(sys.modules, "ksched_cli.library.environment")
+    with pytest.raises(MissingExtraError, match=r"Environment needs the extra learn"):
+        _ = api.Environment

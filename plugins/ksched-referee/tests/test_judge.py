@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,6 +148,36 @@ class Fullest(ScorePlugin):
     assert [each.placed for each in results[:2]] == [3, 3]
     assert results[2].status == "judged"
     assert "Fullest" in results[3].reason
+
+
+def test_the_tuned_policy_of_the_examples_is_the_template_with_other_weights(case: Case) -> None:
+    examples = Path(__file__).parents[1] / "examples"
+    trees = [ast.parse((examples / name).read_text()) for name in ("linear.py", "tuned.py")]
+    pairs = list(zip(*(map(ast.unparse, tree.body) for tree in trees), strict=True))
+    differing = [pair for pair in pairs if pair[0] != pair[1]]
+    assert [text[:7] for pair in differing for text in pair] == ["WEIGHTS", "WEIGHTS"]
+    results = [
+        judge(Contestant.of(str(examples / f"{n}.py")), case, Limits()) for n in ("linear", "tuned")
+    ]
+    assert [each.status for each in results] == ["judged", "judged"]
+
+
+def test_tuning_writes_a_policy_that_can_be_judged(case: Case, tmp_path: Path) -> None:
+    script = Path(__file__).parents[1] / "examples" / "tune.py"
+    policy = tmp_path / "tuned.py"
+    command = [
+        sys.executable,
+        str(script),
+        str(case.state),
+        "--resource",
+        "cpu",
+        "--trials",
+        "12",
+        "--to",
+        str(policy),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    assert judge(Contestant.of(str(policy)), case, Limits()).placed == 3
 
 
 def test_a_timeline_has_waiting_times(case: Case, write: Write) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ksched_referee.command_line import app
-from ksched_referee.packing import packed, with_gpus
+from ksched_referee.packing import packed, read_nodes, sample_nodes, with_gpus
 from typer.testing import CliRunner
 
 from ksched_cli.api import Run, UsageError
@@ -87,3 +87,15 @@ def test_the_command_writes_a_state_of_some_nodes(timeline: Path, tmp_path: Path
     assert run.output.startswith(f"{state}: 2 nodes, ")
     names = [item["metadata"]["name"] for item in json.loads(state.read_text())["items"]]
     assert len([name for name in names if name in ("a", "b", "c")]) == 2
+
+
+def test_what_is_no_state_or_timeline_is_refused(timeline: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("kind: Node")
+    with pytest.raises(UsageError, match=r"--state .*text: expected a List in JSON"):
+        read_nodes(tmp_path / "text")
+    with pytest.raises(UsageError, match=r"--state .*nowhere: No such file"):
+        read_nodes(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match=r"text: expected a timeline in JSON lines"):
+        packed(tmp_path / "text", NODES, "cpu", 50, 1)
+    with pytest.raises(UsageError, match=r"--nodes 4: there are 3"):
+        sample_nodes(NODES, 4, 1)

@@ -24,6 +24,7 @@ app = typer.Typer(
     name="ksched-referee",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 

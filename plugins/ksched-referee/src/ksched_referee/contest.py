@@ -12,7 +12,7 @@ import json
 import os
 import resource
 import signal
-import subprocess
+import subprocess  # nosec B404  # policies run in processes of their own
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -82,8 +82,8 @@ class Contestant(Struct, frozen=True):
             return cls(text, "configuration", PROFILES[text])
         path = Path(file)
         if not path.is_file():
-            known = ", ".join(PROFILES)
-            raise UsageError(f"{text}: expected a file, NAME=FILE, or one of {known}")
+            profiles = ", ".join(PROFILES)
+            raise UsageError(f"{text}: expected a file, NAME=FILE, or one of {profiles}")
         return cls(name or path.name, _kind_of(path), path.resolve())
 
 
@@ -280,7 +280,7 @@ def _complete(command: list[str], folder: str, limits: Limits) -> str:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
 
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # nosec B603  # ksched itself, without a shell
         command,
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -291,14 +291,14 @@ def _complete(command: list[str], folder: str, limits: Limits) -> str:
         text=True,
     )
     try:
-        _, said = process.communicate(timeout=limits.seconds + _KILL_AFTER)
+        _, errors = process.communicate(timeout=limits.seconds + _KILL_AFTER)
     except subprocess.TimeoutExpired:
         return f"the run took longer than {limits.seconds:g} s"
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    return said.strip()
+    return errors.strip()
 
 
 def _flat(row: Row) -> dict[str, float]:

@@ -30,7 +30,7 @@ def packed(
 
     Raises UsageError where no pod requests it, or no node has it
     """
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # nosec B311  # the same draws for the same seed
     pods = [*_pods(timeline)]
     limit = sum(_allocatable(node, resource) for node in nodes) * load / 100
     if not limit or not any(_requests(pod, resource) for pod in pods):
@@ -47,28 +47,47 @@ def packed(
 
 
 def read_nodes(path: Path) -> list[Manifest]:
-    """Return the nodes of a state in JSON."""
-    document = json.loads(path.read_text())
-    return [item for item in document["items"] if item["kind"] == "Node"]
+    """Return the nodes of a state, a List in JSON. Raises UsageError for anything else."""
+    try:
+        items = json.loads(path.read_bytes())["items"]
+        nodes = [item for item in items if item["kind"] == "Node"]
+    except OSError as error:
+        raise UsageError(f"--state {path}: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError):
+        raise UsageError(
+            f"--state {path}: expected a List in JSON, as `ksched timeline from-csv --state-to` "
+            "writes it"
+        ) from None
+    return nodes
 
 
 def sample_nodes(nodes: list[Manifest], count: int, seed: int) -> list[Manifest]:
     """Return so many of the nodes."""
     if count > len(nodes):
         raise UsageError(f"--nodes {count}: there are {len(nodes)}")
-    return random.Random(seed).sample(nodes, count)
+    draw = random.Random(seed)  # nosec B311  # as above
+    return draw.sample(nodes, count)
 
 
 def _pods(timeline: Path) -> Iterator[Manifest]:
-    """Yield the pods that arrive in a timeline of JSON lines."""
-    with timeline.open() as lines:
-        templates = json.loads(next(lines)).get("templates", {})
-        for line in lines:
-            event = json.loads(line)
-            if "template" in event:
-                yield templates[event["template"]]
-            elif isinstance(event.get("pod"), dict):
-                yield event["pod"]
+    """Yield the pods that arrive in a timeline of JSON lines. Raises UsageError for anything
+    else."""
+    try:
+        with timeline.open("rb") as lines:
+            templates = json.loads(next(lines)).get("templates", {})
+            for line in lines:
+                event = json.loads(line)
+                if "template" in event:
+                    yield templates[event["template"]]
+                elif isinstance(event.get("pod"), dict):
+                    yield event["pod"]
+    except OSError as error:
+        raise UsageError(f"{timeline}: {error.strerror}") from None
+    except (ValueError, LookupError, AttributeError, StopIteration):
+        raise UsageError(
+            f"{timeline}: expected a timeline in JSON lines, as `ksched timeline from-csv --to` "
+            "writes it"
+        ) from None
 
 
 def _queued(pod: Manifest, number: int) -> Manifest:

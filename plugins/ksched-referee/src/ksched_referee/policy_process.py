@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
+import subprocess  # nosec B404  # policies run in processes of their own
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -65,7 +65,7 @@ class PolicyProcess:
         self._connection = own
         with others:
             # -I: neither the current folder nor the user's packages are imported from.
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # nosec B603  # limited, without a shell
                 [sys.executable, "-I", "-m", "ksched_referee.child", str(others.fileno())],
                 pass_fds=[others.fileno()],
                 env=_ENVIRONMENT,
