@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earliest_end import EarliestEnd
 from fewest_restarts import FewestRestarts
 from gang import Gang
 from gpu_slots import GpuSlots
@@ -257,7 +258,7 @@ def test_two_sources_may_not_make_pods_of_one_kind(tmp_path: Path) -> None:
 
 def test_each_is_under_sixty_lines() -> None:
     files = sorted(EXAMPLES.glob("*.py"))
-    assert len(files) == 9
+    assert len(files) == 10
     assert all(len(file.read_text().splitlines()) < 60 for file in files)
 
 
@@ -293,3 +294,42 @@ def test_a_short_job_waits_until_the_long_one_has_had_its_share(tmp_path: Path) 
         ["default/short", 75, 125],
         ["default/long", 125, 1050],
     ]
+
+
+@pytest.mark.parametrize(
+    ("aware", "expected"),
+    [
+        # `even` loses least on the k80; `small` waits for the v100, where it ends at 40 + 30.
+        (True, {"large": ("v100", 40), "even": ("k80", 36), "small": ("v100", 70)}),
+        # By their average times, `large` has the most work, and then `small`.
+        (False, {"large": ("v100", 40), "even": ("k80", 336), "small": ("k80", 300)}),
+    ],
+)
+def test_a_job_goes_to_the_type_of_gpu_on_which_it_ends_first(
+    tmp_path: Path, aware: bool, expected: dict[str, tuple[str, int]]
+) -> None:
+    gpu, events = {"nvidia.com/gpu": 1}, []
+    for name, v100, k80 in (("small", 30, 300), ("even", 35, 36), ("large", 40, 400)):
+        seconds = {"v100": v100, "k80": k80}
+        job = pod(name, requests=gpu, annotations={"ksched/run-times": json.dumps(seconds)})
+        events.append({"at": 0, "pod": job, "runsFor": {"label": "gpu", "seconds": seconds}})
+    timeline = tmp_path / "jobs.json"
+    head = {"apiVersion": "ksched/v1", "kind": "Timeline"}
+    timeline.write_text(json.dumps({**head, "events": events}))
+    state = [node(name, labels={"gpu": name}, resources=gpu) for name in ("k80", "v100")]
+    run = Run(
+        state=state,
+        config=str(EXAMPLES / "earliest_end.yaml"),
+        plugins=[EarliestEnd],
+        patches={"profiles[0].pluginConfig[EarliestEnd].args.aware": aware},
+    )
+    rows = run.replay(str(timeline)).to_frame()[["pod", "node", "ended"]].to_numpy().tolist()
+    assert {name.partition("/")[2]: (place, end) for name, place, end in rows} == expected
+
+
+def test_a_job_without_run_times_goes_anywhere() -> None:
+    nodes = [node(name, labels={"gpu": name}) for name in ("k80", "v100")]
+    enabled = {"enabled": [{"name": "EarliestEnd"}], "disabled": [{"name": "*"}]}
+    profile = {"plugins": {"queueSort": enabled, "filter": {"enabled": enabled["enabled"]}}}
+    simulated = simulation(cluster(*nodes, pod("p")), {"profiles": [profile]}, [EarliestEnd])
+    assert [*simulated.run().placements] == ["default/p"]

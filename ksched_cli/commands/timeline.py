@@ -305,7 +305,7 @@ def from_csv(
         str, typer.Argument(metavar="TRACE", help="CSV, gzipped or not; - is standard input.")
     ],
 ) -> ExitCode:
-    """A trace in CSV, a row per pod; options say what its columns are.
+    """A trace in CSV, by pod or by event; options name its columns.
 
     Times are numbers or RFC 3339. A wrong row is an error with its line. The last line on standard
     error summarises what was read.

@@ -49,6 +49,9 @@ LINES = (
     "timeline generate POD --pods 4 --runs-for lognormal:1:2 --priority 3=1 --priority 5",
     "timeline from-csv TRACE --created t --request cpu=c:m --time-unit ms --start 2026-01-01",
     "timeline from-csv TRACE --created t --request cpu=c --ended e --scheduled s --label a=l",
+    "timeline from-csv TRACE --created t --request cpu=c --event e --event-type end=1 --name {s}",
+    "timeline from-csv TRACE --created t --request cpu=c --duration-on a=b=s --empty 0",
+    "timeline from-csv TRACE --created t --request cpu=c --throughputs a=F --work e",
 )  # fmt: skip
 
 

@@ -36,6 +36,9 @@ def _timelines() -> Iterator[Any]:
                                                 "change": {"apply": [manifest]}}]}  # fmt: skip
     target = {"kind": "Pod", "namespace": "default", "name": "web-1"}
     yield {**head, "events": [{"at": 1.5, "delete": target, "gracePeriod": 3}]}
+    by_node = {"label": "gpu", "seconds": {"a": 5, "b": 2.5}, "otherwise": 9}
+    pod = {"metadata": {"name": "own"}, "spec": {"containers": [{"name": "c"}]}}
+    yield {**head, "events": [{"at": 1, "pod": pod, "runsFor": by_node, "restartOverhead": 2}]}
 
 
 def _timeline_lines() -> Iterator[Sequence[Any]]:
@@ -88,7 +91,13 @@ def _trace_commands(file: str, folder: Path) -> Sequence[Arguments]:
                "--node-selector", "m=model", "--label", "team=team")  # fmt: skip
     out = str(folder / "out.jsonl")
     times = ("--scheduled", "scheduled", "--ended", "ended")
+    events = ("--event", "model", "--event-type", "submit=x|y", "--event-type", "end=0",
+              "--duration-default", "forever", "--empty", "1")  # fmt: skip
+    by_node = ("--duration-on", "gpu=a=ended", "--duration-on", "gpu=b=cpu", "--restart-overhead",
+               "5", "--annotate-run-times")  # fmt: skip
     return (("timeline", "from-csv", file, *columns, *times, "--to", out),
+            ("timeline", "from-csv", file, *columns, *events),
+            ("timeline", "from-csv", file, *columns, *by_node),
             ("timeline", "from-csv", file, *columns, "--duration", "ended", "--time-unit",
                 "ms"))  # fmt: skip
 
