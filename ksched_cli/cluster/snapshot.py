@@ -39,6 +39,7 @@ Mask = NDArray[np.bool_]
 RowAmounts: TypeAlias = tuple[int, ...]
 
 MISSING = -1
+NO_PORTS: frozenset[HostPort] = frozenset()
 
 
 class LabelColumn(Struct, frozen=True):
@@ -337,6 +338,16 @@ class PodMove(NamedTuple):
     huge: bool
 
 
+class Trial(Struct):
+    """Changes that are taken back in the end, unless they are kept."""
+
+    stays: bool = False
+
+    def keep(self) -> None:
+        """Let the changes stand; a trial around this one may still take them back."""
+        self.stays = True
+
+
 class SealedError(Exception):
     """Somebody wants to change a snapshot that is only to be read just now."""
 
@@ -550,22 +561,25 @@ class Snapshot:
     def _write_journal(self, pod: PodInfo, row: int, index: int | None) -> None:
         """Note what a change of the row takes to be undone, before it is made."""
         assert self.journal is not None
-        others = {name: column.item(row) for name, column in self.other_requested().items()}
-        ports = frozenset(self.ports.get(row, ()))
+        others = {}
+        if len(self._requested) > len(PRINCIPAL):
+            others = {name: column.item(row) for name, column in self.other_requested().items()}
+        ports = frozenset(self.ports[row]) if row in self.ports else NO_PORTS
         usage = self.usage[:, row].copy()
         self.journal.append(PodMove(pod, row, index, usage, others, ports, self.huge))
 
     @contextmanager
-    def trial(self) -> Iterator[None]:
+    def trial(self) -> Iterator[Trial]:
         """Take back in the end what comes and goes meanwhile."""
-        is_outermost = self.journal is None
+        trial, is_outermost = Trial(), self.journal is None
         if self.journal is None:
             self.journal = []
         length = len(self.journal)
         try:
-            yield
+            yield trial
         finally:
-            self.take_back(length)
+            if not trial.stays:
+                self.take_back(length)
             if is_outermost:
                 self.journal = None
 

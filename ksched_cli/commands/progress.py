@@ -1,5 +1,4 @@
-"""Progress on standard error: on a terminal only, but for replays and searches, which may take
-long."""
+"""Progress on standard error: on a terminal as it goes, elsewhere a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -21,24 +20,32 @@ OnStep = Callable[[int, int, str], None]
 
 # Redrawing takes longer than placing a pod.
 REDRAW_SECONDS = 0.25
-# Seconds between a replay's lines, where there is no terminal.
-LINE_EVERY = 30.0
-# Those between a search's lines.
-SEARCH_LINE_EVERY = 10.0
+# Seconds between lines, where there is no terminal.
+LINE_EVERY = 10.0
 
 
 @contextmanager
 def of(noun: str) -> Iterator[OnProgress | None]:
-    """Yield what is called with how many of the noun are done, and how many there are; None without
-    a terminal, and for --quiet."""
-    if SETTINGS.quiet or not sys.stderr.isatty():
+    """Yield what is called with how many of the noun are done, and how many there are; None for
+    --quiet. On a terminal a bar, else a line every ten seconds."""
+    if SETTINGS.quiet:
         yield None
+        return
+    drawn = monotonic()
+    if not sys.stderr.isatty():
+
+        def write_line(done: int, total: int) -> None:
+            nonlocal drawn
+            if monotonic() - drawn >= LINE_EVERY:
+                drawn = monotonic()
+                note(f"{done:,} of {total:,} {noun}")
+
+        yield write_line
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     columns = (noun, BarColumn(), MofNCompleteColumn(), "done, left:", TimeRemainingColumn())
-    drawn = 0.0
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(noun, total=None)
 
@@ -72,7 +79,7 @@ def of_search(noun: str) -> Iterator[OnStep | None]:
         return on_step
 
     if not sys.stderr.isatty():
-        yield stepping(note, SEARCH_LINE_EVERY)
+        yield stepping(note, LINE_EVERY)
         return
     from rich.console import Console
 

@@ -218,17 +218,13 @@ class Simulation(Engine):
         if row is None or pod.pod.finished:
             yield unplaced
             return
-        before = list(self.snapshot.pods[row])
-        self.snapshot.remove(pod, row)
         claim: AbstractContextManager[None] = nullcontext()
-        try:
+        with self.snapshot.trial():
+            self.snapshot.remove(pod, row)
             if self.handle.service(BackingClasses).requested(unplaced):
                 claim = self.handle.service(ClaimStore).without_extended_claim(unplaced)
             with claim:
                 yield unplaced
-        finally:
-            self.snapshot.add(pod, row)
-            self.snapshot.pods[row][:] = before
 
     def has_devices(self, pod: PodInfo) -> bool:
         """Whether the pod has claims of devices, of its own or made for its extended resources."""

@@ -1,4 +1,4 @@
-"""Progress shows on a terminal only, but for replays."""
+"""Progress shows on a terminal as it goes, elsewhere as a line now and then."""
 
 from __future__ import annotations
 
@@ -26,8 +26,24 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr", io.StringIO())
+def test_without_a_terminal_a_line_comes_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error, now = io.StringIO(), 0
+    monkeypatch.setattr("sys.stderr", error)
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
+    with progress.of("pods placed") as on_progress:
+        assert on_progress is not None
+        for now in range(25):
+            on_progress(1_000 * now, 25_000)
+    assert error.getvalue().splitlines() == [
+        "10,000 of 25,000 pods placed",
+        "20,000 of 25,000 pods placed",
+    ]
+
+
+def test_quiet_commands_show_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SETTINGS, "quiet", True)
     with progress.of("pods placed") as on_progress:
         assert on_progress is None
 
@@ -77,15 +93,15 @@ def test_a_replay_in_a_pipe_says_how_far_it_is_how_fast_and_what_is_left(
     assert lines[-1].endswith("the timeline is read")
 
 
-def test_a_replay_says_something_every_thirty_seconds(
+def test_a_replay_says_something_every_ten_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds = count(step=7)
+    seconds = count(step=3)
     monkeypatch.setattr(progress, "monotonic", lambda: next(seconds))
     lines: list[str] = []
     shown_of(tmp_path, ReplayProgress(lines.append, progress.LINE_EVERY))
     # A look after each of 20 instants, and two for each line.
-    assert 0 < len(lines) < 20 * 7 / 30 + len(lines) * 2 * 7 / 30
+    assert 0 < len(lines) < 20 * 3 / 10 + len(lines) * 2 * 3 / 10
 
 
 def test_quiet_replays_say_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
