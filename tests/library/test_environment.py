@@ -246,6 +246,28 @@ def test_a_reward_is_a_figure_of_the_end_or_a_function() -> None:
         play(Environment(run, reward="speed", max_nodes=9), default)
 
 
+@pytest.mark.parametrize("timeline", [None, [{"at": 1, "pod": pod("q", cpu=8)}]])
+def test_regret_is_computed_without_the_agent(timeline: list[dict[str, Any]] | None) -> None:
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    state = [node("a", cpu=8), node("b", cpu=8), pod("x", cpu=4), pod("y", cpu=4), pod("z", cpu=8)]
+    run = Run(state=state, timeline=timeline, regret="cpu", plugins=[], preemption=False)
+    environment = Environment(run, reward="-best.regret")
+    spread = {"default/x": 0, "default/y": 1}
+    total, _, _ = play(environment, lambda _, info: spread[info["pod"]])
+    assert total == -environment.figures["best.regret"] == -8000
+    packed, _, _ = play(environment, lambda _, info: 0)
+    assert packed == 0
+
+
+def test_an_episode_whose_engine_fails_is_over() -> None:
+    late = {"at": 5, "change": "drain nowhere"}
+    environment = Environment(Run(state=STATE, timeline=[late]))
+    with pytest.raises(KschedError, match="nowhere"):
+        play(environment, default)
+    with pytest.raises(UsageError, match="call reset first"):
+        environment.step(1)
+
+
 def test_more_nodes_than_rows_are_refused() -> None:
     joins = {"at": 5, "change": "add-nodes d --like a --count 2"}
     late = {"at": 9, "pod": pod("late", cpu=1)}
