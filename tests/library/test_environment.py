@@ -24,6 +24,7 @@ from ksched_cli.api import (
     UsageError,
 )
 from ksched_cli.testing import node, pod
+from tests.scenario.build import workload
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 NODES = [node("a", cpu=4), node("b", cpu=8), node("c", cpu=4)]
@@ -257,6 +258,17 @@ def test_regret_is_computed_without_the_agent(timeline: list[dict[str, Any]] | N
     assert total == -environment.figures["best.regret"] == -8000
     packed, _, _ = play(environment, lambda _, info: 0)
     assert packed == 0
+
+
+def test_a_rollout_before_the_episode_is_the_schedulers() -> None:
+    old = pod("web-abc-1", cpu=2, node="a", labels={"app": "web", "pod-template-hash": "abc"})
+    owner = {"kind": "ReplicaSet", "name": "web-abc", "controller": True}
+    old["metadata"]["ownerReferences"] = [owner]
+    state = [*STATE, workload("Deployment", replicas=1), old]
+    run = Run(state=state, changes=["rollout restart deployment/web"])
+    environment = Environment(run)
+    play(environment, default)
+    assert placements(environment) == run.schedule().placements
 
 
 def test_an_episode_whose_engine_fails_is_over() -> None:
