@@ -275,7 +275,7 @@ class PlacementModel:
             model.maximize(total)
             status = self._status(solver, model)
             if status not in ("OPTIMAL", "FEASIBLE"):
-                return Solution(bound=size)
+                return Solution(bound=min(size, self.at_most()))
             is_optimal &= status == "OPTIMAL"
             bound += int(solver.best_objective_bound)
             model.add(total >= round(solver.objective_value))
@@ -296,6 +296,25 @@ class PlacementModel:
             solution = self._chosen(variables, solver, solution)
         bound = bound if self.is_whole else size
         return replace(solution, is_optimal=is_optimal, bound=bound)
+
+    def at_most(self) -> int:
+        """Return how many of the pods that wait have a node in any placement, by what each resource
+        has room for; seen without a solver."""
+        waiting = self.classes[: self.waiting]
+        most = sum(each.size for each in waiting)
+        usable = np.logical_or.reduce([each.allowed for each in waiting])
+        for name in self.resources:
+            # To move pods makes room on a node and takes as much elsewhere.
+            rows = usable if self.is_whole and not self.classes[self.waiting :] else slice(None)
+            left = int(self.free(name)[rows].clip(min=0).sum())
+            count = 0
+            # The smallest come first, as many as there are of them.
+            for each in sorted(waiting, key=lambda each: each.request(name)):
+                request = each.request(name)
+                fitting = min(each.size, left // request) if request else each.size
+                count, left = count + fitting, left - fitting * request
+            most = min(most, count)
+        return most
 
     def best(
         self,
