@@ -947,7 +947,7 @@ class ReplayTimeline(Question[ReplayResult], frozen=True, kw_only=True):
         name = name_of(opened.run.timeline)
         if opened.run.regret:
             check_solver()
-        regret = RegretOverTime(opened.opener, opened.run)
+        regret = RegretOverTime(opened.opener, opened.run, metrics)
         keeps_records = self.lists_pods or bool(metrics)
         watch = Watch(traces=self.trace, keeps_records=keeps_records, on_look=regret.on_look)
         replay = opened.replay(watch=watch)
