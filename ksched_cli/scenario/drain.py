@@ -87,13 +87,13 @@ class _WithVolumes(msgspec.Struct):
 
 
 def goes_with_node(pod: Pod) -> bool:
-    """Whether the pod needs no other node when its own goes."""
+    """Return whether the pod needs no other node when its own is removed."""
     return pod.finished or is_of_daemon_set(pod) or is_static(pod)
 
 
 def local_volumes(pod: Pod) -> list[str]:
-    """The pod's volumes whose contents are lost on another node, without those that an annotation
-    calls safe."""
+    """Return the pod's volumes whose contents are lost on another node, without those that an
+    annotation calls safe."""
     safe = pod.metadata.annotations.get(SAFE_VOLUMES, "").split(",")
     return [each.name for each in _volumes(pod) if each.is_local and each.name not in safe]
 
@@ -103,8 +103,8 @@ def has_empty_dir(pod: Pod) -> bool:
 
 
 def _volumes(pod: Pod) -> Sequence[_Volume]:
-    """The pod's volumes, if any is an emptyDir or a hostPath. They are read from its JSON, as the
-    scheduler does not look at such volumes."""
+    """Return the pod's volumes, if any is an emptyDir or a hostPath. They are read from its JSON,
+    as the scheduler does not look at such volumes."""
     raw = bytes(pod.raw)
     if b'"emptyDir"' not in raw and b'"hostPath"' not in raw:
         return ()
@@ -153,7 +153,8 @@ class PodRules:
         return f"local storage: {', '.join(volumes)}" if volumes else ""
 
     def _undisrupted(self, pod: Pod) -> str:
-        """The annotation's value where it holds: "true", or a time since the pod's start."""
+        """Return the annotation's value while it holds, "true" or a time since the pod's start,
+        else ""."""
         value = pod.metadata.annotations.get(DO_NOT_DISRUPT, "")
         if value in ("", "true"):
             return value
@@ -303,7 +304,7 @@ class Evictions:
         return after
 
     def _keys_of(self, pod: Pod) -> list[tuple[str, str]]:
-        """The budgets that are about the pod."""
+        """Return the keys of the budgets that select the pod."""
         look = (pod.namespace, frozenset(pod.metadata.labels.items()))
         keys = self._keys.get(look)
         if keys is None:
@@ -360,12 +361,12 @@ class Evictions:
         return WAITS, f"{names}, until {more} healthy elsewhere"
 
     def is_final(self, pod: Pod) -> bool:
-        """Whether an eviction that is refused now is refused whenever it is tried."""
+        """Return whether an eviction that is refused now is refused whenever it is tried."""
         return self.outlook(pod)[0] == NEVER
 
 
 def with_budgets(after: ClusterState, before: ClusterState, evictions: Evictions) -> ClusterState:
-    """Gives each budget the lower of what evictions left of it and what its healthy pods leave."""
+    """Set each budget to the lower of what evictions left of it and what its healthy pods leave."""
     budgets = dict(after.pod_disruption_budgets)
     for key, evicted in evictions.budgets.items():
         if evicted is before.pod_disruption_budgets[key]:
@@ -475,7 +476,7 @@ def _empty_namespace(state: ClusterState, namespace: str) -> Changed:
 
 
 def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> Changed:
-    """Pods that are deleted: their controllers make them anew, others are gone.
+    """Delete pods: controllers recreate theirs, others are gone.
 
     gone: their node is too, so that daemon and static pods do not come back
     """

@@ -38,14 +38,14 @@ class OwnDocument:
     data: Mapping[str, Any]
 
     def error(self, problem: str, *place: str | int) -> InputError:
-        """An error at a place in the document."""
+        """Return an error at a place in the document."""
         subject = path_text(place)
         return InputError(self.name, problem, subject=subject, position=locate(self.text, 0, place))
 
     @contextmanager
     def at(self, *place: str | int, blames: type[KschedError] = UsageError) -> Iterator[None]:
-        """An error of this type in here is one at a place in the document; no place: of an option
-        that is not of the file."""
+        """Turn an error of this type in the block into one at a place in the document. An error
+        without a place, of an option that is not of the file, stays."""
         try:
             yield
         except blames as error:
@@ -54,7 +54,7 @@ class OwnDocument:
             raise self.error(str(error), *place) from None
 
     def from_here(self, path: str) -> str:
-        """A path that is relative to the file; "" stays."""
+        """Return a path that is relative to the file; "" stays."""
         return os.path.normpath(self.folder / path) if path else ""
 
     def nanoseconds(self, duration: str, *place: str | int) -> int:
@@ -69,8 +69,8 @@ class OwnDocument:
     def time(
         self, value: float | str | UnsetType, default: int, *place: str | int, least: int = 0
     ) -> int:
-        """Microseconds of a number of seconds, or of a duration, at a place in the document. Raises
-        InputError."""
+        """Return the microseconds of a number of seconds, or of a duration, at a place in the
+        document. Raises InputError."""
         if value is UNSET:
             return default
         if isinstance(value, str):

@@ -33,15 +33,15 @@ _MAX_BASE = 57
 
 
 def has_own_claims(spec: PodSpec) -> bool:
-    """Whether controllers make claims for a pod of this spec alone."""
+    """Return whether controllers make claims for a pod of this spec alone."""
     return any(each.resource_claim_template_name for each in spec.resource_claims) or any(
         volume.ephemeral for volume in spec.volumes
     )
 
 
 def awaits_claims(pod: Pod) -> bool:
-    """Whether controllers have yet to make the pod's claims. If the API server has given the pod a
-    UID, they have seen it: what they did not make they could not make."""
+    """Return whether controllers have yet to make the pod's claims. If the API server has given the
+    pod a UID, they have seen it: what they did not make they could not make."""
     is_new = pod.uid in ("", pod.key) or pod.status is PENDING_AGAIN
     return is_new and has_own_claims(pod.spec) and not pod.finished and not pod.deleting
 
