@@ -123,7 +123,7 @@ class Solution(Struct, frozen=True):
         return sum(self.left.values())
 
 
-class Spread(Struct, frozen=True):
+class SpreadRow(Struct, frozen=True):
     """A spread constraint of a class that rejects nodes.
 
     domains: of the nodes that count, the rows of each
@@ -153,7 +153,7 @@ class PlacementModel:
     classes: Sequence[PodClass]
     waiting: int
     conflicts: Sequence[tuple[int, int, str]]
-    spreads: Sequence[Spread]
+    spreads: Sequence[SpreadRow]
     chosen: Sequence[int] | None = None
     cuts: list[Solution] = field(default_factory=list)
     deadline: float = inf
@@ -856,7 +856,7 @@ def _counted(each: PodClass) -> Callable[[Constraint], Matches]:
     return counted
 
 
-def _spreads(snapshot: Snapshot, classes: Sequence[PodClass]) -> Iterator[Spread]:
+def _spreads(snapshot: Snapshot, classes: Sequence[PodClass]) -> Iterator[SpreadRow]:
     """Yield the spread constraints of the classes that reject nodes."""
     for number, each in enumerate(classes):
         having_all = np.ones(len(snapshot), dtype=np.bool_)
@@ -880,7 +880,7 @@ def _spreads(snapshot: Snapshot, classes: Sequence[PodClass]) -> Iterator[Spread
                 for other, own in enumerate(classes)
                 if matches(own.pod.namespace, own.pod.labels)
             ]
-            yield Spread(
+            yield SpreadRow(
                 number,
                 constraint.max_skew,
                 len(domains) < constraint.min_domains,

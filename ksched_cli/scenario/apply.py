@@ -76,7 +76,7 @@ _MERGE_KEYS = {
 _DIRECTIVE = "$patch"
 
 
-class PatchError(ValueError):
+class JsonPatchError(ValueError):
     """A JSON patch that cannot be carried out."""
 
 
@@ -183,16 +183,16 @@ def json_patch(value: Any, operations: Any) -> Any:
     return the value. Raises PatchError."""
     for operation in operations if isinstance(operations, list) else [operations]:
         if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
-            raise PatchError("expected a list of {op, path, value}")
+            raise JsonPatchError("expected a list of {op, path, value}")
         name, path = operation.get("op"), operation["path"]
         if name not in ("add", "remove", "replace", "move", "copy", "test") or "/" not in path:
             expected = "expected add, remove, replace, move, copy or test"
-            raise PatchError(f'"{name}" at "{path}": {expected}')
+            raise JsonPatchError(f'"{name}" at "{path}": {expected}')
         item = operation.get("value")
         if name in ("move", "copy"):
             source = operation.get("from")
             if not isinstance(source, str) or "/" not in source:
-                raise PatchError(f'{name} to "{path}": expected from')
+                raise JsonPatchError(f'{name} to "{path}": expected from')
             item = deepcopy(_operate("get", value, source, None))
             if name == "move":
                 _operate("remove", value, source, None)
@@ -220,13 +220,13 @@ def _operate(name: str, value: Any, path: str, item: Any) -> Any:
             _ = value[last]  # it must be there
             value[last] = item
         elif name == "test" and value[last] != item:
-            raise PatchError(f'test at "{path}": the value differs')
+            raise JsonPatchError(f'test at "{path}": the value differs')
         return item if name == "remove" else value[last]
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, PatchError):
+        if isinstance(error, JsonPatchError):
             raise
         what = "from" if name == "get" else f"{name} at"
-        raise PatchError(f'{what} "{path}": this path does not exist') from None
+        raise JsonPatchError(f'{what} "{path}": this path does not exist') from None
 
 
 # -- apply and patch ------------------------------------------------------------------------------
@@ -436,7 +436,7 @@ def _check_shape(manifest: Manifest, source: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Patch(Change):
+class ManifestPatch(Change):
     """kind: "strategic", "merge" or "json"."""
 
     target: Target
@@ -444,7 +444,7 @@ class Patch(Change):
     kind: str
 
     @staticmethod
-    def parse(arguments: Arguments) -> Patch:
+    def parse(arguments: Arguments) -> ManifestPatch:
         if _QUOTE_IN_JSON.search(arguments.text) and '"' not in arguments.flags.get("--patch", '"'):
             raise arguments.error(
                 """the shell removed the quotes of -p; write -p '{"spec": …}', or -p @FILE"""
@@ -466,14 +466,14 @@ class Patch(Change):
             raise arguments.error(
                 """-p takes JSON or YAML in quotes, such as -p '{"spec": …}', or -p @FILE"""
             )
-        return Patch(arguments.text, target, patch, kind)
+        return ManifestPatch(arguments.text, target, patch, kind)
 
     def apply(self, state: ClusterState) -> Changed:
         kind, obj = find_object(self, state, self.target)
         before = plain_object(kind, obj)
         try:
             after = _PATCHES[self.kind](deepcopy(before), self.patch)
-        except PatchError as error:
+        except JsonPatchError as error:
             raise self.error(str(error)) from None
         label = f"{kind.name} {obj.key}"
         if after == before:

@@ -14,7 +14,7 @@ from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import locate
 from ksched_cli.kube.file_parts import FilePart, Text
 from ksched_cli.kube.near_names import near_hint
-from ksched_cli.scenario.apply import Apply, Patch
+from ksched_cli.scenario.apply import Apply, ManifestPatch
 from ksched_cli.scenario.arguments import Arguments, read_arguments, split_line
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.drain import Delete, Drain, Reschedule
@@ -59,7 +59,9 @@ VERBS: Mapping[str, Verb] = {
     ),
     "apply": Verb(Apply.parse, {"--filename": True, **_SELECTING, **_AT_ONCE}),
     "delete": Verb(Delete.parse, {"--cascade": False, **_CHOOSING}),
-    "patch": Verb(Patch.parse, {"--patch": True, "--patch-file": True, "--type": True, **_AT_ONCE}),
+    "patch": Verb(
+        ManifestPatch.parse, {"--patch": True, "--patch-file": True, "--type": True, **_AT_ONCE}
+    ),
     "rollout restart": Verb(RolloutRestart.parse, {**_CHOOSING, **_AT_ONCE}),
     "add-nodes": Verb(AddNodes.parse, _ADD_NODES_FLAGS),
     "fail": Verb(FailNodes.parse, {"--all": False, **_SELECTING}),
