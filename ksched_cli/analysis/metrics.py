@@ -25,8 +25,13 @@ if TYPE_CHECKING:
     from ksched_cli.engine.engine import Engine
     from ksched_cli.engine.replay.replay import Replay
 
-# A function, or its text as --metric takes it.
-MetricSource: TypeAlias = str | Callable[..., Any]
+    # A function, or its text as --metric takes it.
+    MetricSource: TypeAlias = str | Callable[..., Any]
+else:
+    MetricSource = (
+        Any  # msgspec, which makes questions of an agent's arguments, knows no such union
+    )
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
