@@ -114,7 +114,7 @@ def _mutation(pod: PodInfo) -> MutationError:
 
 
 def _frozen(argument: Any) -> Any:
-    """Arrays as read-only views."""
+    """Return the argument; arrays in it become read-only views."""
     if isinstance(argument, Nodes) and argument.rows is not None:
         return Nodes(argument.snapshot, _frozen(argument.rows))
     if isinstance(argument, np.ndarray):
@@ -136,20 +136,24 @@ def _fingerprint(pod: PodInfo) -> tuple[object, ...]:
 
 
 def expect(answer: object, kind: type, source: str) -> None:
-    """Raises MalformedError where an answer is not of the type. source: the method, for the text"""
+    """Check the type of an answer. source: the method, for the message
+
+    Raises MalformedError where the answer is of another type.
+    """
     if not isinstance(answer, kind):
         raise MalformedError(f"{source} returned {type(answer).__name__}, expected {kind.__name__}")
 
 
 def check_status(status: Status, source: str) -> None:
-    """Raises MalformedError."""
+    """Check the types of a status and its parts. Raises MalformedError."""
     expect(status, Status, source)
     expect(status.code, Code, f"{source} with a code that")
     expect_texts(status.reasons, tuple, f"{source} with reasons that")
 
 
 def expect_texts(texts: Any, kind: type, source: str) -> None:
-    """Raises MalformedError where it is no collection of that type, or has others than texts."""
+    """Check that `texts` is a collection of that type and contains only strings. Raises
+    MalformedError."""
     is_kind = isinstance(texts, kind)
     if not is_kind or not all(isinstance(text, str) for text in texts):
         raise MalformedError(f"{source} are {texts!r:.100}, expected a {kind.__name__} of str")
@@ -166,7 +170,7 @@ def checked_result(answer: Any, kind: type[T], method: str) -> tuple[T | None, S
 
 
 def checked_permit(answer: Any) -> tuple[Status, float]:
-    """Permit's status and seconds. Raises MalformedError."""
+    """Return Permit's status and its timeout in seconds. Raises MalformedError."""
     status, seconds = _pair(answer, "permit")
     check_status(status, "permit's status")
     seconds = float(seconds)
@@ -211,8 +215,8 @@ def check_victims(victims: Sequence[object], node: str | None, snapshot: Snapsho
 
 
 def checked_placements(answer: Any, parent: Placement) -> tuple[Sequence[Placement], Status]:
-    """Placements with their status. Raises MalformedError, for one with other nodes than
-    `parent`'s, too."""
+    """Return the placements with their status. Raises MalformedError, also for a placement with
+    nodes that `parent` does not have."""
     placements, status = _pair(answer, "generate_placements")
     check_status(status, "generate_placements' status")
     expect(placements, Sequence, "generate_placements' placements")
@@ -230,7 +234,7 @@ def checked_placements(answer: Any, parent: Placement) -> tuple[Sequence[Placeme
 
 
 def check_placement_scores(scores: Any, count: int) -> None:
-    """Raises MalformedError."""
+    """Check that there is one integer per placement. Raises MalformedError."""
     expect(scores, list, "normalize_placement_scores")
     if len(scores) != count:
         raise MalformedError(f"it returned {len(scores)} scores for {count} placements")
@@ -239,7 +243,8 @@ def check_placement_scores(scores: Any, count: int) -> None:
 
 
 def checked_room(answer: Any, snapshot: Snapshot) -> tuple[Status, GroupRoom]:
-    """Room for a group with its status. Raises MalformedError for a victim that is not there."""
+    """Return the room for a group with its status. Raises MalformedError for a victim that is not
+    on the node that it is listed for."""
     status, room = _pair(answer, "pod_group_post_filter")
     check_status(status, "pod_group_post_filter's status")
     expect(room, GroupRoom, "pod_group_post_filter's room")
@@ -294,7 +299,7 @@ def named_rejection(status: Status, plugin: str) -> Status:
 
 
 def check_integers(scores: Sequence[Any], nodes: Nodes) -> None:
-    """Raises MalformedError for a score that is no integer: NumPy would truncate a float."""
+    """Check that all scores are integers: NumPy would truncate a float. Raises MalformedError."""
     for score, node in zip(scores, nodes, strict=True):
         try:
             index(score)

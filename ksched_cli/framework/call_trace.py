@@ -166,8 +166,11 @@ class CallTrace:
     def evaluated(
         self, pod: PodInfo, state: CycleState, reached: Iterable[str], is_cached: bool
     ) -> None:
-        """After PreFilter to Score. reached: the points among them; is_cached: whether answers for
-        other pods were used"""
+        """Note which points were skipped or cached, after PreFilter to Score.
+
+        reached: the points among them that were reached
+        is_cached: whether answers for other pods were used
+        """
         calls = self._of(pod)
         calls.skipped.setdefault("filter", {}).update(dict.fromkeys(state.skip_filter))
         calls.skipped.setdefault("score", {}).update(dict.fromkeys(state.skip_score))
@@ -247,8 +250,11 @@ def profile_lines(
     enabled: Mapping[str, Collection[str]],
     registry: Mapping[str, PluginEntry],
 ) -> Iterator[str]:
-    """Yield which plugins a profile never calls, or not at every point that they extend. enabled:
-    as in CallTrace.lines; registry: all plugins that there are"""
+    """Yield which plugins a profile never calls, or not at every point that they extend.
+
+    enabled: as in CallTrace.lines
+    registry: all plugins
+    """
     names = set()
     for plugin in plugins:
         names.add(plugin.name)

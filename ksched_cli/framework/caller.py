@@ -134,10 +134,12 @@ class DefectLog:
         *pods: PodInfo,
         assumes: bool = False,
     ) -> str:
-        """Records a defect with its traceback; returns the message for the status.
+        """Record a defect with its traceback, and return the message for the status.
 
-        pods: that the call was about; assumes: see Defect. Raises a KeyboardInterrupt of the user's
-        again.
+        pods: that the call was about
+        assumes: see Defect
+
+        Raises the user's KeyboardInterrupt again.
         """
         raise_users_interrupt(error)
         problem = described(error)
@@ -225,7 +227,8 @@ class PluginCaller:
             raise PluginDefectError(problem, traceback.format_exc()) from error
 
     def scope_for(self, plugin: Plugin, pod: PodInfo) -> Scope:
-        """CLUSTER where the plugin fails to tell, so that its answers are not cached."""
+        """Return the plugin's scope for the pod. It is CLUSTER where the plugin fails, so that its
+        answers are not cached."""
         try:
             if plugin.name not in self.foreign:
                 return plugin.scope_for(pod)
@@ -241,7 +244,8 @@ class PluginCaller:
         return self.scope_for(plugin, pod) is not Scope.CLUSTER
 
     def cache_key(self, plugin: Plugin, pod: PodInfo) -> Hashable | None:
-        """Return the cache key; None where the plugin fails, so that its answers are not shared."""
+        """Return the cache key, or None where the plugin fails, so that its answers are not
+        shared."""
         try:
             key = self._limited(plugin, plugin.cache_key, pod)
             hash(key)
@@ -251,7 +255,7 @@ class PluginCaller:
             return None
 
     def sign_pod(self, plugin: SignPlugin, pod: PodInfo) -> Mapping[str, Hashable] | None:
-        """Sign the pod; None where the plugin fails, so that the pod is not batched."""
+        """Sign the pod. Return None where the plugin fails, so that the pod is not batched."""
         try:
             fragments = self._limited(plugin, plugin.sign_pod, pod)
             hash(None if fragments is None else tuple(fragments.values()))
@@ -274,7 +278,8 @@ class PluginCaller:
     def pre_filter(
         self, plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
-        """A failure is a status with code Error, without the plugin's name."""
+        """Run the plugin's PreFilter. A failure is a status with code Error, without the plugin's
+        name."""
         try:
             if plugin.name not in self.foreign:
                 return plugin.pre_filter(state, pod, nodes)
@@ -286,7 +291,7 @@ class PluginCaller:
     def filter_nodes(
         self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> Verdicts:
-        """The verdicts with the plugin's name on them; a failure rejects all the nodes."""
+        """Return the plugin's verdicts, which name the plugin. A failure rejects all the nodes."""
         try:
             if plugin.name in self.foreign:
                 answer = self._call(plugin, nodes.snapshot, plugin.filter_nodes, state, pod, nodes)
@@ -325,13 +330,15 @@ class PluginCaller:
     def compared_requests(
         self, plugin: ComparesResources, state: CycleState, pod: PodInfo
     ) -> Mapping[str, int] | None:
-        """Call a plugin of ksched itself, see there."""
+        """Return what ComparesResources.compared_requests returns. Only ksched's own plugins have
+        it."""
         return plugin.compared_requests(state, pod)
 
     def concerns(
         self, plugin: PreFilterExtensions, state: CycleState, pod: PodInfo, other: PodInfo
     ) -> bool:
-        """True where the plugin fails to tell."""
+        """Return whether the other pod can change the plugin's answer. It is True where the plugin
+        fails."""
         try:
             return bool(self._limited(plugin, plugin.concerns, state, pod, other))
         except FAILURES as error:
@@ -345,7 +352,7 @@ class PluginCaller:
         pod: PodInfo,
         statuses: NodeStatuses,
     ) -> tuple[PostFilterResult | None, Status]:
-        """Do as `pre_filter`."""
+        """Run the plugin's PostFilter. A failure is a status, as in `pre_filter`."""
         try:
             if plugin.name not in self.foreign:
                 return plugin.post_filter(state, pod, statuses)
@@ -362,7 +369,8 @@ class PluginCaller:
     def pre_score(
         self, plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> Status:
-        """Success or Skip. Raises PluginError for everything else."""
+        """Run the plugin's PreScore, and return Success or Skip. Raises PluginError for everything
+        else."""
         try:
             if plugin.name in self.foreign:
                 status = self._call(plugin, nodes.snapshot, plugin.pre_score, state, pod, nodes)
@@ -382,7 +390,7 @@ class PluginCaller:
     def score_nodes(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> Scores:
-        """Raw scores, one per node. Raises PluginError."""
+        """Return the raw scores, one per node. Raises PluginError."""
         try:
             if plugin.name not in self.foreign:
                 return plugin.score_nodes(state, pod, nodes)
@@ -397,7 +405,7 @@ class PluginCaller:
     def normalize_scores(
         self, plugin: NormalizeScore, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
     ) -> Scores:
-        """Normalized scores, one per node. Raises PluginError."""
+        """Return the normalized scores, one per node. Raises PluginError."""
         try:
             if plugin.name not in self.foreign:
                 return plugin.normalize_scores(state, pod, nodes, raw)
@@ -448,7 +456,7 @@ class PluginCaller:
     def row_totals(
         self, scorer: RowScorer | None, snapshot: Snapshot, rows: Sequence[int]
     ) -> list[int] | None:
-        """Return the weighted sum of each row; None where a score is outside 0 to 100."""
+        """Return the weighted sum of each row, or None where a score is outside 0 to 100."""
         if scorer is None or snapshot.huge:
             return None
         totals = [scorer(amounts) for amounts in snapshot.rows_amounts(rows)]
@@ -459,7 +467,7 @@ class PluginCaller:
     def generate_placements(
         self, plugin: PlacementGeneratePlugin, key: GroupKey, parent: Placement
     ) -> tuple[Sequence[Placement], Status]:
-        """A failure is a status with code Error."""
+        """Return the plugin's placements within `parent`. A failure is a status with code Error."""
         try:
             if plugin.name not in self.foreign:
                 return plugin.generate_placements(key, parent)
@@ -474,7 +482,7 @@ class PluginCaller:
         key: GroupKey,
         candidates: Sequence[tuple[Placement, Sequence[PodInfo]]],
     ) -> list[int]:
-        """Normalized scores, one per candidate. Raises PluginError."""
+        """Return the normalized scores, one per candidate. Raises PluginError."""
         pods = [pod for _, placed in candidates for pod in placed]
         try:
             scores = [
@@ -498,7 +506,7 @@ class PluginCaller:
         pods: Sequence[PodInfo],
         try_group: Callable[[], Status],
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
-        """A failure is a status with code Error."""
+        """Run the plugin's preemption for a group. A failure is a status with code Error."""
         try:
             return plugin.preempt_for_group(group, pods, try_group)
         except FAILURES as error:
@@ -507,7 +515,7 @@ class PluginCaller:
     def pod_group_post_filter(
         self, plugin: PodGroupPostFilterPlugin, rejected: RejectedGroup
     ) -> tuple[Status, GroupRoom]:
-        """A failure is a status with code Error."""
+        """Run the plugin's PodGroupPostFilter. A failure is a status with code Error."""
         try:
             if plugin.name not in self.foreign:
                 return plugin.pod_group_post_filter(rejected)
@@ -523,7 +531,7 @@ class PluginCaller:
     def placement_feasible(
         self, plugin: PlacementFeasiblePlugin, group: PodGroup, progress: PlacementProgress
     ) -> Status:
-        """A failure is a status with code Error."""
+        """Run the plugin's PlacementFeasible. A failure is a status with code Error."""
         try:
             if plugin.name not in self.foreign:
                 return plugin.placement_feasible(group, progress)
@@ -553,8 +561,8 @@ class PluginCaller:
         method: Callable[..., Status],
         *arguments: Any,
     ) -> Status:
-        """The status of PreEnqueue, AddPod, RemovePod, Reserve, PreBind or Bind; fails as
-        `pre_filter` does."""
+        """Return the status of PreEnqueue, AddPod, RemovePod, Reserve, PreBind or Bind. A failure
+        is a status, as in `pre_filter`."""
         try:
             if plugin.name not in self.foreign:
                 return method(*arguments)
@@ -591,7 +599,8 @@ class PluginCaller:
             self.log.note(plugin.name, point, error, _pod_of(arguments))
 
     def less(self, plugin: QueueSortPlugin, first: QueuedPod, second: QueuedPod) -> bool:
-        """False where the plugin fails, so that the pods stay in their order."""
+        """Return whether `first` comes before `second`. It is False where the plugin fails, so that
+        the pods stay in their order."""
         try:
             return bool(self._limited(plugin, plugin.less, first, second))
         except FAILURES as error:
@@ -634,7 +643,8 @@ class PluginCaller:
             return None
 
         def says_queue(pod: PodInfo, old: Any, new: Any) -> bool:
-            """Upstream: a pod must not be stuck because a hint failed."""
+            """Return the hint's answer, and True where the hint fails: as upstream, a pod must not
+            be stuck because of that."""
             try:
                 answer = self._limited(plugin, hint, pod, old, new)
                 expect(answer, bool, "the hint")

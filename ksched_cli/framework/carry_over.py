@@ -15,7 +15,7 @@ class CarriesOver(Protocol):
     afresh."""
 
     def carry_over(self, previous: Any) -> None:
-        """Takes over what `previous`, its predecessor, assumed, as far as it still holds."""
+        """Take over what `previous`, its predecessor, assumed, as far as it still holds."""
         ...
 
 
@@ -25,9 +25,9 @@ class FollowsPods(Protocol):
     `handle.cluster.pods` are all pods; in `ksched replay` they come and go after that."""
 
     def pod_came(self, pod: Pod) -> None:
-        """The pod is there, or has changed; it may be one that was listed."""
+        """Note a pod that was created or has changed; it may be one that was listed."""
         ...
 
     def pod_left(self, pod: Pod) -> None:
-        """The pod has ended, or was deleted."""
+        """Note a pod that has ended or was deleted."""
         ...

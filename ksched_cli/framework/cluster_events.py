@@ -221,9 +221,9 @@ def node_events(old: Node, new: Node) -> Iterator[ClusterEvent]:
 
 
 def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
-    """What a change of a pod is; one without a node is the pod that is asked about. One with a node
-    is not, although it is queued where its resize is deferred.
-    Upstream: PodSchedulingPropertiesChange."""
+    """Return the events of a change of a pod. A pod without a node is the pod that is asked about.
+    One with a node is not, although it is queued where its resize is deferred. Upstream:
+    PodSchedulingPropertiesChange."""
     resource = ASSIGNED_POD if new.pod.node_name else TARGET_POD
     actions = []
     if old.labels != new.labels:

@@ -185,9 +185,12 @@ class CycleState:
         self.source: CycleState | None = None
 
     def read(self, key: str, doing: str = "reading") -> Any:
-        """Raises PluginError where nothing was written, as when PreFilter is switched off.
+        """Return what is written under the key.
 
-        doing: how its message begins"""
+        doing: how the error's message begins
+
+        Raises PluginError where nothing was written, as when PreFilter is disabled.
+        """
         try:
             return self.data[key]
         except KeyError:
@@ -218,10 +221,10 @@ class CycleState:
         self._own.update(other._own)
 
     def note(self, name: str, value: Note) -> None:
-        """Notes something of the placement: the results have it beside the pod's node. For Reserve
-        and what comes after it. A name that was noted before gets the new value.
+        """Add a note about the placement, which results show beside the pod's node. It is for
+        Reserve and the later points. A name that was noted before gets the new value.
 
-        value: what JSON can say; lists and mappings are not copied
+        value: what JSON can express; lists and mappings are not copied
         """
         if self.notes is None:
             self.notes = {}

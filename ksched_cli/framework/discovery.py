@@ -100,7 +100,7 @@ class ImportPolicy(Struct, frozen=True):
         return source_identity(source) in map(source_identity, self.named)
 
     def check(self, source: str, file: str) -> None:
-        """Raises UsageError for a source that the file must not name."""
+        """Refuse a source that the file must not name. Raises UsageError."""
         if not (self.others or self.names(source)):
             raise UsageError(
                 f"{file} names the plugin {source}, but --no-plugins (noPlugins of "
@@ -161,8 +161,10 @@ def discover(
     sources: Sequence[str] = (),
     classes: Mapping[str, type[Plugin]] | None = None,
 ) -> Discovery:
-    """sources: MODULE:NAME or FILE.py, of plugins that are not installed, or that replace installed
-    ones of their names; or a key of `classes`.
+    """Discover the installed plugins and those of `sources`, and return them with the in-tree ones.
+
+    sources: MODULE:NAME or FILE.py, of plugins that are not installed, or that replace installed
+    ones of their names; or a key of `classes`
 
     Raises UsageError where two of the sources have a plugin of the same name, or one has that of an
     in-tree plugin.
@@ -274,7 +276,8 @@ def tried(discovery: Discovery) -> Discovery:
 
 
 def _creation_error(entry: PluginEntry) -> str | None:
-    """Return why the plugin cannot be created; None where it can, or refuses the empty cluster."""
+    """Return why the plugin cannot be created. Return None where it can, or refuses the empty
+    cluster."""
     from ksched_cli.cluster.snapshot import Snapshot
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.framework.handle import Handle, Nominator
@@ -343,8 +346,11 @@ def _no_mapping(hook: str, answer: object) -> str:
 
 
 def _by_hand(source: str) -> Loaded:
-    """source: MODULE:NAME, FILE.py or FILE.py:NAME. Without a name, the plugins that the module's
-    hook returns or, where it has no hook, all plugin classes that it defines."""
+    """Load the plugins of a source. Without a name, these are the plugins that the module's hook
+    returns or, where it has no hook, all plugin classes that it defines.
+
+    source: MODULE:NAME, FILE.py or FILE.py:NAME
+    """
     module_name, name = _split(source)
     if module_name.endswith(".py"):
         module = module_of_file(Path(module_name))

@@ -49,12 +49,14 @@ class CallLimit:
     _interruptions: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        """Raises UsageError outside of the main thread, which no signal reaches."""
+        """Check the thread. Raises UsageError outside of the main thread, which no signal
+        reaches."""
         if threading.current_thread() is not threading.main_thread():
             raise UsageError("--plugin-timeout works only in the main thread")
 
     def call(self, method: Callable[..., T], *arguments: object) -> T:
-        """Raises what the method raises, and CallTimeoutError."""
+        """Call the method within the time limit. Raises what the method raises, and
+        CallTimeoutError."""
         if self._is_running:
             return method(*arguments)
         handler = signal.signal(signal.SIGALRM, self._interrupt)
@@ -100,7 +102,7 @@ _WITHOUT_TYPE = (MalformedError, MutationError, CallTimeoutError)
 
 
 def raise_users_interrupt(error: BaseException) -> None:
-    """Raises a KeyboardInterrupt again where Ctrl-C makes one, as in tests and notebooks. The
+    """Raise a KeyboardInterrupt again where Ctrl-C makes one, as in tests and notebooks. The
     commands end by another exception, so that there only a plugin's own code raises it."""
     default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if isinstance(error, KeyboardInterrupt) and default:

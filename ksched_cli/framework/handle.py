@@ -33,7 +33,7 @@ class WaitingPod:
     __slots__ = ("_deadlines", "_seconds", "decision", "node", "pod", "since")
 
     def __init__(self, pod: PodInfo, node: str, since: float, waits: Mapping[str, float]) -> None:
-        """waits: plugin → for how many seconds at most."""
+        """Create a pod that waits for plugins. waits: plugin → its timeout in seconds"""
         self.pod = pod
         self.node = node
         self.since = since
@@ -47,19 +47,20 @@ class WaitingPod:
         return tuple(self._deadlines)
 
     def allow(self, plugin: str) -> None:
-        """The plugin waits no longer; with the last one the pod is bound."""
+        """End the plugin's wait; with the last one the pod is bound."""
         self._deadlines.pop(plugin, None)
         if not self._deadlines and self.decision is None:
             self.decision = SUCCESS
 
     def reject(self, plugin: str, message: str) -> None:
-        """The pod gives back what it has and returns to the queue. The first decision counts."""
+        """Reject the pod: it gives back what it has and returns to the queue. The first decision
+        counts."""
         if self.decision is None:
             self.decision = Status.unschedulable(message).by(plugin)
 
     def preempt(self, plugin: str, message: str) -> None:
-        """Do as `reject`, but the plugin has not rejected the pod: it is tried again after its
-        backoff, whatever happens meanwhile. Upstream: Preempt, WaitOnPermit."""
+        """Reject the pod as `reject` does, but not as the plugin's own rejection: the pod is tried
+        again after its backoff, whatever happens meanwhile. Upstream: Preempt, WaitOnPermit."""
         if self.decision is None:
             self.decision = Status.error(f"waiting on permit for pod: {message}").by(plugin)
 
@@ -83,7 +84,7 @@ class WaitingPods:
         self._pods: dict[str, WaitingPod] = {}
 
     def __iter__(self) -> Iterator[WaitingPod]:
-        """A copy: pods may be allowed or rejected meanwhile."""
+        """Iterate over a copy: pods may be allowed or rejected meanwhile."""
         return iter(tuple(self._pods.values()))
 
     def __len__(self) -> int:
@@ -127,8 +128,8 @@ class Clock(Struct):
     _alarms: set[float] = field(default_factory=set)
 
     def wake(self, at: float) -> None:
-        """Asks that the pods without a node get another chance at that time, should the run come to
-        rest before. For what lapses by itself, as a group's pause after a failure does."""
+        """Give the pods without a node another chance at that time, should the run come to rest
+        before. It is for what lapses by itself, as a group's pause after a failure does."""
         if at > self.now:
             self._alarms.add(at)
 
@@ -138,7 +139,7 @@ class Clock(Struct):
         return min(self._alarms) if self._alarms else None
 
     def jump(self, to: float) -> bool:
-        """Jump to a later time. Return whether an alarm rang: all up to then are over."""
+        """Jump to a later time, and end all alarms up to then. Return whether there was one."""
         if to > self.now:
             self.now = to
         alarms = self._alarms
@@ -173,7 +174,7 @@ class Nominator:
         self.node_by_uid[pod.uid] = node
 
     def renew(self, pod: PodInfo, node: str) -> None:
-        """node: the nominated one, or "" for none"""
+        """Nominate the pod to the node, or clear its nomination. node: a name, or "" to clear"""
         if node:
             self.nominate(pod, node)
         else:
@@ -236,7 +237,7 @@ class Handle(Struct):
 
     @property
     def clock(self) -> Clock:
-        """Simulated time."""
+        """Return the clock of the simulated time."""
         return self.waiting.clock
 
     @property

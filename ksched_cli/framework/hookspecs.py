@@ -25,12 +25,13 @@ class Hooks:
 
     @hookspec
     def ksched_plugins(self) -> Mapping[str, type[Any]]:
-        """Plugin name → class, which is called with (args, handle) when a profile enables it."""
+        """Return a mapping from plugin name to class. A class is called with (args, handle) when a
+        profile enables it."""
         raise NotImplementedError
 
     @hookspec
     def ksched_workloads(self) -> Mapping[str, PodMaker]:
-        """Kind with its group, as "Farm.example.com" → a function from an object of that kind, as
-        plain data, to the manifests of all pods that its controller would make, with their names.
-        Those that the state has are left out."""
+        """Return a mapping from a kind with its group, such as "Farm.example.com", to a function.
+        It takes an object of that kind, as plain data, and returns the manifests of all pods that
+        its controller would make, with their names. Those that the state has are left out."""
         raise NotImplementedError

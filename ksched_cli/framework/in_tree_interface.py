@@ -37,8 +37,8 @@ class ScoresRows(ScorePlugin):
 
     @abstractmethod
     def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
-        """Return a scorer of rows for the pod, after PreScore; None where only `score_nodes` can
-        decide."""
+        """Return a scorer of rows for the pod, after PreScore. Return None where only `score_nodes`
+        can decide."""
 
 
 class ComparesResources(FilterPlugin):
@@ -47,7 +47,8 @@ class ComparesResources(FilterPlugin):
 
     @abstractmethod
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
-        """Resource → amount, in scheduler units; None where the answer is not such a comparison."""
+        """Return resource → amount, in scheduler units, or None where the answer is not such a
+        comparison."""
 
 
 class JudgesResizes(Plugin):

@@ -80,7 +80,9 @@ class Plugin(ABC):
     reads: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, args: Any, handle: Handle) -> None:
-        """args: in the form that the class's `args` declares; None where it declares none and the
+        """Create the plugin for a profile.
+
+        args: in the form that the class's `args` declares; None where it declares none and the
         configuration has none.
 
         Raises PluginError where the plugin refuses its args or the cluster.
@@ -119,7 +121,8 @@ class PreEnqueuePlugin(Plugin):
 
     @abstractmethod
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Success lets the pod in; any other status keeps it gated."""
+        """Return whether the pod may enter the queue: Success lets it in; any other status keeps it
+        gated."""
 
 
 class QueueSortPlugin(Plugin):
@@ -159,10 +162,11 @@ class PreFilterPlugin(Plugin):
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
-        """nodes: all nodes of the cluster.
+        """Return the nodes that Filter should look at, or None for all, and a status: Success;
+        Skip, and the plugin's Filter is not called in this attempt; or a rejection, which holds for
+        every node.
 
-        Status: success; Skip, and the plugin's Filter is not called in this attempt; or a
-        rejection, which holds for every node.
+        nodes: all nodes of the cluster.
         """
 
 
@@ -193,15 +197,15 @@ class FilterPlugin(Plugin):
     """Decides which nodes can run the pod."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Plain form: success, a rejection, or an error.
+        """Return success, a rejection, or an error: the plain form.
 
-        Status.unschedulable where evicting pods from the node might help, Status.unresolvable
-        where it cannot.
+        A rejection is Status.unschedulable where evicting pods from the node might help, and
+        Status.unresolvable where it cannot.
         """
         raise NotImplementedError(f"{type(self).__name__} has neither filter nor filter_nodes")
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        """Array form: one verdict per node of `nodes`, in the same order."""
+        """Return one verdict per node of `nodes`, in the same order: the array form."""
         from ksched_cli.framework.results import Verdicts
 
         answers = [self.filter(state, pod, node) for node in nodes]
@@ -233,7 +237,10 @@ class PostFilterPlugin(Plugin):
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
-        """filtered: the status of every node, including the nodes that PreFilter excluded."""
+        """Try to make room for a pod that no node passed.
+
+        filtered: the status of every node, including the nodes that PreFilter excluded.
+        """
 
 
 class PreScorePlugin(Plugin):
@@ -241,19 +248,22 @@ class PreScorePlugin(Plugin):
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        """nodes: the nodes that passed Filter. Skip: the plugin's Score is not called in this
-        attempt."""
+        """Prepare the plugin's Score. With Skip, Score is not called in this attempt.
+
+        nodes: the nodes that passed Filter.
+        """
 
 
 class ScorePlugin(Plugin):
     """Ranks the feasible nodes."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Plain form. Without NormalizeScore from 0 to 100; with it any integer."""
+        """Return the node's score: the plain form. It is from 0 to 100, or with NormalizeScore any
+        integer."""
         raise NotImplementedError(f"{type(self).__name__} has neither score nor score_nodes")
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        """Array form: one score per node of `nodes`, in the same order."""
+        """Return one score per node of `nodes`, in the same order: the array form."""
         import numpy as np
 
         scores = [self.score(state, pod, node) for node in nodes]
@@ -284,8 +294,10 @@ class NormalizeScore(Plugin):
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
     ) -> Scores:
-        """scores: the raw scores of `nodes`, in the same order, not to be modified. Returns a new
-        array of the same length."""
+        """Return the normalized scores in a new array of the same length.
+
+        scores: the raw scores of `nodes`, in the same order, not to be modified.
+        """
 
 
 class ReservePlugin(Plugin):
@@ -294,11 +306,13 @@ class ReservePlugin(Plugin):
 
     @abstractmethod
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Anything but success ends the attempt; every Reserve plugin's `unreserve` is called."""
+        """Reserve what the pod needs. Anything but success ends the attempt; every Reserve plugin's
+        `unreserve` is called."""
 
     @abstractmethod
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """Also called where `reserve` failed or was never called. It must not fail."""
+        """Release what `reserve` reserved. It is also called where `reserve` failed or was never
+        called, and must not fail."""
 
 
 class PermitPlugin(Plugin):
@@ -306,20 +320,20 @@ class PermitPlugin(Plugin):
 
     @abstractmethod
     def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
-        """Success, a rejection, or Wait; with Wait also the timeout in seconds."""
+        """Return success, a rejection, or Wait, and with Wait the timeout in seconds."""
 
 
 class PreBindPlugin(Plugin):
     """Does what must be done before the pod is bound, such as binding its volumes."""
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Success; or Skip, and `pre_bind` is not called for this pod. Anything else is an error.
-        Asked of all plugins before the first `pre_bind`, from 1.35 on."""
+        """Return success; or Skip, and `pre_bind` is not called for this pod. Anything else is an
+        error. All plugins are asked before the first `pre_bind`, from 1.35 on."""
         return Status()
 
     @abstractmethod
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Anything but success ends the attempt, and the pod is not bound."""
+        """Prepare the binding. Anything but success ends the attempt, and the pod is not bound."""
 
 
 class BindPlugin(Plugin):
@@ -335,7 +349,7 @@ class PostBindPlugin(Plugin):
 
     @abstractmethod
     def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """Cannot change the outcome."""
+        """React to the binding, whose outcome it cannot change."""
 
 
 class PlacementGeneratePlugin(Plugin):
@@ -376,8 +390,9 @@ class PlacementFeasiblePlugin(Plugin):
 
     @abstractmethod
     def placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status:
-        """Success; Wait, while the remaining pods may yet make it so; Unschedulable, where they
-        cannot: then they are not tried there. Any other status is an error."""
+        """Return success; Wait, while the remaining pods may yet make the placement feasible; or
+        Unschedulable, where they cannot: then they are not tried there. Any other status is an
+        error."""
 
 
 class PlacementScorePlugin(Plugin):
@@ -385,7 +400,10 @@ class PlacementScorePlugin(Plugin):
 
     @abstractmethod
     def score_placement(self, key: GroupKey, placement: Placement, pods: Sequence[PodInfo]) -> int:
-        """pods: of the group, that have a node there. Without a normalization from 0 to 100."""
+        """Return the score of a placement, from 0 to 100 without a normalization.
+
+        pods: of the group, that have a node there.
+        """
 
     def normalize_placement_scores(self, scores: list[int]) -> list[int]:
         """Normalize the scores of all placements, in their order, to 0 to 100. Raises
@@ -398,11 +416,12 @@ class PodGroupPostFilterPlugin(Plugin):
 
     @abstractmethod
     def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
-        """Success, with the pods to evict and the nodes that the group's pods are nominated to;
-        Unschedulable, and the next plugin is asked; UnschedulableAndUnresolvable, and none is.
+        """Return success, with the pods to evict and the nodes that the group's pods are nominated
+        to; Unschedulable, and the next plugin is asked; or UnschedulableAndUnresolvable, and no
+        other is.
 
-        The plugin tries evictions out with `rejected`: what it removes and adds in a
-        `with rejected.branch():` block is taken back in the end.
+        The plugin tries evictions with `rejected`: what it removes and adds in a `with
+        rejected.branch():` block is taken back in the end.
         """
 
 
@@ -419,9 +438,10 @@ class SignPlugin(Plugin):
 
     @abstractmethod
     def sign_pod(self, pod: PodInfo) -> Mapping[str, Hashable] | None:
-        """Name → the part of the manifest that PreFilter, Filter, PreScore and Score depend on;
-        plugins that read the same part may give it the same name. {} where they depend on nothing
-        in the pod; None where they depend on other pods too, and the pod is not batched."""
+        """Return name → the part of the manifest that PreFilter, Filter, PreScore and Score depend
+        on; plugins that read the same part may give it the same name. Return {} where they depend
+        on nothing in the pod, and None where they depend on other pods too: the pod is not
+        batched."""
 
 
 class Explains(Plugin):
@@ -519,12 +539,13 @@ class Measures(Plugin):
 
     @abstractmethod
     def metrics(self) -> Mapping[str, float]:
-        """Figures of the run by name; a row has them as NAME-OF-THE-PLUGIN.NAME. Called once, after
-        the run."""
+        """Return figures of the run by name; a row has them as NAME-OF-THE-PLUGIN.NAME. It is
+        called once, after the run."""
 
     def measure(self, now: float) -> None:
-        """Called in a replay after each instant at which something happened, and at its end: what
-        the plugin sees is true from `now` on, in seconds since 1970, until the next call."""
+        """Observe the cluster. A replay calls this after each instant at which something happened,
+        and at its end: what the plugin sees is true from `now` on, in seconds since 1970, until the
+        next call."""
 
 
 class TimesRuns(Plugin):

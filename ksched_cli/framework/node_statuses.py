@@ -19,8 +19,11 @@ from ksched_cli.framework.status import Code, Status
 
 
 def fit_error(statuses: NodeStatuses, pre_filter: str = "", post_filter: str = "") -> str:
-    """pre_filter: PreFilter's message, printed in place of the nodes' reasons;
-    post_filter: PostFilter's message, appended."""
+    """Return the message of a pod that fits no node.
+
+    pre_filter: PreFilter's message, printed in place of the nodes' reasons
+    post_filter: PostFilter's message, appended
+    """
     if pre_filter:
         text = f"0/{statuses.node_count} nodes are available: {pre_filter}."
     else:
@@ -35,7 +38,8 @@ def counts_message(total: int, counts: Mapping[Status, int], absent: Status) -> 
 
 @lru_cache(maxsize=1024)
 def _counts_message(total: int, counts: tuple[tuple[Status, int], ...], absent: Status) -> str:
-    """Cached: the pods of one template, tried one after the other, mostly get the same message."""
+    """Return the message with the number of nodes per reason. It is cached: the pods of one
+    template, tried one after the other, mostly get the same message."""
     count_by_reason: Counter[str] = Counter()
     own_count = 0
     for status, count in counts:
@@ -157,8 +161,11 @@ class NodeStatuses(Mapping[str, Status]):
         return self._ids
 
     def add(self, rows: Rows | None, ids: Ids, statuses: list[Status]) -> None:
-        """Rows with verdicts, each row once in an attempt; an id of 0 passes and is left out.
-        rows: None means all. The arrays are taken over."""
+        """Add rows with verdicts, each row once in an attempt; rows with id 0 pass and are left
+        out. The arrays become this object's own.
+
+        rows: None means all
+        """
         if len(statuses) == 1:
             return
         if self._shared is not None:
@@ -170,7 +177,7 @@ class NodeStatuses(Mapping[str, Status]):
             self.statuses += statuses[1:]
 
     def share(self, column: StatusColumn) -> None:
-        """The statuses of all rows; none had one before."""
+        """Set the statuses of all rows, none of which had one before."""
         self._shared = column
         self.statuses = list(column.statuses)
 

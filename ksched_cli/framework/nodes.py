@@ -59,7 +59,7 @@ class NodeInfo(Struct, frozen=True, eq=False):
 
     @property
     def used_ports(self) -> frozenset[HostPort]:
-        """The host ports in use, each with `ip`, `protocol` and `port`."""
+        """Return the host ports in use, each with `ip`, `protocol` and `port`."""
         return frozenset(self.snapshot.ports.get(self.row, ()))
 
 

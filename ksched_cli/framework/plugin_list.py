@@ -54,7 +54,7 @@ class PluginList(Answer, frozen=True, kw_only=True):
 
 
 def plugin_list(discovery: Discovery, enabled: Set[str]) -> PluginList:
-    """enabled: what the default profile enables"""
+    """Return the list of the discovered plugins. enabled: what the default profile enables"""
     return PluginList(
         plugins=tuple(
             ListedPlugin(

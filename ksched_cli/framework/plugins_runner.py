@@ -21,7 +21,7 @@ class RowResults(Protocol):
     """Results by row."""
 
     def forget(self, rows: Iterable[int]) -> None:
-        """The nodes have changed."""
+        """Drop the results on nodes that have changed."""
         ...
 
 
@@ -53,9 +53,9 @@ class FilterOperations(Protocol):
         ...
 
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
-        """Resource → amount, where pods that leave a node or come back to it change no answer but
-        that of the plugin that compares these, as far as `concerns` is False for the pods. None
-        where they may change another one's."""
+        """Return resource → amount, where pods that leave a node or come back to it change only the
+        answer of the plugin that compares these amounts, as far as `concerns` is False for the
+        pods. Return None where they may change another plugin's."""
         ...
 
     def run_with_requests_of(
@@ -80,13 +80,13 @@ class FilterOperations(Protocol):
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status:
-        """`added` is now on `node`."""
+        """Tell the plugins that `added` is now on `node`."""
         ...
 
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
-        """`removed` has left `node`."""
+        """Tell the plugins that `removed` has left `node`."""
         ...
 
 
@@ -97,7 +97,7 @@ class PluginsRunner(Protocol):
     def filtering(self) -> FilterOperations: ...
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """The pod is assumed on the node."""
+        """Run Reserve for a pod that is assumed on the node."""
         ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
@@ -105,10 +105,11 @@ class PluginsRunner(Protocol):
         ...
 
     def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:
-        """Results of dry runs for pods that look the same, of nodes that have not changed since:
-        for the PostFilter plugin to read and to fill in. None where nothing is cached.
+        """Return the results of dry runs for pods that look the same, on nodes that have not
+        changed since. The PostFilter plugin reads and fills them. Return None where nothing is
+        cached.
 
-        factory: makes them, without any results
+        factory: makes empty results
         """
         ...
 

@@ -95,7 +95,7 @@ class PodGroup(msgspec.Struct, frozen=True):
 
     @property
     def entity(self) -> str:
-        """Its name in messages. Upstream: EntityKey.String."""
+        """Return its name in messages. Upstream: EntityKey.String."""
         return f"{self.kind.lower()}/{self.namespace}/{self.name}"
 
     @property
@@ -222,7 +222,7 @@ def _claims(pod: PodInfo) -> Iterator[GroupKey]:
 
 
 def _has_affinity(pod: PodInfo) -> bool:
-    """Upstream: podWithAffinity."""
+    """Return whether the pod has affinity or anti-affinity to pods. Upstream: podWithAffinity."""
     affinity = pod.spec.affinity
     return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
 
@@ -262,8 +262,12 @@ class PodGroups:
         scheduler_names: Container[str],
         release: Release,
     ) -> None:
-        """scheduler_names: of the profiles; pods without a node of others are no members. Raises
-        UsageError for a PodGroup of another shape."""
+        """Read the groups of the state and count their pods.
+
+        scheduler_names: of the profiles; pods without a node of other schedulers are no members
+
+        Raises UsageError for a PodGroup of another shape.
+        """
         self.preempts = release.rules.queues_groups or release.enabled("WorkloadAwarePreemption")
         self.places = release.enabled(PLACEMENT_GATE)
         self.are_entities = release.rules.queues_groups
@@ -302,8 +306,8 @@ class PodGroups:
             current = self.groups.get(key) if key is not None else None
 
     def root_of(self, key: GroupKey) -> PodGroup | None:
-        """Return the group around all others that the group is in; None where an object is missing,
-        or groups are in each other. Upstream: GetRootKeyForGroup."""
+        """Return the group around all others that the group is in. Return None where an object is
+        missing, or groups are in each other. Upstream: GetRootKeyForGroup."""
         seen: set[GroupKey] = set()
         while (group := self.groups.get(key)) is not None and key not in seen:
             seen.add(key)
@@ -314,8 +318,8 @@ class PodGroups:
         return None
 
     def entity_of(self, pod: Pod) -> GroupKey | None:
-        """What the pod is tried with: the key of its group's root, or of its group where there is
-        no root; None where it is of no group."""
+        """Return what the pod is tried with: the key of its group's root, or of its group where
+        there is no root. Return None for a pod without a group."""
         key = group_key(pod)
         root = None if key is None else self.root_of(key)
         return key if root is None else root.key
@@ -337,8 +341,10 @@ class PodGroups:
         return (each for each in self.tree(group) if not each.is_composite)
 
     def tree(self, group: PodGroup, around: tuple[PodGroup, ...] = ()) -> Iterator[PodGroup]:
-        """The group and those in it, from the outside. around: that it is in, which may be in
-        each other"""
+        """Yield the group and those in it, from the outside.
+
+        around: groups that it is in, which may be in each other
+        """
         if group not in around:
             yield group
             for child in self.children(group):
@@ -388,7 +394,8 @@ class PodGroups:
         return self.are_entities and any(self._scheduled.values())
 
     def _list_members(self, pods: Iterable[Pod]) -> None:
-        """These are all pods now; those on nodes are in the snapshot."""
+        """List the members among `pods`, which are all pods now; those on nodes are in the
+        snapshot."""
         # By UID, those of nodes that are not there.
         self._elsewhere: defaultdict[GroupKey, dict[str, Pod]] = defaultdict(dict)
         self._scheduled: Counter[GroupKey] = Counter()
@@ -400,7 +407,8 @@ class PodGroups:
                 self.count(info, 1)
 
     def join(self, pod: Pod) -> None:
-        """A pod is there. Nothing where it is of no group, or finished, or another scheduler's."""
+        """Add a pod to its group. Do nothing for a pod without a group, a finished one, or one of
+        another scheduler."""
         key = group_key(pod)
         if key is None or pod.finished:
             return
@@ -463,14 +471,20 @@ class PodGroups:
         self.count(pod, -1)
 
     def count(self, pod: PodInfo, number: int) -> None:
-        """number: 1 where the pod has a node now, -1 where it has none any more"""
+        """Count the pod among those of its group with a node.
+
+        number: 1 where the pod has a node now, -1 where it no longer has one
+        """
         key = group_key(pod.pod)
         if key is not None:
             self._scheduled[key] += number
 
 
 def _read_groups(state: ClusterState, release: Release, admits: bool) -> dict[GroupKey, PodGroup]:
-    """admits: priorities are set as the API server sets them, by class"""
+    """Return the groups of the state by key.
+
+    admits: priorities are set by class, as the API server sets them
+    """
     admission = PriorityAdmission(state.priority_classes) if admits else None
     groups = (
         _read(kind, plain, admission, release)
@@ -482,7 +496,7 @@ def _read_groups(state: ClusterState, release: Release, admits: bool) -> dict[Gr
 
 
 def _versions_read(release: Release) -> dict[str, Sequence[str]]:
-    """Kind → the versions of its objects that the scheduler reads."""
+    """Return kind → the versions of its objects that the scheduler reads."""
     versions = API_VERSIONS if release.rules.queues_groups else FORMER_API_VERSIONS
     if not release.enabled(COMPOSITE_GATE):
         return {POD_GROUP: versions}
@@ -537,8 +551,8 @@ def key_of(group: Mapping[str, Any]) -> GroupKey:
 
 
 def min_count_of(group: Mapping[str, Any]) -> int | None:
-    """How many pods or groups a gang wants at once, whose object is of the right shape; None where
-    it is no gang."""
+    """Return how many pods or groups a gang wants at once, or None for a group that is no gang. The
+    object must be of the right shape."""
     gang = msgspec.convert(group.get("spec") or {}, PodGroupSpec).scheduling_policy.gang
     if gang is None:
         return None

@@ -48,9 +48,9 @@ class PreemptionExtender(Protocol):
     def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, Victims], snapshot: Snapshot
     ) -> dict[str, Victims]:
-        """victims: by node name. Returns those that the extender accepts, sorted by node name.
+        """Return the victims that the extender accepts, sorted by node name. Raises ExtenderError.
 
-        Raises ExtenderError.
+        victims: by node name
         """
         ...
 

@@ -102,8 +102,8 @@ class EvictionBudgets:
         return budgets
 
     def pdb_violated_by(self, pods: Sequence[PodInfo]) -> dict[str, tuple[str, ...]]:
-        """By UID, the pods whose eviction, after that of all before them, violates budgets, and the
-        keys of those budgets."""
+        """Return, by UID, the pods whose eviction violates budgets, after the eviction of all pods
+        before them, with the keys of these budgets."""
         if not self.budgets:
             return {}
         allowed = {budget.key: budget.allowed for budget in self.budgets}
@@ -236,8 +236,8 @@ class PreemptionTrial:
         return verdicts.statuses[verdicts.ids[0]] if verdicts.ids[0] else SUCCESS
 
     def violated_budgets(self, victims: Sequence[PodInfo]) -> Mapping[str, tuple[str, ...]]:
-        """By UID, the victims whose eviction, after that of all before them, violates budgets, and
-        these as NAMESPACE/NAME."""
+        """Return, by UID, the victims whose eviction violates budgets, after the eviction of all
+        before them, with these budgets as NAMESPACE/NAME."""
         return self._budgets.pdb_violated_by(victims)
 
     def best(
@@ -332,7 +332,8 @@ def _priority(pod: PodInfo) -> int:
 
 
 def is_terminating_by_preemption(pod: PodInfo) -> bool:
-    """Upstream: podTerminatingByPreemption. The first condition of the type decides."""
+    """Return whether preemption evicts the pod. The first condition of the type decides. Upstream:
+    podTerminatingByPreemption."""
     if not pod.pod.deleting:
         return False
     for condition in pod.pod.status.conditions:

@@ -41,7 +41,7 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]+)`")
 
 
 def check(spec: ArgsSpec, given: Any) -> tuple[FieldError, ...]:
-    """Return the errors of args as a configuration has them; given: None where it has none."""
+    """Return the errors of args as a configuration has them. given: None where it has none"""
     if spec is None:
         return ()
     if given is not None and not isinstance(given, Mapping):
@@ -75,7 +75,8 @@ def make(spec: ArgsSpec, given: Any) -> Any:
 
 
 def _without_meta(given: Any) -> dict[str, Any]:
-    """Args without apiVersion and kind, which a configuration may give and no plugin declares."""
+    """Return args without apiVersion and kind, which a configuration may give and no plugin
+    declares."""
     return {key: value for key, value in (given or {}).items() if key not in _META}
 
 
@@ -190,8 +191,9 @@ class PluginEntry:
     ) -> PluginEntry:
         """Return the descriptor of an in-tree plugin, enabled by default.
 
-        module: has the class of this name; points: keys separated by spaces; weight: None where
-        the default list has no weight for it
+        module: has the class of this name
+        points: keys separated by spaces
+        weight: None where the default list has no weight for it
         """
         target, keys = f"{module}:{name}", frozenset(points.split())
         return cls(name, keys, IN_TREE_ORIGIN, target, True, weight, short_name, args, variant)
@@ -203,7 +205,7 @@ class PluginEntry:
 
     @property
     def problem(self) -> str:
-        """Why a configuration may not name it, or ""."""
+        """Return why a configuration may not name it, or ""."""
         if not self.rival:
             return ""
         return (
@@ -258,8 +260,11 @@ class Registry(PluginTable[PluginEntry]):
         release: Release | None = None,
         pod_makers: Mapping[str, PodMaker] | None = None,
     ) -> None:
-        """release: whose plugins these are; the newest that ksched knows by default. pod_makers: by
-        kind, of workloads that ksched does not know"""
+        """Register the entries.
+
+        release: whose plugins these are; by default the newest that ksched supports
+        pod_makers: by kind, of workloads that ksched does not know
+        """
         super().__init__(release or release_of(), {entry.name: entry for entry in entries})
         self.pod_makers = pod_makers or {}
 

@@ -57,7 +57,7 @@ class SharedDevices:
     """Amounts are integers, in billionths of a unit."""
 
     def __init__(self, qualifies_names: bool = False) -> None:
-        """qualifies_names: see Rules"""
+        """Start without any allocated device. qualifies_names: see Rules"""
         self._qualifies_names = qualifies_names
         self._share_counts: Counter[DeviceID] = Counter()
         self._consumed: dict[DeviceID, dict[str, int]] = {}
@@ -109,8 +109,9 @@ class SharedDevices:
 
 
 def qualified(amounts: Mapping[str, T], driver: str) -> dict[str, T]:
-    """By the whole names: one without a domain is in that of the driver. Where two have one name,
-    that with the domain counts. Upstream: MakeFullyQualifiedName, NewDeviceConsumedCapacity."""
+    """Return the amounts by full names: a name without a domain is in that of the driver. Where two
+    have one name, that with the domain counts. Upstream: MakeFullyQualifiedName,
+    NewDeviceConsumedCapacity."""
     named = {f"{driver}/{name}": each for name, each in amounts.items() if "/" not in name}
     return named | {name: each for name, each in amounts.items() if "/" in name}
 
@@ -186,7 +187,7 @@ class BackingClasses:
                 self._hear(None, self._classes[name])
 
     def carry_over(self, previous: BackingClasses) -> None:
-        """Hear only of what has changed since."""
+        """Take over what `previous` has heard, and hear only of what has changed since."""
         if self._recomputes:
             return
         old, new = previous._classes, self._classes
@@ -196,8 +197,8 @@ class BackingClasses:
                 self._hear(old.get(name), new.get(name))
 
     def _hear(self, old: DeviceClass | None, new: DeviceClass | None) -> None:
-        """Hear of a class that comes, changes or goes. Upstream: updateResourceName2class,
-        removeResourceName2class."""
+        """Update the resources after a class has come, changed or gone. Upstream:
+        updateResourceName2class, removeResourceName2class."""
         if new is not None:
             rival = self._by_resource.get(new.spec.extended_resource_name or "")
             if rival is not None and not _counts_more(new, rival):
@@ -251,7 +252,7 @@ def _counts_more(device_class: DeviceClass, rival: DeviceClass) -> bool:
 
 
 def _created(device_class: DeviceClass) -> float:
-    """When the class was created, in seconds since 1970."""
+    """Return when the class was created, in seconds since 1970."""
     created = device_class.metadata.creation_timestamp
     return unix_seconds(created) if created else -math.inf
 
@@ -400,8 +401,8 @@ class ClaimStore(HasClaims):
 
     @contextmanager
     def without_extended_claim(self, pod: PodInfo) -> Iterator[None]:
-        """As if the pod had not been scheduled yet: the claim for its extended resources is not
-        there meanwhile, and its devices are free."""
+        """Act as if the pod had not been scheduled yet: meanwhile the claim for its extended
+        resources does not exist, and its devices are free."""
         claim = self.extended_claim(pod)
         if claim is None:
             yield
@@ -424,7 +425,7 @@ class ClaimStore(HasClaims):
             self._remove(stored)
 
     def carry_over(self, previous: ClaimStore) -> None:
-        """Takes over what became of claims that have not changed in the API server since, and the
+        """Take over what became of claims that have not changed in the API server since, and the
         claims that were made for extended resources."""
         for key, claim in previous.claims.items():
             stored = self._stored.get(key)

@@ -80,7 +80,7 @@ class Verdicts(Struct):
         return cls(ids, list(table))
 
     def reject(self, rejected: Mask, status: Status) -> None:
-        """Sets `status` for the nodes where `rejected` is true and that passed so far."""
+        """Set `status` for the nodes where `rejected` is true and that passed so far."""
         if len(self.statuses) == 1:
             self.ids = rejected.astype(np.int32)
         else:

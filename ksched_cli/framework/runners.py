@@ -45,8 +45,11 @@ class PreFilterRunner:
         caller: PluginCaller,
         idle_for_resizes: Set[str] = frozenset(),
     ) -> None:
-        """idle_for_resizes: names of plugins that only decide where a pod goes, not whether its
-        node has room to resize it"""
+        """Create the runner of the plugins.
+
+        idle_for_resizes: names of plugins that only decide where a pod goes, not whether its node
+        has room to resize it
+        """
         self.plugins = tuple(plugins)
         self._idle_for_resizes = idle_for_resizes
         self._all_nodes = Nodes(snapshot)
@@ -173,8 +176,11 @@ class NominatedRows:
         ]
 
     def fork(self, snapshot: Snapshot) -> RowFork:
-        """To be moved to each of the rows; of the snapshot itself always the same, which follows
-        it. snapshot: that, or a fork of it"""
+        """Return a RowFork of the snapshot: one that is reused for the snapshot itself, a new one
+        for a fork of it.
+
+        snapshot: the runner's snapshot, or a fork of it
+        """
         if snapshot is not self._snapshot:
             return RowFork(snapshot)
         if self._fork is None:
@@ -316,7 +322,7 @@ class FilterRunner(ExtensionsRunner):
         """Ask each plugin about the nodes that the ones before it let pass.
 
         own_states: in a dry run, the states to use in place of `state`, by row
-        entry:      of pods like this one, where what is stored for them may be used
+        entry: of pods like this one, where the answers stored for them may be used
         """
         verdicts = Verdicts.passing(len(nodes))
         if entry is not None and nodes.snapshot is self._snapshot:
@@ -382,8 +388,8 @@ class FilterRunner(ExtensionsRunner):
         pod: PodInfo,
         nodes: Nodes,
     ) -> Verdicts | None:
-        """Return the verdicts of one plugin: the one place where one is asked for many nodes, or
-        what it answered before is read. None where all the nodes pass."""
+        """Return the verdicts of one plugin, or None where all the nodes pass. Only this asks a
+        plugin about many nodes or reads its earlier answers."""
         if memo is None and nodes.snapshot is self._snapshot:
             key = self._cache.shared_key(plugin, pod, self._caller)
             memo = None if key is None else self._node_memo(plugin, state, pod, key)
@@ -395,8 +401,8 @@ class FilterRunner(ExtensionsRunner):
     def _filters(
         self, entry: CacheEntry, state: CycleState, pod: PodInfo
     ) -> Sequence[tuple[FilterPlugin, VerdictMemo | None]]:
-        """Return the plugins that may reject pods of the entry, each with what is stored of it;
-        None: it is asked every time."""
+        """Return the plugins that may reject pods of the entry, each with its stored answers, or
+        with None where it is asked every time."""
         if entry.filters is None:
             filters: list[tuple[FilterPlugin, VerdictMemo | None]] = []
             for plugin in self.plugins:
@@ -417,8 +423,9 @@ class FilterRunner(ExtensionsRunner):
     def _node_memo(
         self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, key: Hashable | None
     ) -> VerdictMemo | None:
-        """NODE answers about every node, which pods of several shapes share where there is a key.
-        None where the plugin has failed, perhaps on a node that one before it rejects."""
+        """Return the NODE answers about every node, which pods of several shapes share where there
+        is a key. Return None where the plugin has failed, perhaps on a node that an earlier plugin
+        rejects."""
         shared = self._cache.node_verdicts
         memo = None if key is None else shared.get((plugin.name, key))
         if memo is None:
@@ -447,7 +454,8 @@ class FilterRunner(ExtensionsRunner):
     def all_pass(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
     ) -> bool:
-        """Return whether all the nodes pass by what is stored alone; False means undetermined."""
+        """Return whether all the nodes pass by the stored answers alone; False means
+        undetermined."""
         if entry is None or self._nominator.node_by_uid:
             return False
         for plugin, memo in self._filters(entry, state, pod):
@@ -463,8 +471,8 @@ class FilterRunner(ExtensionsRunner):
     def rejections(
         self, state: CycleState, pod: PodInfo, entry: CacheEntry | None
     ) -> StatusColumn | None:
-        """Return the statuses of all nodes where all are rejected by what is stored alone; None
-        where that is undetermined."""
+        """Return the statuses of all nodes if the stored answers alone reject them all; None means
+        undetermined."""
         if entry is None or self._nominator.node_by_uid:
             return None
         stored = self._stored_rejections(state, pod, entry)
@@ -534,7 +542,8 @@ class FilterRunner(ExtensionsRunner):
     def _scalar_status(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Sequence[int]
     ) -> Status | None:
-        """Return the status by the plugins that may be called node by node, see there."""
+        """Return the status by the plugins that may be called node by node; see
+        PluginCaller.status_of_all."""
         skipped = state.skip_filter
         plugins = [plugin for plugin in self._scalar_plugins if plugin.name not in skipped]
         return self._caller.status_of_all(plugins, state, pod, snapshot, rows)
@@ -547,7 +556,7 @@ class FilterRunner(ExtensionsRunner):
         pod: PodInfo,
         nodes: Nodes,
     ) -> Verdicts:
-        """Node by node where a node has a state of its own."""
+        """Return a plugin's verdicts, asked node by node where a node has a state of its own."""
         rows = nodes.indices().tolist()
         answers = [SUCCESS] * len(rows)
         shared = [i for i, row in enumerate(rows) if row not in states]
@@ -607,9 +616,9 @@ class FilterRunner(ExtensionsRunner):
         )
 
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
-        """Resource → amount, where pods of lower priority that leave a node or come back to it
-        change no answer but that of the plugin that compares these, as far as `concerns` is False
-        for the pods. None where they may change another one's."""
+        """Return resource → amount, where pods of lower priority that leave a node or come back to
+        it change only the answer of the plugin that compares these amounts, as far as `concerns` is
+        False for the pods. Return None where they may change another plugin's."""
         comparing: ComparesResources | None = None
         for plugin in self.plugins:
             is_foreign = plugin.name in self._caller.foreign

@@ -88,14 +88,14 @@ class PodSigner:
 
     @classmethod
     def of(cls, plugins: Sequence[Plugin], caller: PluginCaller) -> PodSigner | None:
-        """Return the signer; None where a plugin does not sign, or none of its pods."""
+        """Return the signer, or None where a plugin does not sign, or none of its pods."""
         signing = [plugin for plugin in plugins if isinstance(plugin, SignPlugin)]
         if len(signing) < len(plugins) or not all(p.signs_pods for p in signing):
             return None
         return cls(signing, caller)
 
     def sign(self, pod: PodInfo) -> int | None:
-        """Return the pod's signature; None where a plugin refuses to sign it."""
+        """Return the pod's signature, or None where a plugin refuses to sign it."""
         if pod.signature not in self._by_manifest:
             self._by_manifest[pod.signature] = self._signature(pod)
         return self._by_manifest[pod.signature]
@@ -131,7 +131,8 @@ class PodGroupPlugins:
         caller: PluginCaller,
         release: Release,
     ) -> None:
-        """plugin: the profile's plugin of a name"""
+        """Collect the plugins that a group's placements need. plugin: returns the profile's plugin
+        of a name"""
         self._caller = caller
         by_point = {
             point: [plugin(ref.name) for ref in refs] for point, refs in profile.plugins.items()
@@ -212,8 +213,8 @@ class PodGroupPlugins:
         return None
 
     def post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
-        """Until a plugin helps, fails or says that nothing can help. Upstream:
-        RunPodGroupPostFilterPlugins."""
+        """Run PodGroupPostFilter until a plugin helps, fails or says that nothing can help.
+        Upstream: RunPodGroupPostFilterPlugins."""
         reasons: list[str] = []
         afterwards: tuple[Callable[[], None], ...] = ()
         for plugin in self._post_filters:
@@ -276,7 +277,8 @@ class ProfilePlugins:
         handle: Handle,
         caller: PluginCaller,
     ) -> None:
-        """Raises UsageError and PluginDefectError, see PluginCaller.make."""
+        """Create the plugins that the profile names. Raises UsageError and PluginDefectError as
+        PluginCaller.make does."""
         self._profile = profile
         self._caller = caller
         self.by_name: dict[str, Plugin] = {}
@@ -329,7 +331,8 @@ class Framework:
         handle: Handle,
         caller: PluginCaller,
     ) -> None:
-        """Raises UsageError and PluginDefectError, see PluginCaller.make."""
+        """Create the profile's plugins and sort them by point. Raises UsageError and
+        PluginDefectError as PluginCaller.make does."""
         self.profile = profile
         self.handle = handle
         self.caller = caller
@@ -404,7 +407,8 @@ class Framework:
         yield from self._post_filters
 
     def _pod_signer(self) -> PodSigner | None:
-        """Upstream: computeBatchablePlugins. None where pods are not batched."""
+        """Return the signer, or None where pods are not batched. Upstream:
+        computeBatchablePlugins."""
         handle = self.handle
         if handle.extenders or not handle.release.enabled("OpportunisticBatching"):
             return None
@@ -514,7 +518,8 @@ class Framework:
         pod: PodInfo,
         node: NodeInfo,
     ) -> Status:
-        """Upstream: RunReservePluginsReserve, RunPreBindPlugins."""
+        """Return the first status that is not success, or success. Upstream:
+        RunReservePluginsReserve, RunPreBindPlugins."""
         skipped = state.skip_filter
         for plugin, method, idle_name in calls:
             if idle_name in skipped:
@@ -577,7 +582,7 @@ class Framework:
         return Status(status.code, status.reasons or ("no Bind plugin binds the pod",))
 
     def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """Every plugin; the pod is bound, whatever they do."""
+        """Call every plugin; the pod is bound, whatever they do."""
         for plugin in self._post_binds:
             self.caller.notify(
                 plugin, "postBind", self._snapshot, plugin.post_bind, state, pod, node
@@ -611,7 +616,8 @@ class Framework:
 
 
 def _sort_key(plugin: QueueSortPlugin, caller: PluginCaller) -> SortKey | None:
-    """What the queue is sorted by, where the plugin's own comparison need not be called."""
+    """Return what the queue is sorted by, or None where it has to call the plugin's own
+    comparison."""
     if isinstance(plugin, SortsByKey) and plugin.name not in caller.foreign:
         return plugin.key
     return None

@@ -78,7 +78,8 @@ class ScoreRunner:
         self._ties = Memo(snapshot, TIE_MASK - rows if self.shift else np.zeros_like(rows))
 
     def run(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> list[PluginScores]:
-        """Raises PluginError where a plugin fails or scores outside 0 to 100."""
+        """Return each plugin's scores. Raises PluginError where a plugin fails or scores outside 0
+        to 100."""
         return self._run(state, pod, nodes, nodes, {})
 
     def run_with_last_new(
@@ -96,7 +97,10 @@ class ScoreRunner:
         scored: Nodes,
         before: Mapping[str, Scores],
     ) -> list[PluginScores]:
-        """scored: the nodes after those whose raw scores are in `before`"""
+        """Return each plugin's scores, of which `before` has the first raw ones.
+
+        scored: the nodes after those whose raw scores are in `before`
+        """
         self._pre_score(self.pre_scores, state, pod, nodes)
         plugins = [plugin for plugin in self.plugins if plugin.name not in state.skip_score]
         raw = [self._caller.score_nodes(plugin, state, pod, scored) for plugin in plugins]
@@ -232,9 +236,9 @@ class ScoreRunner:
         nodes: Nodes,
         shift: int,
     ) -> Scores:
-        """The sums with the weighted scores of more plugins. Raises PluginError.
+        """Return the sums with the weighted scores of more plugins. Raises PluginError.
 
-        others: with what is stored of their raw scores
+        others: each with its stored raw scores
         """
         # As upstream, all score before one is normalized.
         raw: list[Scores] = []
@@ -276,8 +280,8 @@ class ScoreRunner:
     def _node_memo(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, key: Hashable | None
     ) -> ScoreMemo:
-        """Raw scores of every node, which pods of several shapes share where there is a key. Raises
-        PluginError."""
+        """Return the raw scores of every node, which pods of several shapes share where there is a
+        key. Raises PluginError."""
         shared = self._cache.node_scores
         memo = None if key is None else shared.get((plugin.name, key))
         if memo is None:
@@ -290,7 +294,7 @@ class ScoreRunner:
     def _weighted(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
     ) -> Scores:
-        """Raw scores, normalized and weighted. Raises PluginError."""
+        """Return the raw scores, normalized and weighted. Raises PluginError."""
         weight = self.weights[plugin.name]
         scores = self._normalized(plugin, state, pod, nodes, raw)
         return scores if weight == 1 else scores * weight
@@ -298,7 +302,8 @@ class ScoreRunner:
     def _normalized(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
     ) -> Scores:
-        """Raises PluginError."""
+        """Return the scores, normalized if the plugin does so. Raises PluginError where a score is
+        outside 0 to 100."""
         scores = raw
         if isinstance(plugin, NormalizeScore):
             scores = self._caller.normalize_scores(plugin, state, pod, nodes, raw)
@@ -308,7 +313,7 @@ class ScoreRunner:
     def _raw_scores(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> Scores:
-        """Raw scores to be stored; those that nothing normalizes are checked now. Raises
+        """Return raw scores to be stored; those that nothing normalizes are checked now. Raises
         PluginError."""
         scores = self._caller.score_nodes(plugin, state, pod, nodes)
         if not isinstance(plugin, NormalizeScore):
@@ -325,7 +330,7 @@ def total(scores: Sequence[PluginScores], count: int) -> Scores:
 
 
 def _check_range(plugin: ScorePlugin, nodes: Nodes, scores: Scores) -> None:
-    """Raises PluginError where a score is outside 0 to 100."""
+    """Check that every score is from 0 to 100. Raises PluginError."""
     if not len(scores):
         return
     # Seen as unsigned, a negative score is greater than all others; argmax is the quickest way.

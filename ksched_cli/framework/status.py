@@ -65,7 +65,7 @@ class Status:
 
     @classmethod
     def error(cls, message: str) -> Status:
-        """The plugin failed; the pod's attempt ends."""
+        """Return the status of a plugin that failed; the pod's attempt ends."""
         return cls(Code.ERROR, (message,))
 
     @property

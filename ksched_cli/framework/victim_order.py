@@ -30,7 +30,7 @@ NOT_STARTED_TEXT = "~"
 
 
 def start_time(pod: PodInfo) -> str:
-    """The pod's start as a sortable text; NOT_STARTED_TEXT where it has none."""
+    """Return the pod's start as a sortable text, or NOT_STARTED_TEXT where it has none."""
     return pod.pod.status.start_time or NOT_STARTED_TEXT
 
 
@@ -51,7 +51,7 @@ class Ages(IntEnum):
 def sort_by_importance(
     pods: list[PodInfo], ages: Ages = Ages.TAKEN_ANEW, on_node: Sequence[PodInfo] = ()
 ) -> None:
-    """Highest priority first, then the longest running, in place.
+    """Sort pods in place: the highest priority first, then the longest running.
 
     on_node: all pods of the node in the order in which upstream takes their ages
     """
@@ -73,8 +73,8 @@ def sort_by_importance(
 
 
 def _more_important(first: PodInfo, second: PodInfo) -> bool:
-    """Two pods that have not started are each more important than the other: upstream takes the
-    current time for both, one after the other."""
+    """Return whether the first pod is more important. Two pods that have not started are each more
+    important than the other: upstream takes the current time for both, one after the other."""
     if first.priority != second.priority:
         return first.priority > second.priority
     second_start = start_time(second)
@@ -82,7 +82,8 @@ def _more_important(first: PodInfo, second: PodInfo) -> bool:
 
 
 def start_number(pod: PodInfo) -> int:
-    """A start is in UTC and whole seconds, so that its digits sort as the time does."""
+    """Return the pod's start as a number. A start is in UTC and whole seconds, so that its digits
+    sort as the time does."""
     start = pod.pod.status.start_time
     digits = "".join(filter(str.isdecimal, start))
     return int(digits or 0) if start else NOT_STARTED
@@ -151,7 +152,7 @@ def ranked(candidates: Mapping[str, Victims]) -> list[str]:
 
 
 def measures_of_victims(victims: Victims) -> tuple[int, ...]:
-    """Per criterion, the measure; of two candidates, the greater tuple is preferred."""
+    """Return a measure per criterion; of two candidates, the greater tuple is preferred."""
     pods = victims.pods
     if not pods:
         return (0,) * len(CRITERIA)  # An extender names the victims before nodes are compared.
@@ -169,7 +170,7 @@ def _priority_sum(victims: Victims) -> int:
 
 
 def _earliest(victims: Victims) -> PodInfo:
-    """The first to start of the victims of highest priority, in whatever order they are."""
+    """Return the first to start of the victims of highest priority, in whatever order they are."""
     highest = max([pod.priority for pod in victims.pods])
     return min([pod for pod in victims.pods if pod.priority == highest], key=start_number)
 

@@ -127,7 +127,7 @@ class AnswerCache:
         self._dry_runs: dict[int, DryRuns] = {}
 
     def expect(self, pods: Iterable[PodInfo]) -> None:
-        """The pods that will come."""
+        """Count the pods that will come, by shape and signature."""
         expected = self._expected
         for pod in pods:
             expected[pod.shape] += 1
@@ -135,8 +135,9 @@ class AnswerCache:
                 expected[pod.signature] += 1
 
     def shared_key(self, plugin: Plugin, pod: PodInfo, caller: PluginCaller) -> Hashable | None:
-        """Return the key by which pods of several shapes share NODE answers; None where they do
-        not: from the second pod with the key on, as what is stored is of all nodes."""
+        """Return the key by which pods of several shapes share NODE answers, or None if they do
+        not. It is returned from the second pod with the key on, because the cache stores answers
+        about all nodes."""
         name = plugin.name
         if name not in self._shareable:
             self._shareable[name] = shareable(plugin, caller.foreign)
@@ -148,7 +149,7 @@ class AnswerCache:
         return None
 
     def entry_for(self, pod: PodInfo) -> CacheEntry | None:
-        """Return the entry for pods like this one; None where there are hardly any others."""
+        """Return the entry for pods like this one, or None if too few of them are expected."""
         key = pod.shape if self.by_shape else pod.signature
         entry = self._entries.get(key)
         if entry is None and self._expected[key] >= self._least_pods:
@@ -173,8 +174,11 @@ class AnswerCache:
             self._dry_runs.pop(key, None)
 
     def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:
-        """Results of dry runs on nodes that have not changed since; the caller reads them and fills
-        them in. None where no other pod has the same signature. factory: makes them, empty"""
+        """Return the results of dry runs on nodes that have not changed since; the caller reads and
+        fills them. Return None if no other pod has the same signature.
+
+        factory: makes empty results
+        """
         log = self.snapshot.log
         cached = self._dry_runs.get(pod.signature)
         if cached is None:

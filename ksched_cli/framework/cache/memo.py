@@ -233,8 +233,8 @@ class ScoreMemo(Memo):
         return not isinstance(plugin, NormalizeScore) or plugin.normalizes_by_min_max
 
     def part(self, nodes: Nodes, compute: Callable[[Nodes, Scores], Scores]) -> Memo | None:
-        """The weighted normalized scores of all rows, where the extremes are those of the nodes;
-        None where the plugin fails, perhaps because of a node that is not among them.
+        """Return the weighted normalized scores of all rows, where the extremes are those of
+        `nodes`. Return None if the plugin fails, perhaps because of a node that is not among them.
 
         compute: normalizes and weights the raw scores of nodes. Raises PluginError
         """
