@@ -535,7 +535,7 @@ def points_of(plugin: type[Any]) -> frozenset[str]:
 
 
 class Measures(Plugin):
-    """Adds figures to the rows of `ksched sweep`."""
+    """Adds figures to `schedule`, `compare`, `replay` and the rows of `sweep`."""
 
     @abstractmethod
     def metrics(self) -> Mapping[str, float]:

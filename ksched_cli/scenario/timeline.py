@@ -571,7 +571,8 @@ class Timeline:
             return self.time(at)
         except EventError as error:
             problem = "expected 6h, a number of seconds, or a time such as 2026-01-31T12:00:00Z"
-            raise UsageError(f"{option} {text}: {error}; {problem}") from None
+            reason = str(error).removesuffix(f": {_TIME}")
+            raise UsageError(f"{option} {text}: {reason}; {problem}") from None
 
 
 def _entry_with_nulls(line: bytes) -> EventEntry:

@@ -11,6 +11,7 @@ from ksched_fgd.gpu_choice import best, choose, register_choice, worst
 from ksched_fgd.gpu_requests import GpuRequest
 from ksched_fgd.open_gpu_share import OpenGpuShare
 
+from ksched_cli.api import Run
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.testing import (
     Manifest,
@@ -201,3 +202,28 @@ def test_a_function_chooses_by_its_registered_name() -> None:
 def test_an_unknown_way_to_choose_is_refused() -> None:
     with pytest.raises(InputError, match="gpuSelMethod"):
         share(gpu_node("n"), gpuSelMethod="middle")
+
+
+@pytest.mark.parametrize("change", ["label node n zone=a", "add-nodes a --like n"])
+def test_pods_that_a_replay_has_placed_have_their_gpus_when_nodes_change(change: str) -> None:
+    multi_point = {"multiPoint": {"enabled": [{"name": "Open-Gpu-Share"}]}}
+    profile = {"schedulerName": "default-scheduler", "plugins": multi_point}
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
+    state = [gpu_node("n", gpus=1), gpu_pod("there", 300, on="n/0")]
+    state[0]["metadata"]["labels"]["kubernetes.io/hostname"] = "n"
+    # They do not choose the node that `add-nodes` brings.
+    here = {"nodeSelector": {"kubernetes.io/hostname": "n"}}
+    pods = {name: gpu_pod(name, 600, spec=here) for name in ("before", "after")}
+    events = [
+        {"at": 0, "pod": pods["before"]},
+        {"at": 5, "change": change},
+        {"at": 10, "pod": pods["after"]},
+    ]
+    run = Run(state=state, config=config, plugins=[OpenGpuShare])
+    answer = run.replay(events)
+    placed = {each.pod.removeprefix("default/"): each.placed for each in answer.pods}
+    assert placed == {"before": 0, "after": None}

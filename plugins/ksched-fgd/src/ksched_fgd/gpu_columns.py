@@ -45,7 +45,7 @@ class GpuColumns:
     """
 
     def __init__(self, handle: Handle) -> None:
-        snapshot = handle.snapshot
+        self._snapshot = snapshot = handle.snapshot
         self.counts: Amounts = np.zeros(len(snapshot), dtype=np.int64)
         names: dict[str, int] = {}
         self.model_ids: Amounts = np.zeros(len(snapshot), dtype=np.int64)
@@ -68,6 +68,19 @@ class GpuColumns:
                 self._check(pod, row)
                 self.pod_added(pod, row)
         snapshot.subscribe(self)
+
+    def carry_over(self, previous: GpuColumns) -> None:
+        """Give the pods that the run has placed the GPUs that they have: nodes have changed, and
+        only the annotations of pods that ran from the start say which."""
+        names = previous._snapshot.names
+        for uid, (row, devices) in previous._devices.items():
+            there = self._snapshot.row.get(names[row])
+            if there is None or self._devices.get(uid, (there, ()))[1]:
+                continue
+            self._devices[uid] = there, devices
+            for pod in self._snapshot.pods[there]:
+                if pod.uid == uid:
+                    self._take(pod, there, self.demand(pod).gpus.milli)
 
     # -- pods -----------------------------------------------------------------------------------
 
