@@ -324,7 +324,8 @@ def _headers(url: str, has_body: bool) -> dict[str, str]:
 
 
 def tls_context(extender: Extender) -> ssl.SSLContext:
-    """Raises UsageError where certificates or keys are unusable."""
+    """Return the TLS context for an extender. Raises UsageError where certificates or keys are
+    unusable."""
     tls = extender.tls_config or ExtenderTLSConfig()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -349,7 +350,8 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
 
 
 def _load_client_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """Data takes precedence over files, as for certificates of authorities."""
+    """Load the client's certificate, if there is one. Data takes precedence over files, as for
+    certificates of authorities."""
     has_certificate = tls.cert_data or tls.cert_file
     if not (has_certificate and (tls.key_data or tls.key_file)):
         return
@@ -362,7 +364,8 @@ def _load_client_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) ->
 
 @contextmanager
 def _private_files(*contents: bytes) -> Iterator[list[str]]:
-    """The paths of temporary files that only their owner may read, from which OpenSSL reads."""
+    """Yield the paths of temporary files that only their owner may read, from which OpenSSL
+    reads."""
     with tempfile.TemporaryDirectory(prefix="ksched-") as folder:
         paths = [os.path.join(folder, f"{number}.pem") for number in range(len(contents))]
         for path, content in zip(paths, contents, strict=True):

@@ -104,7 +104,7 @@ class HTTPExtender:
     # -- filter -----------------------------------------------------------------------------------
 
     def filter(self, pod: PodInfo, nodes: Nodes) -> FilteredNodes:
-        """Raises ExtenderError."""
+        """Ask the extender which of the nodes pass. Raises ExtenderError."""
         result = self._call(self.config.filter_verb, self._args(pod, nodes), wire.filter_result)()
         if result.error:
             raise ExtenderError(result.error)
@@ -125,7 +125,8 @@ class HTTPExtender:
         return wire.extender_args(pod_data, node_data, None)
 
     def _nodes_by_name(self, names: Sequence[str], nodes: Nodes) -> Nodes:
-        """In the order of the response. As upstream, each has to be one of the request's nodes."""
+        """Return the named nodes in the order of the response. As upstream, each has to be one of
+        the request's nodes."""
         sent_rows = set(nodes.indices().tolist())
         rows = [nodes.snapshot.row.get(name, -1) for name in names]
         for name, row in zip(names, rows, strict=True):
@@ -134,9 +135,9 @@ class HTTPExtender:
         return Nodes(nodes.snapshot, np.array(rows, dtype=np.intp))
 
     def _nodes_by_json(self, items: Sequence[msgspec.Raw], snapshot: Snapshot) -> Nodes:
-        """In the order of the response. Each has to be one of the cluster's nodes, but not of the
-        request's. Upstream takes any, even one that does not exist, and would bind the pod to it.
-        """
+        """Return the nodes in the order of the response. Each has to be one of the cluster's nodes,
+        but not of the request's. Upstream takes any, even one that does not exist, and would bind
+        the pod to it."""
         nodes: dict[int, Node] = {}
         rows: list[int] = []
         for item in items:
@@ -149,7 +150,7 @@ class HTTPExtender:
         return Nodes(ReturnedNodes(snapshot, nodes), np.array(rows, dtype=np.intp))
 
     def _node(self, item: msgspec.Raw) -> Node:
-        """Decodes a node, cached by its bytes: most extenders send a node unchanged every time."""
+        """Decode a node, cached by its bytes: most extenders send a node unchanged every time."""
         data = bytes(item)
         node = self._decoded_nodes.get(data)
         if node is None:
@@ -185,7 +186,8 @@ class HTTPExtender:
     def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, Victims], snapshot: Snapshot
     ) -> dict[str, Victims]:
-        """As PreemptionExtender.process_preemption."""
+        """Return the victims that the extender accepts; see
+        PreemptionExtender.process_preemption."""
         pod_data = pod_json(pod, pod.pod.node_name, self._nominator.node_of(pod))
         if self.config.node_cache_capable:
             uids = {
@@ -369,8 +371,13 @@ class Extenders:
         replay: str = "",
         before: Extenders | None = None,
     ) -> Extenders:
-        """record, replay: files, or ""; before: of the same run, which these continue: its files
-        are theirs from now on. Raises KschedError where a file or TLS is unusable."""
+        """Create the configured extenders; ignorable ones come last.
+
+        record, replay: files, or ""
+        before: of the same run, which these continue: its files are theirs from now on
+
+        Raises KschedError where a file or TLS is unusable.
+        """
         extenders = cls(warn)
         if before is None:
             extenders._replay = RecordedReplies(replay, warn) if replay else None
@@ -395,7 +402,7 @@ class Extenders:
         return transport if self._recording is None else self._recording.wrap(transport)
 
     def _warn_once(self, extender: HTTPExtender, cause: str, unreachable: bool) -> None:
-        """Warns once per extender and kind of failure, not for each pod."""
+        """Warn once per extender and kind of failure, not for each pod."""
         if (extender.name, unreachable) in self._warned:
             return
         self._warned.add((extender.name, unreachable))
@@ -404,13 +411,13 @@ class Extenders:
 
     @property
     def failure(self) -> UsageError | None:
-        """Why the run cannot go on, or None: a request that the replayed recording does not have, a
-        recording that cannot be written."""
+        """Return why the run cannot continue, or None. It cannot where the replayed recording lacks
+        a request, or a recording cannot be written."""
         file = self._replay or self._recording
         return None if file is None else file.failure
 
     def close(self) -> None:
-        """Closes connections and the recording."""
+        """Close connections and the recording."""
         for extender in self.all:
             extender.close()
         if self._recording is not None:

@@ -50,8 +50,8 @@ class Exchange(msgspec.Struct, omit_defaults=True):
             exchange.answer_base64 = reply.body
         return exchange
 
-    def reply(self) -> HttpReply:
-        """Raises UnreachableError if there was no reply."""
+    def reply(self) -> Reply:
+        """Return the recorded reply. Raises UnreachableError if there was none."""
         if self.error:
             raise UnreachableError(self.error)
         body = self.answer_base64 if self.answer is None else self.answer.encode()
@@ -62,7 +62,7 @@ class _SharedFile:
     """A file that this process alone writes; it is closed with its last user, or the process."""
 
     def __init__(self, path: str) -> None:
-        """Raises UsageError where another process has it; OSError."""
+        """Open and lock the file. Raises UsageError where another process has it, and OSError."""
         held = ExitStack()
         held.enter_context(locked(path, "--record-extenders"))
         try:
@@ -74,7 +74,7 @@ class _SharedFile:
         finalize(self, _close, held)
 
     def append(self, data: bytes) -> None:
-        """Raises OSError."""
+        """Write the data at once. Raises OSError."""
         self._file.write(data)
         self._file.flush()
 
@@ -95,7 +95,8 @@ class Recording:
     """
 
     def __init__(self, path: str) -> None:
-        """Raises UsageError where the file cannot be written, or another process writes it."""
+        """Open the file, which recordings of one process share. Raises UsageError where it cannot
+        be written, or another process writes it."""
         self._path = path
         self.failure: UsageError | None = None
         try:
@@ -114,7 +115,7 @@ class Recording:
         return _Recorder(transport, self._write)
 
     def _write(self, exchange: Exchange) -> None:
-        """Raises UsageError."""
+        """Append an exchange to the file. Raises UsageError where that fails."""
         assert self._file is not None
         line = msgspec.json.encode(exchange) + b"\n"
         try:
@@ -161,8 +162,10 @@ class RecordedReplies:
     """
 
     def __init__(self, path: str, warn: Callable[[str], None]) -> None:
-        """warn: takes a line where the end of the file is missing. Raises InputError where it is
-        missing or not a recording."""
+        """Read the recording. warn: takes a line where the end of the file is missing
+
+        Raises InputError where the file is missing or not a recording.
+        """
         self._path = path
         self.failure: UsageError | None = None
         self._exchanges: dict[tuple[str, bytes], deque[Exchange]] = {}
@@ -177,8 +180,9 @@ class RecordedReplies:
             exchange.request = msgspec.Raw()
             self._exchanges.setdefault(key, deque()).append(exchange)
 
-    def start(self, request: ExtenderRequest) -> Callable[[], HttpReply]:
-        """Raises UsageError for a request that was not recorded."""
+    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
+        """Return a function that returns the recorded reply. Raises UsageError for a request that
+        was not recorded."""
         url = masked_url(request.url)
         exchanges = self._exchanges.get((url, sha256(request.body).digest()))
         if exchanges is None:
@@ -192,11 +196,11 @@ class RecordedReplies:
         return exchange.reply
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 def _lines(path: str, warn: Callable[[str], None]) -> Iterator[bytes]:
-    """Raises InputError."""
+    """Yield the lines of the recording. Raises InputError where it cannot be read."""
     try:
         with open(path, "rb") as file:
             yield from whole_lines(unpacked_by_name(file, path), path, warn)

@@ -145,7 +145,10 @@ def filter_answer(
     failed: Mapping[str, str],
     unresolvable: Mapping[str, str],
 ) -> bytes:
-    """passing: the names of the nodes that pass. The response has nodes as the request has them."""
+    """Return the response to a Filter request. It has whole nodes or names, as the request does.
+
+    passing: the names of the nodes that pass
+    """
     if received.whole is None:
         nodes: dict[str, Any] = {"NodeNames": [n for n in received.names if n in passing]}
     else:
@@ -177,7 +180,8 @@ def preemption_answer(victims: Mapping[str, MetaVictims]) -> bytes:
 def extender_args(
     pod: msgspec.Raw, nodes: Sequence[msgspec.Raw] | None, node_names: Sequence[str] | None
 ) -> bytes:
-    """Arguments of Filter and Prioritize: nodes or their names, None for what is not sent."""
+    """Return the arguments of Filter and Prioritize: nodes or their names, None for what is not
+    sent."""
     node_list = None if nodes is None else {"metadata": {}, "items": nodes}
     return msgspec.json.encode({"Pod": pod, "Nodes": node_list, "NodeNames": node_names})
 
@@ -187,7 +191,7 @@ def preemption_args(
     victims: Mapping[str, tuple[Sequence[msgspec.Raw], int]] | None,
     meta_victims: Mapping[str, tuple[Sequence[str], int]] | None,
 ) -> bytes:
-    """Arguments of preemption: victims or their UIDs, None for what is not sent.
+    """Return the arguments of preemption: victims or their UIDs, None for what is not sent.
 
     Both: node name → the pods (or their UIDs) and how many disruption budgets they violate.
     """
@@ -209,7 +213,7 @@ def _victims(pods: Sequence[Any], violations: int) -> dict[str, Any]:
 
 
 def binding_args(namespace: str, name: str, uid: str, node: str) -> dict[str, str]:
-    """Arguments of Bind."""
+    """Return the arguments of Bind."""
     return {"PodName": name, "PodNamespace": namespace, "PodUID": uid, "Node": node}
 
 
@@ -230,7 +234,7 @@ def filter_result(body: bytes) -> FilterResult:
 
 
 def host_priorities(body: bytes) -> list[tuple[str, int]]:
-    """Hosts and scores in the order of the response; a host may be repeated."""
+    """Return hosts and scores in the order of the response; a host may be repeated."""
     with _extender_errors():
         priorities = []
         for item in decode_first(body).items("v1.HostPriorityList"):
@@ -241,7 +245,7 @@ def host_priorities(body: bytes) -> list[tuple[str, int]]:
 
 
 def preemption_result(body: bytes) -> dict[str, MetaVictims]:
-    """By node name, in order of name."""
+    """Return the victims of the response by node name, in order of name."""
     with _extender_errors():
         name = "NodeNameToMetaVictims"
         fields = decode_first(body).fields("v1.ExtenderPreemptionResult", (name,))
@@ -293,7 +297,11 @@ _PARTS = ("metadata", "spec", "status")
 
 
 def pod_json(info: PodInfo, node: str = "", nominated: str = "") -> msgspec.Raw:
-    """node: where the pod runs; nominated: its nominated node; "" for none."""
+    """Return the pod as JSON, as kube-scheduler sends it.
+
+    node: where the pod runs, or ""
+    nominated: its nominated node, or ""
+    """
     pod = info.pod
     data = _plain(pod, pod.raw)
     data["metadata"] |= {"namespace": pod.namespace, "uid": pod.uid or pod.key}
@@ -319,7 +327,7 @@ def pod_json(info: PodInfo, node: str = "", nominated: str = "") -> msgspec.Raw:
 
 
 def _set_fields(part: dict[str, Any], fields: dict[str, Any]) -> None:
-    """Empty fields are left out, as Go's omitempty does."""
+    """Set the fields. Empty ones are left out, as Go's omitempty does."""
     for name, value in fields.items():
         if value in ("", None):
             part.pop(name, None)

@@ -164,7 +164,7 @@ def discover(
     """Discover the installed plugins and those of `sources`, and return them with the in-tree ones.
 
     sources: MODULE:NAME or FILE.py, of plugins that are not installed, or that replace installed
-    ones of their names; or a key of `classes`
+        ones of their names; or a key of `classes`
 
     Raises UsageError where two of the sources have a plugin of the same name, or one has that of an
     in-tree plugin.

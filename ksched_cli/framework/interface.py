@@ -83,7 +83,7 @@ class Plugin(ABC):
         """Create the plugin for a profile.
 
         args: in the form that the class's `args` declares; None where it declares none and the
-        configuration has none.
+            configuration has none.
 
         Raises PluginError where the plugin refuses its args or the cluster.
         """

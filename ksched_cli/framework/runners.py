@@ -48,7 +48,7 @@ class PreFilterRunner:
         """Create the runner of the plugins.
 
         idle_for_resizes: names of plugins that only decide where a pod goes, not whether its node
-        has room to resize it
+            has room to resize it
         """
         self.plugins = tuple(plugins)
         self._idle_for_resizes = idle_for_resizes

@@ -64,7 +64,8 @@ def _with_class(entry: PluginEntry, name: str, module: str = "") -> PluginEntry:
 
 
 def _gated(entry: PluginEntry, release: Release) -> PluginEntry:
-    """The plugin is named in any case, and on by default with its gate."""
+    """Return the plugin as the release has it: named in any case, and on by default with its
+    gate."""
     gate = _GATES.get(entry.name, entry.name)
     if entry.name == "GangScheduling":
         points = {"placementFeasible"} if release.rules.tells_feasible_placements else {"permit"}
@@ -224,5 +225,6 @@ def kinds_read(registry: Registry, feature_gates: str) -> frozenset[str]:
 
 
 def short_names(entries: Iterable[PluginEntry] = IN_TREE) -> dict[str, str]:
-    """Plugin name → heading of its column in a table, for those that have one of their own."""
+    """Return plugin name → heading of its column in a table, for those that have one of their
+    own."""
     return {entry.name: entry.short_name for entry in entries if entry.short_name}

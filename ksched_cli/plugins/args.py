@@ -52,7 +52,7 @@ class UtilizationShapePoint(GoStruct):
 
 
 def _shape_errors(shape: Sequence[UtilizationShapePoint] | None, path: str) -> Iterator[FieldError]:
-    """validateFunctionShape."""
+    """Yield the errors of a utilization shape. Upstream: validateFunctionShape."""
     if not shape:
         yield required(path, "at least one point must be specified", "empty-shape")
         return
@@ -85,7 +85,8 @@ CPU_AND_MEMORY = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
 
 
 def with_default_weights(resources: tuple[ResourceSpec, ...] | None) -> tuple[ResourceSpec, ...]:
-    """cpu and memory, unless some are named; a weight of 0 counts as not given."""
+    """Return the resources with their weights; cpu and memory by default. A weight of 0 counts as
+    1."""
     return tuple(replace(item, weight=item.weight or 1) for item in resources or CPU_AND_MEMORY)
 
 
@@ -100,7 +101,7 @@ class DefaultPreemptionArgs(TypeMeta):
 
 
 def _validate_default_preemption(args: DefaultPreemptionArgs, path: str) -> Iterator[FieldError]:
-    """ValidateDefaultPreemptionArgs."""
+    """Yield the errors of DefaultPreemption's args. Upstream: ValidateDefaultPreemptionArgs."""
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
     percentage_path = child(path, "minCandidateNodesPercentage")
     absolute_path = child(path, "minCandidateNodesAbsolute")
@@ -143,7 +144,7 @@ def _has_binding_conditions(release: Release) -> bool:
 def _validate_dynamic_resources(
     release: Release, args: DynamicResourcesArgs, path: str
 ) -> Iterator[FieldError]:
-    """ValidateDynamicResourcesArgs."""
+    """Yield the errors of DynamicResources' args. Upstream: ValidateDynamicResourcesArgs."""
     where = child(path, "filterTimeout")
     if args.filter_timeout is not None and not release.enabled(_TIMEOUT_GATE):
         # Upstream's text misspells the gate.
@@ -165,7 +166,7 @@ def _validate_dynamic_resources(
 def _dynamic_resources_defaults(
     release: Release, args: DynamicResourcesArgs
 ) -> DynamicResourcesArgs:
-    """SetDefaults_DynamicResourcesArgs."""
+    """Return the args with their defaults. Upstream: SetDefaults_DynamicResourcesArgs."""
     if args.filter_timeout is None and release.enabled(_TIMEOUT_GATE):
         args = replace(args, filter_timeout=_FILTER_TIMEOUT)
     is_absent = "v1.DynamicResourcesArgs.bindingTimeout" in release.rules.absent_fields
@@ -192,7 +193,7 @@ class InterPodAffinityArgs(TypeMeta):
 
 
 def _validate_inter_pod_affinity(args: InterPodAffinityArgs, path: str) -> Iterator[FieldError]:
-    """ValidateInterPodAffinityArgs."""
+    """Yield the errors of InterPodAffinity's args. Upstream: ValidateInterPodAffinityArgs."""
     weight = args.hard_pod_affinity_weight
     if weight is not None and not 0 <= weight <= 100:
         yield out_of_range(child(path, "hardPodAffinityWeight"), weight, 0, 100)
@@ -249,7 +250,7 @@ class NodeAffinityArgs(TypeMeta):
 
 
 def _validate_node_affinity(args: NodeAffinityArgs, path: str) -> Iterator[FieldError]:
-    """ValidateNodeAffinityArgs."""
+    """Yield the errors of NodeAffinity's args. Upstream: ValidateNodeAffinityArgs."""
     affinity, base = args.added_affinity or NodeAffinity(), child(path, "addedAffinity")
     if affinity.required is not None:
         terms = f"{base}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
@@ -274,7 +275,7 @@ class NodeResourcesBalancedAllocationArgs(TypeMeta):
 def _validate_balanced_allocation(
     args: NodeResourcesBalancedAllocationArgs, path: str
 ) -> Iterator[FieldError]:
-    """ValidateNodeResourcesBalancedAllocationArgs."""
+    """Yield the errors of the args. Upstream: ValidateNodeResourcesBalancedAllocationArgs."""
     seen = set()
     for index, resource in enumerate(args.resources or ()):
         where = f"{child(path, 'resources')}[{index}]"
@@ -288,7 +289,8 @@ def _validate_balanced_allocation(
 def _balanced_allocation_defaults(
     args: NodeResourcesBalancedAllocationArgs,
 ) -> NodeResourcesBalancedAllocationArgs:
-    """SetDefaults_NodeResourcesBalancedAllocationArgs."""
+    """Return the args with their defaults. Upstream:
+    SetDefaults_NodeResourcesBalancedAllocationArgs."""
     return replace(args, resources=with_default_weights(args.resources))
 
 
@@ -324,7 +326,7 @@ class NodeResourcesFitArgs(TypeMeta):
 
 
 def _validate_fit(release: Release, args: NodeResourcesFitArgs, path: str) -> Iterator[FieldError]:
-    """ValidateNodeResourcesFitArgs."""
+    """Yield the errors of NodeResourcesFit's args. Upstream: ValidateNodeResourcesFitArgs."""
     for index, name in enumerate(args.ignored_resources or ()):
         yield from label_name_errors(name, f"{child(path, 'ignoredResources')}[{index}]")
     for index, group in enumerate(args.ignored_resource_groups or ()):
@@ -367,7 +369,7 @@ def _ratio_errors(release: Release, strategy: ScoringStrategy, path: str) -> Ite
 
 
 def _fit_defaults(args: NodeResourcesFitArgs) -> NodeResourcesFitArgs:
-    """SetDefaults_NodeResourcesFitArgs."""
+    """Return the args with their defaults. Upstream: SetDefaults_NodeResourcesFitArgs."""
     strategy = args.scoring_strategy
     if strategy is None:
         return replace(args, scoring_strategy=ScoringStrategy("LeastAllocated", CPU_AND_MEMORY))
@@ -376,7 +378,8 @@ def _fit_defaults(args: NodeResourcesFitArgs) -> NodeResourcesFitArgs:
 
 
 def _fit_startup_crash(args: NodeResourcesFitArgs) -> StartupCrash | None:
-    """NewFit follows scoringStrategy.requestedToCapacityRatio without looking."""
+    """Return the crash of kube-scheduler at start, or None: NewFit follows
+    scoringStrategy.requestedToCapacityRatio without a check."""
     strategy = args.scoring_strategy or ScoringStrategy()
     if strategy.type != STRATEGIES[2] or strategy.requested_to_capacity_ratio is not None:
         return None
@@ -443,7 +446,7 @@ class PodTopologySpreadArgs(TypeMeta):
 
 
 def _validate_pod_topology_spread(args: PodTopologySpreadArgs, path: str) -> Iterator[FieldError]:
-    """ValidatePodTopologySpreadArgs."""
+    """Yield the errors of PodTopologySpread's args. Upstream: ValidatePodTopologySpreadArgs."""
     constraints = args.default_constraints or ()
     type_path = child(path, "defaultingType")
     if args.defaulting_type not in DEFAULTING_TYPES:
@@ -499,7 +502,7 @@ DEFAULT_SHAPE = (UtilizationShapePoint(0, MAX_SCORE), UtilizationShapePoint(100,
 def _validate_volume_binding(
     args: VolumeBindingArgs, path: str, scores: bool
 ) -> Iterator[FieldError]:
-    """ValidateVolumeBindingArgsWithOptions."""
+    """Yield the errors of VolumeBinding's args. Upstream: ValidateVolumeBindingArgsWithOptions."""
     timeout = args.bind_timeout_seconds
     if timeout is not None and timeout < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
@@ -514,7 +517,7 @@ def _validate_volume_binding(
 
 
 def _volume_binding_defaults(args: VolumeBindingArgs, scores: bool) -> VolumeBindingArgs:
-    """SetDefaults_VolumeBindingArgs."""
+    """Return the args with their defaults. Upstream: SetDefaults_VolumeBindingArgs."""
     return replace(args, shape=args.shape or DEFAULT_SHAPE) if scores else args
 
 

@@ -55,7 +55,7 @@ class DeferredPodScheduling(PreFilterPlugin, FilterPlugin, PermitPlugin, JudgesR
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
-    """The pod's own node allows preemption now, and did not before."""
+    """Return whether the pod's own node allows preemption now, and did not before."""
     is_own = pod.is_resized and pod.pod.node_name == new.name
     return is_own and (old is None or _disables_preemption(old)) and not _disables_preemption(new)
 

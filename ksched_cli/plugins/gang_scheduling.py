@@ -77,7 +77,8 @@ class GangScheduling(
         self._waiting = handle.waiting
 
     def events_to_register(self) -> Iterable[Registration]:
-        """A new pod may complete a gang, and so may its object, or a lower minCount."""
+        """Yield the events that may complete a gang: a new pod, the gang's object, or a lower
+        minCount."""
         yield ClusterEvent(POD, Action.ADD), self._is_of_same_tree
         yield ClusterEvent(POD_GROUP, Action.ADD), self._is_in_its_tree
         if self._groups is not None and self._groups.are_entities:
@@ -112,8 +113,8 @@ class GangScheduling(
         return SUCCESS
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
-        """Yield a gang's object, or one for the pods that there are: upstream, minCount may
-        change."""
+        """Yield the proposal to create the gang's object, or to adapt it to the pods that exist:
+        upstream, minCount may change."""
         key = group_key(pod.pod)
         if self._groups is None or key is None:
             return
@@ -144,7 +145,7 @@ class GangScheduling(
         return Status(Code.WAIT, (self._shortfall(least, progress, is_final=False),))
 
     def _shortfall(self, least: int, progress: PlacementProgress, *, is_final: bool) -> str:
-        """What the status of a group says that has too few pods or groups."""
+        """Return the reason in the status of a group that has too few pods or groups."""
         text = NEVER if is_final else NOT_YET
         return text.format(least, progress.scheduled, progress.remaining)
 
@@ -189,18 +190,20 @@ class GangScheduling(
         return self._groups.are_related(key, other)
 
     def _is_of_same_tree(self, pod: PodInfo, old: PodInfo | None, new: PodInfo) -> bool:
-        """Upstream: isSchedulableAfterPodAdded."""
+        """Return whether the new pod is in the pod's tree of groups. Upstream:
+        isSchedulableAfterPodAdded."""
         return self._is_related(pod, group_key(new.pod))
 
     def _is_in_its_tree(self, pod: PodInfo, old: Plain | None, new: Plain) -> bool:
-        """Upstream: isSchedulableAfterPodGroupAdded, isSchedulableAfterCompositePodGroupAdded."""
+        """Return whether the group is in the pod's tree. Upstream: isSchedulableAfterPodGroupAdded,
+        isSchedulableAfterCompositePodGroupAdded."""
         is_composite = new.get("kind") == "CompositePodGroup"
         key = composite_key(*key_of(new)) if is_composite else key_of(new)
         return self._is_related(pod, key)
 
     def _needs_fewer_pods(self, pod: PodInfo, old: Plain, new: Plain) -> bool:
-        """Upstream: isSchedulableAfterPodGroupUpdated,
-        isSchedulableAfterCompositePodGroupUpdated."""
+        """Return whether a group of the pod's tree has a lower minimum now. Upstream:
+        isSchedulableAfterPodGroupUpdated, isSchedulableAfterCompositePodGroupUpdated."""
         before, after = min_count_of(old), min_count_of(new)
         is_less = before is not None and after is not None and after < before
         return is_less and self._is_in_its_tree(pod, old, new)
@@ -210,7 +213,8 @@ class TrackingGangScheduling(GangScheduling):
     """GangScheduling where it knows how many pods and groups each group of a tree has."""
 
     def events_to_register(self) -> Iterable[Registration]:
-        """A lower minGroupCount helps, too."""
+        """Yield the events that may complete a gang, to which a lower minGroupCount belongs,
+        too."""
         yield from super().events_to_register()
         if self._groups is not None and self._groups.compose:
             yield ClusterEvent(COMPOSITE_POD_GROUP, Action.UPDATE), self._needs_fewer_pods
@@ -276,7 +280,7 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
         return sorted(placements, key=lambda placement: placement.name), SUCCESS
 
     def _domain_of(self, key: GroupKey, topology_key: str) -> str | None:
-        """Return the one domain that the group's pods are in, None where none has a node. Raises
+        """Return the one domain that the group's pods are in, or None where none has a node. Raises
         PluginError."""
         column = self._snapshot.labels[topology_key]
         domain: str | None = None

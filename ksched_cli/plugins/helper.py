@@ -124,7 +124,11 @@ def applied(version: str, kind: str, metadata: Mapping[str, str], others: Mappin
 
 
 def default_normalize_score(scores: Scores, *, reverse: bool = False) -> Scores:
-    """reverse: the highest raw score becomes 0. Scores that are all negative stay as they are."""
+    """Scale the scores so that the highest becomes 100. Scores that are all negative stay as they
+    are.
+
+    reverse: the highest raw score becomes 0
+    """
     highest = int(scores.max(initial=0))
     if highest == 0:
         return np.full(len(scores), MAX_NODE_SCORE, dtype=np.int64) if reverse else scores
@@ -161,7 +165,8 @@ def sign_tolerations(pod: PodInfo) -> Fragments:
 
 
 def sign_requests(pod: PodInfo) -> Fragments:
-    """Upstream has fields for cpu, memory and ephemeral storage, in which none is zero."""
+    """Sign the pod's requests. Upstream has fields for cpu, memory and ephemeral storage, in which
+    none is zero."""
     requests = pod.resources.requests.items()
     counted = ((name, amount) for name, amount in requests if amount or is_scalar_resource(name))
     return {"requests": tuple(sorted(counted))}

@@ -39,7 +39,8 @@ class ImageLocality(ScorePlugin, SignPlugin):
         return self._image_names(pod)
 
     def sign_pod(self, pod: PodInfo) -> Fragments:
-        """Upstream does not sign the images of volumes, though they count."""
+        """Sign the images of containers. Upstream does not sign the images of volumes, though they
+        count."""
         names = set(map(normalized_image_name, _of_containers(pod)))
         return {"imageNames": tuple(sorted(names))}
 
@@ -57,8 +58,11 @@ class ImageLocality(ScorePlugin, SignPlugin):
 
 
 def image_scores(sums: Scores, count: int) -> Scores:
-    """sums: of images' sizes in bytes, each by the share of nodes that have the image; count: of
-    the pod's images"""
+    """Return a score from 0 to 100 per node.
+
+    sums: of images' sizes in bytes, each by the share of nodes that have the image
+    count: of the pod's images
+    """
     max_threshold = MAX_THRESHOLD_PER_IMAGE * count
     clipped = np.clip(sums, MIN_THRESHOLD, max(max_threshold, MIN_THRESHOLD))
     return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (max_threshold - MIN_THRESHOLD)
@@ -74,7 +78,7 @@ def _with_volumes(pod: PodInfo) -> tuple[str, ...]:
 
 
 def _to_int64(value: float) -> int:
-    """Go's conversion of a float64 on amd64: a value too large becomes the smallest int64."""
+    """Convert as Go converts a float64 on amd64: a value too large becomes the smallest int64."""
     return int(value) if value < MAX_INT64 else MIN_INT64
 
 

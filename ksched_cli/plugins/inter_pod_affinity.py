@@ -333,7 +333,8 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
     def _update_with_pod(
         self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, number: int
     ) -> Status:
-        """number: 1 where the other pod is added, -1 where it is removed."""
+        """Count the other pod in the state of PreFilter. number: 1 where it is added, -1 where it
+        is removed"""
         try:
             filter_state = _pre_filter_state(state)
         except PluginError as missing:
@@ -645,7 +646,8 @@ def after_pod_change(
     avoids: Matches,
     namespaces: Mapping[str, Namespace] | None = None,
 ) -> bool:
-    """A pod with a node begins to match the affinity, or no longer matches the anti-affinity.
+    """Return whether a pod with a node begins to match the affinity, or no longer matches the
+    anti-affinity.
 
     namespaces: their labels count, and an unknown one may have any; None: they have no labels
     """
@@ -707,7 +709,8 @@ def _needs_namespace(term: AffinityTerm, pod: PodInfo) -> bool:
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
-    """The node has come into a domain of the affinity, or out of one of the anti-affinity."""
+    """Return whether the node has come into a domain of the affinity, or out of one of the
+    anti-affinity."""
     terms = affinity_terms(pod)
     if terms.error:
         return True
@@ -736,7 +739,10 @@ def _any_matches(
 
 
 def _matches(term: AffinityTerm, pod: PodInfo, namespace: Mapping[str, str]) -> bool:
-    """namespace: its labels; up to 1.37 upstream matches against none."""
+    """Return whether the term matches the pod.
+
+    namespace: its labels; up to 1.37 upstream matches against none
+    """
     return (
         pod.namespace in term.namespaces or term.namespace_selector.matches(namespace)
     ) and term.selector.matches(pod.labels)
@@ -884,9 +890,13 @@ def proposals(
     is_avoided: bool,
     conflicting: Sequence[PodInfo],
 ) -> Iterator[Proposal]:
-    """is_far: no pod is there that the pod's affinity requires; avoided: the indices of its terms
-    of anti-affinity that the node violates; is_avoided: pods that avoid the pod are there;
-    conflicting: the pods that it avoids or that avoid it, in the node's domains"""
+    """Yield proposals of evictions or changes of the affinity with which the node fits.
+
+    is_far: no pod is there that the pod's affinity requires
+    avoided: the indices of its terms of anti-affinity that the node violates
+    is_avoided: pods that avoid the pod are there
+    conflicting: the pods that it avoids or that avoid it, in the node's domains
+    """
     if conflicting and not is_far and all(may_make_room(other, pod) for other in conflicting):
         text = f"evict {named(conflicting)}, which must not share {node.name}'s domain with it"
         yield eviction(text, conflicting)

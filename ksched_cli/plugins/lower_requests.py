@@ -19,11 +19,11 @@ Amounts = Mapping[str, int]
 
 
 def lower_request(pod: PodInfo, limits: Amounts, why: str = "") -> Proposal | None:
-    """Return the proposal to request no more than the limits, by resource. It names the containers
-    that request less where the pod has several.
+    """Return the proposal to request no more than the limits, by resource, or None where the pod's
+    containers do not request so much. It names the containers that request less where the pod has
+    several.
 
-    why: to end the text with
-    None where its containers do not request so much
+    why: the end of the text
     """
     requests: dict[str, dict[str, str]] = {}
     by_init: dict[str, dict[str, str]] = {}
@@ -58,7 +58,7 @@ def lower_request(pod: PodInfo, limits: Amounts, why: str = "") -> Proposal | No
 
 
 def _of_pod(pod: PodInfo, resource: str) -> int | None:
-    """Return how much the pod's own resources request; None where only its containers do."""
+    """Return how much the pod's own resources request, or None where only its containers do."""
     resources = pod.spec.resources
     if resources is None or resource not in resources.requests:
         return None
@@ -128,8 +128,8 @@ def _of_containers(pod: PodInfo, resource: str) -> int:
 
 
 def _lowered(pod: PodInfo, resource: str, limit: int) -> dict[str, str] | None:
-    """By container, its request after all together are lowered to the limit: the largest first.
-    None where that is not possible."""
+    """Return, by container, its request after all together are lowered to the limit, the largest
+    first. Return None where that is not possible."""
     lowered: dict[str, str] = {}
     excess = sum(_amount(container, resource) for container in _running(pod)) - limit
     for container in sorted(_running(pod), key=lambda c: -_amount(c, resource)):

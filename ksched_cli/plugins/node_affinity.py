@@ -86,7 +86,8 @@ class NodeAffinity(FilteringPlugin, ScoringPlugin, Proposes):
         yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), self._after_node_change
 
     def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node) -> bool:
-        """The node matches now, and did not before. Raises SelectorError, which is a yes."""
+        """Return whether the node matches now, and did not before. Raises SelectorError, which is a
+        yes."""
         added = self._added_required
         if added is not None and not _is_selected(added, new):
             return False
@@ -178,7 +179,7 @@ def _preferred_terms(spec: PodSpec) -> tuple[PreferredTerm, ...]:
 
 
 def named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
-    """Return the nodes that the terms name, by metadata.name; None where a term names none."""
+    """Return the nodes that the terms name by metadata.name, or None where a term names none."""
     names: frozenset[str] = frozenset()
     for term in terms:
         name_sets = [
@@ -255,7 +256,11 @@ GIVEN_LABELS = (
 def proposals(
     node: NodeInfo, unmet: Mapping[str, str], terms: Sequence[NodeSelectorTerm]
 ) -> Iterator[Proposal]:
-    """unmet: of the nodeSelector; terms: of which the node matches none, or () where it matches"""
+    """Yield proposals of node labels or changes of the pod's affinity with which the node matches.
+
+    unmet: of the nodeSelector
+    terms: of which the node matches none, or () where it matches
+    """
     term = min(terms, key=lambda each: len(_unmet(each, node)), default=None)
     expressions = _unmet(term, node) if term is not None else []
     names_other = term is not None and any(

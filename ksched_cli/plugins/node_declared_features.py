@@ -65,7 +65,7 @@ class NodeDeclaredFeatures(FilteringPlugin):
         return self._required(pod)
 
     def sign_pod(self, pod: PodInfo) -> Fragments | None:
-        """Upstream's plugin fails to sign while its gate is off."""
+        """Sign the required features. Upstream's plugin fails to sign while its gate is off."""
         return {"features": self._required(pod)} if self._enabled else None
 
     def events_to_register(self) -> Iterable[Registration]:
@@ -100,7 +100,7 @@ def _lacking(snapshot: Snapshot, required: frozenset[str]) -> NDArray[np.bool_]:
 
 
 def required_features(pod: PodInfo, rules: Rules) -> frozenset[str]:
-    """InferForPodScheduling."""
+    """Return the features that a node must declare for the pod. Upstream: InferForPodScheduling."""
     spec = pod.spec
     required = set()
     containers = (*spec.containers, *spec.init_containers)

@@ -112,5 +112,5 @@ def conflicts(requested: Iterable[HostPort], used: set[HostPort]) -> bool:
 
 
 def after_pod_deletion(pod: PodInfo, old: PodInfo, new: None) -> bool:
-    """The deleted pod used a port that the pod requests."""
+    """Return whether the deleted pod used a port that the pod requests."""
     return had_node(old) and conflicts(pod.template.host_ports, set(old.template.host_ports))

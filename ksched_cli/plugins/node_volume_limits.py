@@ -132,7 +132,8 @@ class VolumeNames:
         self._running: dict[tuple[str, bool], RunningPodVolumes] = {}
 
     def of_running_pod(self, pod: Pod, *, portworx: bool) -> RunningPodVolumes:
-        """portworx: as in Migration, of the node that it runs on."""
+        """Return the volumes of a running pod. portworx: as in Migration, of the node that it runs
+        on"""
         key = (pod.metadata.uid, portworx)
         running = self._running.get(key)
         if running is None:
@@ -144,8 +145,10 @@ class VolumeNames:
         return running
 
     def of_pod(self, pod: Pod, migration: Migration, *, new: bool) -> DriverByVolume:
-        """new: the pod is to be scheduled, and its claims must exist; those of running pods are
-        skipped if missing.
+        """Return the driver of each of the pod's volumes that count.
+
+        new: the pod is to be scheduled, and its claims must exist; those of running pods are
+            skipped if missing
 
         Raises ClaimMissingError, and PluginError for upstream's other errors.
         """
@@ -322,7 +325,7 @@ class AttachedVolumes:
                 _column(self._unattached, driver, self._count)[row] += change
 
     def errors(self) -> Mapping[int, str]:
-        """Rows with a pod whose volumes cannot be determined, and its error."""
+        """Return the rows with a pod whose volumes cannot be determined, and its error."""
         return {row: next(iter(errors.values())) for row, errors in self._errors.items() if errors}
 
     def count(self, driver: str, nodes: Nodes) -> Column:
@@ -334,7 +337,7 @@ class AttachedVolumes:
         return counts[0] if len(counts) == 1 else counts[0] + counts[1]
 
     def missing(self, volume_names: Iterable[str], nodes: Nodes) -> Column:
-        """How many of these volumes no pod uses on each of the nodes; as upstream, even if
+        """Count, per node, how many of these volumes no pod uses there; as upstream, even if
         attached."""
         names = [*volume_names]
         users = [rows for name in names if (rows := self.users.get(name))]
@@ -388,7 +391,8 @@ class NodeVolumeLimits(FilteringPlugin, Proposes):
             )
 
     def scope_for(self, pod: PodInfo) -> Scope:
-        """Claims are looked up by their names, in which pods differ that look the same."""
+        """Return CLUSTER for a pod with claims: they are looked up by their names, in which pods
+        differ that look the same. Other volumes that count make it ROW, and else it is NODE."""
         volumes = pod.spec.volumes
         if any(claim_uses(pod.pod)):
             return Scope.CLUSTER
@@ -513,7 +517,7 @@ class NodeVolumeLimits(FilteringPlugin, Proposes):
 
 
 def after_csi_node_update(pod: PodInfo, old: CSINode, new: CSINode) -> bool:
-    """The node may have more volumes of a driver than before."""
+    """Return whether the node may have more volumes of a driver than before."""
     limits, before = _limits(new), _limits(old)
     return any(limit > before.get(driver, 0) for driver, limit in limits.items())
 
@@ -535,7 +539,7 @@ def after_claim_creation(pod: PodInfo, old: None, new: PersistentVolumeClaim) ->
 
 
 def after_detachment(pod: PodInfo, old: VolumeAttachment, new: None) -> bool:
-    """The pod has a claim, or a volume of the driver that was translated."""
+    """Return whether the pod has a claim, or a volume of the driver that was translated."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             return True

@@ -180,7 +180,7 @@ class ConstraintCounters:
         return self._counted(constraint, self._domains(constraint), node_domains.codes)
 
     def by_node(self, constraint: Constraint) -> CountedConstraint:
-        """The matching pods per node, on all nodes: each row is a domain."""
+        """Count the matching pods per node, on all nodes: each row is a domain."""
         snapshot = self._index.snapshot
         rows = self._index.once(
             "nodes", lambda: Domains(HOSTNAME, snapshot.names, np.arange(len(snapshot)))
@@ -326,7 +326,8 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
         self._matches_keys = handle.release.enabled(MATCH_LABEL_KEYS)
 
     def scope_for(self, pod: PodInfo) -> Scope:
-        """Pods without constraints do not depend on other pods."""
+        """Return NODE for a pod without constraints, which does not depend on other pods, and else
+        CLUSTER."""
         try:
             constraints = self._index.derived(self._hard_constraints, pod) or (
                 self._index.derived(self._soft_constraints, pod).constraints
@@ -430,7 +431,8 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
     def _update_with_pod(
         self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, number: int
     ) -> Status:
-        """number: 1 where the other pod is added, -1 where it is removed."""
+        """Count the other pod in the state of PreFilter. number: 1 where it is added, -1 where it
+        is removed"""
         try:
             filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
         except PluginError as missing:
@@ -487,7 +489,7 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
         return SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        """The weighted number of pods in the node's domains; fewer is better."""
+        """Return the weighted number of pods in the node's domains; fewer is better."""
         score_state = _pre_score_state(state)
         soft = score_state.soft
         sums = np.zeros(len(nodes), dtype=np.float64)
@@ -570,14 +572,14 @@ def _global_minimum(counted: CountedConstraint, tally: Tally) -> int:
 
 
 def _distinct(domains: Domains, codes: Codes) -> int:
-    """The number of distinct domains among the codes; MISSING counts as one."""
+    """Count the distinct domains among the codes; MISSING counts as one."""
     seen = np.zeros(len(domains.values) + 1, dtype=np.bool_)
     seen[codes] = True
     return int(np.count_nonzero(seen))
 
 
 def _rounded(sums: NDArray[np.float64]) -> Scores:
-    """Half away from zero, as Go's math.Round."""
+    """Round half away from zero, as Go's math.Round."""
     whole = np.trunc(sums)
     whole += np.where(np.abs(sums - whole) >= 0.5, np.sign(sums), 0)
     return whole.astype(np.int64)
@@ -610,7 +612,8 @@ def after_pod_change(
     old: PodInfo | None,
     new: PodInfo | None,
 ) -> bool:
-    """A pod that the constraints count comes, goes, or counts differently than before."""
+    """Return whether a pod that the constraints count comes, goes, or counts differently than
+    before."""
     for other in (old, new):
         if other is None or other.key == pod.key:
             continue
@@ -632,8 +635,8 @@ def after_pod_change(
 def after_node_change(
     constraints_of: ConstraintsOf, pod: PodInfo, old: Node | None, new: Node | None
 ) -> bool:
-    """A node that counts comes or goes, begins or ceases to count, or changes its domain or its
-    taints."""
+    """Return whether a node that counts comes or goes, begins or ceases to count, or changes its
+    domain or its taints."""
     constraints = constraints_of(pod)
     had_keys = old is not None and _has_keys(old.metadata.labels, constraints)
     has_keys = new is not None and _has_keys(new.metadata.labels, constraints)
@@ -705,7 +708,8 @@ def default_selector(pod: PodInfo, cluster: ClusterState) -> Selector:
 
 
 def _narrowed(services: Selector, owner: LabelSelector | None) -> Selector:
-    """Both selectors; the services' alone where the owner's is missing or does not parse."""
+    """Combine both selectors. The services' is returned alone where the owner's is missing or does
+    not parse."""
     try:
         owner_selector = label_selector(owner)
     except SelectorError:
@@ -788,9 +792,14 @@ def proposals(
     skews: Mapping[int, int],
     is_barred: bool,
 ) -> Iterator[Proposal]:
-    """constraints: of the pod; hard: those that decide; skews: by index into these, the least
-    maxSkew with which the node meets it; 0 where the node lacks the label; is_barred: taints keep
-    the pod off some nodes"""
+    """Yield proposals of changes of the constraints with which the node fits.
+
+    constraints: of the pod
+    hard: those that decide
+    skews: by index into these, the least maxSkew with which the node meets it; 0 where the node
+        lacks the label
+    is_barred: taints keep the pod off some nodes
+    """
     violated = [(hard[index], skew) for index, skew in skews.items()]
     if all(skews.values()):
         excess = sum(skew - each.max_skew for each, skew in violated)

@@ -85,7 +85,8 @@ class PassingPreFilter(PreFilterPlugin):
     """Extends PreFilter, as later minors do (Rules.pre_filters_node_name)."""
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Upstream skips pods with a deferred resize here, behind a gate that is off."""
+        """Return success. Upstream skips pods with a deferred resize here, behind a gate that is
+        off."""
         return None, SUCCESS
 
 
@@ -94,7 +95,7 @@ class PreFilteringNodeUnschedulable(NodeUnschedulable, PassingPreFilter):
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
-    """The node is schedulable, and was not, or is new."""
+    """Return whether the node is schedulable, and was not, or is new."""
     return not new.spec.unschedulable and (old is None or old.spec.unschedulable)
 
 
@@ -133,7 +134,7 @@ class TaintToleration(FilterPlugin, ScoringPlugin, SignPlugin, Explains, Propose
         yield own_pod, lambda pod, old, new: bool(new.key == pod.key)
 
     def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node) -> bool:
-        """The pod tolerates the node's taints now, and did not before."""
+        """Return whether the pod tolerates the node's taints now, and did not before."""
         return not self._is_untolerated(pod, new) and (
             old is None or self._is_untolerated(pod, old)
         )

@@ -232,7 +232,8 @@ class VolumeRestrictions(FilteringPlugin, PreFilterExtensions, Proposes):
         return verdicts
 
     def _use_on(self, nodes: Nodes) -> DiskUse:
-        """In a trial nobody follows the pods."""
+        """Return which disks are in use on the nodes. It is computed anew in a trial, where no
+        index follows the pods."""
         if nodes.snapshot is self._snapshot:
             return self._snapshot.index(DiskUse.following)
         return DiskUse.on(nodes)
@@ -285,7 +286,7 @@ def _update_conflicts(state: CycleState, other: PodInfo, number: int) -> Status:
 
 
 def after_pod_deletion(pod: PodInfo, old: PodInfo, new: None) -> bool:
-    """The deleted pod had a disk or a claim of the pod's."""
+    """Return whether the deleted pod had a disk or a claim of the pod's."""
     if old.namespace != pod.namespace:
         return False
     use = DiskUse()

@@ -60,7 +60,8 @@ class VolumeTopology(Struct, frozen=True):
     values: tuple[str, ...]
 
     def matching(self, snapshot: Snapshot) -> Mask:
-        """A node without the old label may have its successor."""
+        """Return the nodes with one of the values. A node without the old label may have its
+        successor."""
         column = snapshot.labels[self.key]
         mask = column.isin(self.values)
         successor = SUCCESSORS.get(self.key)
@@ -80,7 +81,8 @@ class VolumeZone(FilteringPlugin):
         return sign_volumes(pod)
 
     def scope_for(self, pod: PodInfo) -> Scope:
-        """Claims are looked up by their names, in which pods differ that look the same."""
+        """Return CLUSTER for a pod with claims: they are looked up by their names, in which pods
+        differ that look the same."""
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
 
     def events_to_register(self) -> Iterable[Registration]:

@@ -70,7 +70,7 @@ def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
 def used_claims(
     pod: Pod, claims: Mapping[Key, PersistentVolumeClaim]
 ) -> Iterator[tuple[ClaimUse, PersistentVolumeClaim | None]]:
-    """The uses, each with its claim if that is there."""
+    """Yield the uses, each with its claim, or with None where that is missing."""
     return ((use, claims.get((pod.namespace, use.claim))) for use in claim_uses(pod))
 
 
@@ -109,7 +109,8 @@ def volume_class(volume: PersistentVolume) -> str:
 
 
 def _class(owner: KubeObject, class_name: str) -> str:
-    """The beta annotation takes precedence over the field."""
+    """Return the class of a claim or volume. The beta annotation takes precedence over the
+    field."""
     return owner.metadata.annotations.get(CLASS_ANNOTATION, class_name)
 
 
@@ -243,7 +244,8 @@ def requested(claim: PersistentVolumeClaim) -> Quantity:
 
 
 def is_compatible(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """The conditions, besides size, that hold even for a volume bound to the claim beforehand."""
+    """Return whether the claim and the volume meet the conditions, besides size, that hold even for
+    a volume bound to the claim beforehand."""
     return (
         claim.spec.volume_mode == volume.spec.volume_mode
         and (claim.spec.volume_attributes_class_name or "")
@@ -563,7 +565,7 @@ class CSINodes:
         self.portworx = self.has_csi_node if always else self.migrated(PORTWORX.name)
 
     def limits(self, driver: str) -> Column | None:
-        """The driver's volume limit per node, or NO_LIMIT; None: no node has one."""
+        """Return the driver's volume limit per node, or NO_LIMIT; None where no node has one."""
         return self._limits.get(driver)
 
     def _installed(self, driver: str) -> Mask:

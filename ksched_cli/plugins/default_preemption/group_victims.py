@@ -338,7 +338,10 @@ class PotentialVictims:
     """
 
     def __init__(self, entities: Iterable[Entity], violations: Mapping[int, int]) -> None:
-        """violations: of disruption budgets, by identity of an entity"""
+        """List the entities on each row, in order of importance.
+
+        violations: of disruption budgets, by identity of an entity
+        """
         self._violations = violations
         self._condemned: set[int] = set()
         self._on_row: defaultdict[int, list[Entity]] = defaultdict(list)
@@ -366,7 +369,7 @@ class PotentialVictims:
         return RankedNodes(rows[order], of_rows[order])
 
     def _cost(self, entities: Sequence[Entity]) -> Cost:
-        """The sort key of a set of victims. Upstream: CompareVictimSets."""
+        """Return the sort key of a set of victims. Upstream: CompareVictimSets."""
         if not entities:
             return NO_COST
         pods_of: dict[int, int] = {}
@@ -393,7 +396,8 @@ class CondemningPreemption(EntityPreemption, frozen=True):
     offer: Callable[[PotentialVictims | None], None]
 
     def find(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
-        """Upstream: Preempt, GenerateVictims, selectVictimsOnDomain."""
+        """Find the entities to evict for a group, and nominate its pods. Upstream: Preempt,
+        GenerateVictims, selectVictimsOnDomain."""
         # 1. Is a former preemption still under way, and may the group preempt?
         group, priority = rejected.group, rejected.group.priority
         nominations = {pod.uid: self.nominator.node_of(pod) for pod in rejected.pods}
@@ -440,7 +444,7 @@ class EntityDryRun(Struct, frozen=True):
     explain: Explanation | None = None
 
     def victims_on(self, rows: Rows) -> list[Victims | Rejection]:
-        """Per row, the victims, or why there are none."""
+        """Return, per row, the victims, or why there are none."""
         return [self._select(row) for row in rows.tolist()]
 
     def _select(self, row: int) -> Victims | Rejection:

@@ -116,7 +116,7 @@ class CandidateSearch(Struct):
             tried += max(lacking * len(rows) // count + 1 if count else lacking, tried)
 
     def _end(self, rows: Rows) -> int | None:
-        """Return how many of the rows upstream tries; None where all of them are not enough."""
+        """Return how many of the rows upstream tries, or None where all of them are not enough."""
         # Upstream stops once there are enough candidates, at least one of them without violations.
         is_candidate = self.columns.ids[rows] == CANDIDATE
         violating = is_candidate & self._violates(rows)
@@ -228,11 +228,13 @@ class DefaultPreemption(
         return Disruptions.of(self._handle)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Upstream gates pods whose victims are being evicted; here evictions take no time."""
+        """Let every pod in. Upstream gates pods whose victims are being evicted; here evictions
+        take no time."""
         return SUCCESS
 
     def events_to_register(self) -> Iterable[Registration]:
-        """No events: the plugins that rejected the pod know when victims have freed enough."""
+        """Return no events: the plugins that rejected the pod know when victims have freed
+        enough."""
         return ()
 
     def post_filter(
@@ -380,7 +382,8 @@ class DefaultPreemption(
         return run
 
     def _add_each(self, dry_run: DryRun | EntityDryRun, rows: Rows, results: DryRunColumns) -> None:
-        """Dry runs node by node: pods are removed from a copy, and Filter is asked again."""
+        """Add the results of dry runs node by node: pods are removed from a copy, and Filter is
+        asked again."""
         if not len(rows):
             return
         for row, result in zip(rows.tolist(), dry_run.victims_on(rows), strict=True):
@@ -400,8 +403,8 @@ class DefaultPreemption(
         return DryRunColumns(self._snapshot, len(CRITERIA))
 
     def _cached_results(self, state: CycleState, pod: PodInfo) -> DryRunColumns | None:
-        """Results for earlier pods like this one; None where a result depends on more than its
-        node. Results on nodes with nominated pods hold only while these are nominated."""
+        """Return the results for earlier pods like this one, or None where a result depends on more
+        than its node. Results on nodes with nominated pods hold only while these are nominated."""
         filtering = self._framework.filtering
         if not filtering.is_node_local(state, pod) or filtering.has_extensions(state):
             return None

@@ -248,7 +248,7 @@ class DryRun(Struct, frozen=True):
         return concerned
 
     def victims_on(self, rows: Rows) -> list[Victims | Rejection]:
-        """Per row, the victims, or why there are none."""
+        """Return, per row, the victims, or why there are none."""
         return _VictimSelection(self, rows).select()
 
 
@@ -312,7 +312,7 @@ class _VictimSelection:
         )
 
     def run_extension(self, extension: PodExtension, pod: PodInfo, index: int) -> None:
-        """Runs AddPod or RemovePod of the plugins; where one fails, the node is decided."""
+        """Run AddPod or RemovePod of the plugins; where one fails, the node is decided."""
         node = self.nodes[index]
         state = self.states.get(node.row)
         if state is not None and self.results[index] is None and self.run.concerns(pod):
@@ -495,7 +495,7 @@ class DryRunColumns:
     """
 
     def __init__(self, snapshot: Snapshot, criteria: int) -> None:
-        """criteria: how many"""
+        """Start with no result for any row. criteria: their number"""
         count = len(snapshot)
         self.snapshot = snapshot
         self.ids: Ids = np.full(count, UNKNOWN, dtype=np.int32)
@@ -506,7 +506,7 @@ class DryRunColumns:
         self._rejection_ids: dict[Rejection, int] = {}
 
     def forget(self, rows: Iterable[int]) -> None:
-        """The nodes have changed."""
+        """Drop the results on nodes that have changed."""
         rows = list(rows)
         if rows:
             self.ids[rows] = UNKNOWN
@@ -523,7 +523,7 @@ class DryRunColumns:
         self.ids[row] = self._rejection_id(rejection)
 
     def reject(self, rows: Rows, ids: Ids, statuses: Sequence[Status]) -> None:
-        """ids: one per row, an index into `statuses`"""
+        """Set the rejections of rows. ids: one per row, an index into `statuses`"""
         table = np.zeros(len(statuses), dtype=np.int32)
         for status_id in np.bincount(ids).nonzero()[0].tolist():
             table[status_id] = self._rejection_id(Rejection(statuses[status_id]))
@@ -539,7 +539,7 @@ class DryRunColumns:
     def add_candidates(
         self, rows: Rows, measures: NDArray[np.int64], sources: Sequence[Source]
     ) -> None:
-        """One column of `measures` and one source per row."""
+        """Add candidates: one column of `measures` and one source per row."""
         self.ids[rows] = CANDIDATE
         self.measures[:, rows] = measures
         boxed: NDArray[Any] = np.empty(len(sources), dtype=object)
@@ -585,11 +585,11 @@ class DryRunColumns:
 def measures_of(
     columns: PodColumns, violates: Mask, evicted: Mask, lower: LowerPods
 ) -> NDArray[np.int64]:
-    """As `measures_of_victims`: a row per criterion, a column per node; of nodes without victims,
-    any numbers.
+    """Return the measures of `measures_of_victims`: a row per criterion, a column per node. Nodes
+    without victims have any numbers.
 
     violates: per pod of `lower`, of which every node has some
-    evicted:  per pod, whether it is a victim
+    evicted: per pod, whether it is a victim
     """
     priority, start = columns.priority[lower.numbers], columns.start[lower.numbers]
     starts: Rows = lower.starts

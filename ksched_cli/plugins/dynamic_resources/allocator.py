@@ -289,7 +289,8 @@ class _Allocated(NamedTuple):
 
     @property
     def kind(self) -> tuple[int, int, bool]:
-        """Equal for devices that are interchangeable in a state of the search."""
+        """Return a key that is equal for devices that are interchangeable in a state of the
+        search."""
         return self.data.number, self.device.signature_id, self.device.in_use
 
 
@@ -556,8 +557,8 @@ class DeviceAllocator:
         return indices, tuple(tuple(sorted(each.kind for each in of)) for of in self._result)
 
     def _next_claim(self, claim: int) -> _Choices:
-        """Propose the next claim. Raises AllocationError where the first claim is too large; later
-        ones may yet fit after other choices."""
+        """Yield the next claim to try. Raises AllocationError where the first claim is too large;
+        later ones may yet fit after other choices."""
         is_too_large = yield claim + 1, 0, 0, 0, False
         if is_too_large and claim < 0:
             raise AllocationError("allocation max size exceeded")
@@ -584,7 +585,7 @@ class DeviceAllocator:
         return is_too_large
 
     def _allocate_exact_count(self, indices: DeviceIndices, request_data: RequestData) -> _Choices:
-        """Propose device after device, so that the first one with which all else fits is taken."""
+        """Yield device after device, so that the first one with which all else fits is taken."""
         claim, entry, alternative, device, chosen = indices
         # Interchangeable devices fail alike: a state that has failed once is not tried again.
         state = self._state(indices) if self._remembers_failures else None
@@ -743,13 +744,13 @@ class DeviceAllocator:
         return None if is_tainted else consumption
 
     def _give_back_counters(self, device: CandidateDevice, consumption: Consumption) -> None:
-        """Upstream: deallocateCountersForDevice."""
+        """Give back the counters that a device consumes. Upstream: deallocateCountersForDevice."""
         for key, amount in consumption:
             self._consumed[self._counter_name(device)][key] -= amount
 
     def _counter_name(self, device: CandidateDevice) -> str:
-        """What the counters of a device's pool are kept under. Up to 1.36 upstream tells pools
-        apart by their names alone, not by their drivers."""
+        """Return the key of the counters of a device's pool. Up to 1.36 upstream tells pools apart
+        by their names alone, not by their drivers."""
         pool = self._node_pools.pools[device.pool]
         return pool.key if self._rules.tells_pools_apart else pool.name
 
@@ -789,7 +790,7 @@ class DeviceAllocator:
         return share, before
 
     def _give_back_share(self, device_id: DeviceID, share: Share, before: Consumed | None) -> None:
-        """share, before: from `_take_share`"""
+        """Give back what `_take_share` took. share, before: its results"""
         if not self._rules.takes_all_back:
             # The device of a share without capacity stays in use. Another share takes the mark of
             # earlier ones that consume nothing with it.

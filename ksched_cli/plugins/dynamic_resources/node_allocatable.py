@@ -123,7 +123,7 @@ class NodeAllocatable:
         raise UnusableDeviceError(text)
 
     def _reaches(self, resource_slice: ResourceSlice, row: int) -> bool:
-        """Upstream: filterSlicesForNode."""
+        """Return whether a node may use devices of the slice. Upstream: filterSlicesForNode."""
         spec = resource_slice.spec
         if spec.node_name is not None and spec.node_name == self._snapshot.names[row]:
             return True
@@ -242,7 +242,8 @@ class NodeAllocatable:
         return False
 
     def _statuses(self, pod: PodInfo, allocations: ClaimDevices, row: int) -> Statuses:
-        """Raises UnusableDeviceError. Upstream: buildNodeAllocatableDRAInfo."""
+        """Return what the allocated devices of each claim take of the node's resources. Raises
+        UnusableDeviceError. Upstream: buildNodeAllocatableDRAInfo."""
         uses: dict[str, list[str]] = {}
         names = {each.name: claim_name(pod, each)[0] for each in pod.spec.resource_claims}
         for container in (*pod.spec.init_containers, *pod.spec.containers):
@@ -268,7 +269,8 @@ class NodeAllocatable:
     def _amounts(
         self, claim: ResourceClaim, allocation: AllocationResult, row: int
     ) -> tuple[dict[str, Quantity], dict[str, OverheadResource]]:
-        """What the devices of a claim are of the node's resources, and what they take beside.
+        """Return how much of the node's resources the devices of a claim are, and what they take
+        besides.
 
         Raises UnusableDeviceError.
         """
@@ -304,7 +306,8 @@ class NodeAllocatable:
         result: DeviceRequestAllocationResult,
         where: str,
     ) -> Quantity | None:
-        """How much of a resource an allocated device is; None where the mapping does not apply.
+        """Return how much of a resource an allocated device is, or None where the mapping does not
+        apply.
 
         Raises UnusableDeviceError. Upstream: addDeviceMapping.
         """
@@ -363,7 +366,10 @@ class NodeAllocatable:
 
 
 def _limits_status(spec: PodSpec, statuses: Statuses, covered: Mapping[str, Quantity]) -> Status:
-    """covered: the limits of the containers together, with what claims take"""
+    """Return a rejection where containers exceed the pod's own limits.
+
+    covered: the limits of the containers together, with what claims take
+    """
     limits = pod_level_limits(spec)
     for name, amount in sorted(covered.items()):
         if name.startswith(HUGE_PAGES_PREFIX) and name in limits and amount > limits[name]:
@@ -389,7 +395,7 @@ def _uncovered(what: str, name: str) -> Status:
 
 
 def _sharing_on(pod: PodInfo, claim: ResourceClaim, node: NodeInfo) -> Status:
-    """As of 1.36: rejects a node on which the status of another pod has the claim."""
+    """Reject a node on which the status of another pod has the claim, as 1.36 does."""
     users = {
         other.uid
         for other in node.pods
@@ -412,7 +418,8 @@ def _sum(first: Quantity | None, second: Quantity | None) -> Quantity | None:
 
 
 def _shortages(requested: Mapping[str, int], node: NodeInfo) -> Iterator[tuple[str, int, int, int]]:
-    """What is too much for a node: the resource, what is requested, free, and allocatable of it.
+    """Yield what is too much for a node: the resource, and how much of it is requested, free and
+    allocatable.
 
     Upstream: nodeFitsResources.
     """

@@ -38,7 +38,7 @@ def device_problems(
 def _problems(
     state: ClusterState, features: AllocatorFeatures, rules: Rules
 ) -> Iterator[tuple[str, str, str]]:
-    """Object, field, problem."""
+    """Yield each problem as its object, field and text."""
     for device_class in state.device_classes.values():
         for field, problem in _selector_problems(device_class.spec.selectors, "spec"):
             yield f"DeviceClass {device_class.name}", field, problem

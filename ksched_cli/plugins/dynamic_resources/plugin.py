@@ -373,8 +373,8 @@ class DynamicResources(
         return claims_of(pod, self._store, self._pod_kind, of_groups=self._of_groups)
 
     def _group(self, pod: PodInfo) -> PodGroup | None:
-        """Return the pod's group, which may have claims of its own; None where it has none, or
-        groups have no claims. Raises ClaimError where the group is not there."""
+        """Return the pod's group, which may have claims of its own, or None where it has no group,
+        or groups have no claims. Raises ClaimError where the group is missing."""
         groups, key = self._handle.pod_groups, group_key(pod.pod)
         if not self._of_groups or groups is None or key is None:
             return None
@@ -464,7 +464,8 @@ class DynamicResources(
 
     @property
     def _allocatable(self) -> NodeAllocatable | None:
-        """None where no device takes anything of its node."""
+        """Return the service for devices that take resources of their node, or None where no device
+        does."""
         if not self._takes_of_nodes:
             return None
         # Imported on first use, as the search is.
@@ -637,7 +638,7 @@ class DynamicResources(
             self._store.write(unreserved(claim, uid))
 
     def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
-        """Every pod gives a claim back that it cannot use."""
+        """Let every pod give back a claim that it cannot use."""
         groups, group = self._handle.pod_groups, rejected.group
         is_placed = groups is not None and groups.places and group.is_constrained
         if group.is_composite or is_placed:
@@ -706,7 +707,7 @@ class DynamicResources(
         return None
 
     def _give_back(self, state: CycleState, pod: PodInfo) -> Status:
-        """Upstream: deallocateOrDeletePodClaims."""
+        """Give back a claim that the pod cannot use. Upstream: deallocateOrDeletePodClaims."""
         claims_state = read_state(state)
         if not claims_state.claims:
             return self._nothing_to_deallocate
@@ -853,7 +854,10 @@ ClaimsOf = Callable[[PodInfo], Sequence[ResourceClaim]]
 
 
 def registrations(claims_of: ClaimsOf, hears_of_deletions: bool) -> Iterable[Registration]:
-    """hears_of_deletions: see Rules.hears_of_deleted_claims"""
+    """Yield the events that may make a pod with claims schedulable, with their hints.
+
+    hears_of_deletions: see Rules.hears_of_deleted_claims
+    """
     comes_or_changes = Action.ADD | Action.UPDATE
     node_actions = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
     yield ClusterEvent(events.NODE, node_actions), None
@@ -869,7 +873,8 @@ def registrations(claims_of: ClaimsOf, hears_of_deletions: bool) -> Iterable[Reg
 def after_claim_change(
     claims_of: ClaimsOf, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim | None
 ) -> bool:
-    """A claim was deallocated, or one of the pod's has come, or has another status."""
+    """Return whether a claim was deallocated, or one of the pod's has come, or has another
+    status."""
     was_allocated = old is not None and old.status.allocation is not None
     if new is None:
         return was_allocated
@@ -885,7 +890,7 @@ def after_claim_change(
 
 
 def after_pod_change(claims_of: ClaimsOf, pod: PodInfo, old: PodInfo | None, new: PodInfo) -> bool:
-    """All of the pod's claims are there now."""
+    """Return whether all of the pod's claims exist now."""
     if new.key != pod.key:
         return False
     try:
@@ -920,7 +925,8 @@ class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
         self._allocations_of = _of_all_claims if mends_index else _by_position
 
     def cache_key(self, pod: PodInfo) -> Hashable:
-        """NODE answers, those about pods without claims, are all the same."""
+        """Return one key for all pods: the NODE answers, which are about pods without claims, are
+        all the same."""
         return ()
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
@@ -958,7 +964,8 @@ def _of_all_claims(claims: Sequence[ResourceClaim], allocations: Allocations) ->
 
 
 def _by_position(claims: Sequence[ResourceClaim], allocations: Allocations) -> Allocations:
-    """The nth claim has the nth allocation, as if no claim had one before. Raises PluginError."""
+    """Return the allocations by position: the nth claim has the nth one, as if no claim had one
+    before. Raises PluginError where there are too few."""
     if len(allocations) < len(claims):
         raise PluginError(
             f"number of allocations {len(allocations)} is smaller than number of claims"
@@ -967,7 +974,8 @@ def _by_position(claims: Sequence[ResourceClaim], allocations: Allocations) -> A
 
 
 def _score(claim: ResourceClaim, allocation: AllocationResult) -> int:
-    """8 for a first alternative, 7 for a second, over all lists of the claim."""
+    """Return the sum over all lists of the claim: 8 for a first alternative, 7 for a second, and so
+    on."""
     allocated = {result.request for result in allocation.devices.results}
     return sum(
         MAX_ALTERNATIVES - index
@@ -1025,7 +1033,7 @@ class ExtendedDynamicResources(ScoringDynamicResources):
         return status
 
     def _bind_extended(self, claims_state: ClaimsState, pod: PodInfo, node: NodeInfo) -> None:
-        """Upstream: bindClaim."""
+        """Create and allocate the claim for the pod's extended resources. Upstream: bindClaim."""
         extended = claims_state.extended
         index = len(claims_state.claims) - 1
         allocation = claims_state.allocations.get(index)
@@ -1064,8 +1072,8 @@ MAX_LISTED = 3  # classes or drivers, of which one is to be chosen
 
 
 def for_pod(pod: PodInfo, store: ClaimStore, cluster: ClusterState) -> Iterator[Proposal]:
-    """About the first claim of the pod that is missing, or that requests devices of a class that
-    is. A claim that is made from a template is its controller's to make."""
+    """Yield proposals for the first claim of the pod that is missing, or that requests devices of a
+    missing class. A claim from a template is left to its controller."""
     for reference in pod.spec.resource_claims:
         try:
             name, _ = claim_name(pod, reference)
@@ -1108,8 +1116,8 @@ def _created_classes(name: str, cluster: ClusterState) -> Iterator[Proposal]:
 
 
 def relaxed(claims: Iterable[ResourceClaim]) -> Iterator[Proposal]:
-    """Fewer devices of one request of a claim that is not allocated, as only runs tell how many
-    fewer are enough; or no selectors of that request."""
+    """Yield proposals to request fewer devices in one request of a claim that is not allocated, as
+    only runs tell how many fewer are enough; or to drop the selectors of that request."""
     for claim in claims:
         if claim.status.allocation is not None:
             continue
@@ -1136,7 +1144,7 @@ MAX_EVICTED = 4  # pods with devices, of which each alone is evicted, then all t
 def tolerating(
     claims: Iterable[ResourceClaim], cluster: ClusterState, node: str
 ) -> Iterator[Proposal]:
-    """Tolerate the taints of devices that the node may use. node: its name"""
+    """Yield proposals to tolerate the taints of devices that the node may use. node: its name"""
     slices = [s.spec for s in cluster.resource_slices.values() if s.spec.node_name in (None, node)]
     taints = [taint for each in slices for device in each.devices for taint in device.taints]
     taints += [rule.spec.taint for rule in cluster.device_taint_rules.values()]
@@ -1165,8 +1173,11 @@ def tolerating(
 
 
 def fewer_devices(pod: PodInfo, backed: Mapping[str, int]) -> Iterator[Proposal]:
-    """Request fewer of the resources that devices back, as only runs tell how many there are.
-    backed: by name, how many the pod requests"""
+    """Yield proposals to request fewer of the resources that devices back, as only runs tell how
+    many there are.
+
+    backed: by name, how many the pod requests
+    """
     for name, amount in backed.items():
         for count in range(min(amount - 1, ALLOCATION_RESULTS_MAX_SIZE), 0, -1):
             lower = lower_request(pod, {name: count})

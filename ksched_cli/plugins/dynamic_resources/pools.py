@@ -145,7 +145,8 @@ def consumption_of(device: Device) -> Consumption:
 
 
 def total_counters(sets: Iterable[CounterSet]) -> dict[CounterKey, int]:
-    """Raises CounterError."""
+    """Return the value of each counter, in billionths. Raises CounterError where two sets have one
+    name."""
     total: dict[CounterKey, int] = {}
     names: set[str] = set()
     for counter_set in sets:
@@ -158,7 +159,7 @@ def total_counters(sets: Iterable[CounterSet]) -> dict[CounterKey, int]:
 
 
 def check_consumption(devices: Iterable[Device], sets: Iterable[CounterSet]) -> None:
-    """Raises CounterError for a device that consumes a counter which its pool does not have."""
+    """Check that the devices consume only counters that their pool has. Raises CounterError."""
     counters = {counter_set.name: counter_set.counters for counter_set in sets}
     for device in devices:
         for consumed in device.consumes_counters:
@@ -261,7 +262,7 @@ class PoolDevice(Struct, frozen=True):
 
     @property
     def full_name(self) -> str:
-        """Driver, pool and name."""
+        """Return DRIVER/POOL/NAME."""
         return "/".join(self.id)
 
 
@@ -344,7 +345,7 @@ class DevicePools:
         rules: Rules | None = None,
         features: AllocatorFeatures = NO_FEATURES,
     ) -> None:
-        """rules: of the release; by default of the newest."""
+        """Read the pools from the slices. rules: of the release; by default of the newest"""
         rules = rules or release_of().rules
         slices = list(slices)
         self.features = features
@@ -384,8 +385,8 @@ class DevicePools:
                 self.rows_of[number].append(row)
 
     def _is_counted(self, resource_slice: ResourceSlice) -> bool:
-        """Without DRAPartitionableDevices, upstream ignores every slice with
-        perDeviceNodeSelection, even if it is false."""
+        """Return whether upstream looks at the slice. Without DRAPartitionableDevices it ignores
+        every slice with perDeviceNodeSelection, even if it is false."""
         spec = resource_slice.spec
         return self.features.partitionable_devices or (
             spec.per_device_node_selection is None
@@ -433,7 +434,8 @@ class DevicePools:
         return tuple(pool.number for pool in pools)
 
     def _comes_last(self, pool: Pool) -> bool:
-        """With binding conditions. Since 1.35 upstream sees no devices of an unusable pool."""
+        """Return whether the pool has binding conditions that are seen. Since 1.35 upstream sees no
+        devices of an unusable pool."""
         is_seen = pool.is_usable or not self.rules.skips_unusable_pools
         return pool.has_binding_conditions and is_seen
 
@@ -470,7 +472,10 @@ class DevicePools:
     def _build_pool(
         self, slices: Sequence[ReachedSlice], is_complete: bool, is_whole: bool
     ) -> Pool:
-        """Upstream: buildPool. is_whole: no other slices are looked at"""
+        """Build the pool from its slices. Upstream: buildPool.
+
+        is_whole: no other slices are looked at
+        """
         numbers = [number for number, _ in slices]
         spec = self._slices[numbers[0]].spec
         devices = tuple(self._reached_devices(slices))
@@ -516,8 +521,8 @@ class DevicePools:
         return self.features.partitionable_devices and bool(spec.shared_counters)
 
     def _counters(self, numbers: Sequence[int], is_whole: bool) -> PoolCounters | None:
-        """Raises CounterError. Upstream: getAndValidateCounterSets,
-        validateDeviceCounterConsumption."""
+        """Return the pool's counters, or None where its slices share none. Raises CounterError.
+        Upstream: getAndValidateCounterSets, validateDeviceCounterConsumption."""
         spec = self._slices[numbers[0]].spec
         pool_id, generation = _pool_id(spec), spec.pool.generation
         key = tuple(numbers) if is_whole else (pool_id, generation)
@@ -559,7 +564,8 @@ def _count_generations(slices: Iterable[ResourceSlice]) -> dict[PoolID, Counter[
 
 
 def _names_groups(spec: ResourceSliceSpec) -> bool:
-    """Upstream: sliceUsesCompatibilityGroups."""
+    """Return whether a device of the slice names compatibility groups. Upstream:
+    sliceUsesCompatibilityGroups."""
     consumptions = (each for device in spec.devices for each in device.consumes_counters)
     return any(consumption.compatibility_groups for consumption in consumptions)
 
@@ -604,7 +610,8 @@ class SliceReach:
         return self._rows(resource_slice.spec, f"slice {resource_slice.name}")
 
     def _rows(self, place: ResourceSliceSpec | Device, subject: str) -> Rows:
-        """subject: what has the place, for a message"""
+        """Return the rows of the nodes that have the place. subject: what has the place, for a
+        message"""
         if place.node_name:
             row = self._snapshot.row.get(place.node_name)
             return np.array([] if row is None else [row], dtype=np.intp)

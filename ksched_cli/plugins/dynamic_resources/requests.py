@@ -189,7 +189,7 @@ def _round_up(
 
 
 def _scale(valid_range: CapacityRange, rules: CapacityPolicyRules) -> int:
-    """1000 where a range counts in thousandths, else 1. Upstream: useMilli."""
+    """Return 1000 where a range counts in thousandths, else 1. Upstream: useMilli."""
     bounds = (valid_range.min, valid_range.max, valid_range.step)
     is_fractional = rules.fractional and all(
         bound is None or _exact(bound, MILLI) is not None for bound in bounds
@@ -203,8 +203,8 @@ def _scaled(amount: Quantity, scale: int) -> int:
 
 
 def _exact(amount: Quantity, scale: int) -> int | None:
-    """Return an amount in units of 1/scale; None where that is no int64, and of thousandths where
-    it would have to be rounded. Upstream: safeMilliValue."""
+    """Return an amount in units of 1/scale, or None where that is no int64 or, of thousandths,
+    would have to be rounded. Upstream: safeMilliValue."""
     nano = amount.nano_value()
     if scale == 1:
         return amount.value() if nano <= MAX_INT64 * NANO else None
@@ -215,7 +215,7 @@ def _exact(amount: Quantity, scale: int) -> int | None:
 def _violates_policy(
     amount: Quantity, policy: CapacityPolicy | None, rules: CapacityPolicyRules
 ) -> bool:
-    """Upstream: violatesPolicy."""
+    """Return whether the policy forbids the amount. Upstream: violatesPolicy."""
     if policy is None or (policy.default is not None and amount == policy.default):
         return False
     valid_range = policy.valid_range
@@ -289,7 +289,8 @@ class RequestAlternative(Struct, frozen=True):
 
     @property
     def result_name(self) -> str:
-        """Its name in allocation results and constraints: `request` or `request/subrequest`."""
+        """Return its name in allocation results and constraints: `request` or
+        `request/subrequest`."""
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
     @property

@@ -112,7 +112,8 @@ class DevicesInUse:
     """
 
     def __init__(self, pools: DevicePools, store: ClaimStore, counts_shares: bool = True) -> None:
-        """counts_shares: see Rules.counts_shared_devices"""
+        """List the devices and the consumers of counters. counts_shares: see
+        Rules.counts_shared_devices"""
         self.masks = [0] * len(pools.pools)
         self._pools = pools
         self._store = store
@@ -161,7 +162,7 @@ class DevicesInUse:
         return {} if counters is None else counters.shared_groups(self._is_allocated)
 
     def counters(self, number: int) -> Counters | None:
-        """Return what is left of a pool's counters; None where it has no counters."""
+        """Return what is left of a pool's counters, or None where it has no counters."""
         counters = self._pools.pools[number].counters
         if counters is None:
             return None
@@ -276,12 +277,12 @@ class DeviceSearch:
         return None if results is None else self._allocations(results, row)
 
     def _allocations(self, results: list[list[DeviceResult]], row: int) -> list[AllocationResult]:
-        """Raises AllocationError."""
+        """Return the allocations of the claims on a node. Raises AllocationError."""
         pairs = zip(self._claims, results, strict=True)
         return [self._allocation(claim, of_claim, row) for claim, of_claim in pairs]
 
     def lines(self, row: int, store: ClaimStore) -> list[str]:
-        """The explanation of why the claims cannot be allocated on a node."""
+        """Return the lines that explain why the claims cannot be allocated on a node."""
         if self._node_kind(row) in self._results:
             return []
         return [*self._explanation(row, store).lines()]
@@ -350,7 +351,7 @@ class DeviceSearch:
     def _allocation(
         self, claim: ResourceClaim, device_results: list[DeviceResult], row: int
     ) -> AllocationResult:
-        """Raises AllocationError."""
+        """Return the allocation of a claim on a node. Raises AllocationError."""
         pools = self._devices.pools
         numbers = pools.of_row[row]
         devices = [

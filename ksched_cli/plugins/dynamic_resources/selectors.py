@@ -89,7 +89,7 @@ class SelectorRejection(Struct, frozen=True):
     failure: SelectorFailure | None = None
 
     def error(self, claim: str, class_name: str, device: str = "") -> str:
-        """Upstream's message for the failure. device: where later minors name it, else ''"""
+        """Return upstream's message for the failure. device: where later minors name it, else ''"""
         owner = f"class {class_name}" if self.from_class else f"claim {claim}"
         failure = self.failure
         assert failure is not None
@@ -113,7 +113,10 @@ class DeviceSelectors:
         reads_lists: bool = True,
         reads_lazily: bool = False,
     ) -> None:
-        """reads_lists, reads_lazily: attributes, see Rules"""
+        """Prepare the evaluation of selectors, whose results are cached.
+
+        reads_lists, reads_lazily: attributes, see Rules
+        """
         self._reads_lists = reads_lists
         self._classes = classes
         self._device_input: Callable[[int], DeviceInput | SelectorFailure] = cache(
@@ -221,7 +224,8 @@ _DERIVED_TYPES = frozenset({"bool", "int", "string", "any", "dyn", "kubernetes.S
 
 @lru_cache(maxsize=4096)
 def compile_derived(expression: str) -> Program | SelectorFailure:
-    """Upstream: GetOrCompileDerivedAttribute, validateOutputType."""
+    """Compile the expression of a derived attribute. A failure is returned. Upstream:
+    GetOrCompileDerivedAttribute, validateOutputType."""
     try:
         checked = check(expression, True)
         result = checked.result_type
@@ -263,7 +267,7 @@ def _device_input(
 
 
 def _domain_and_identifier(name: str, driver: str) -> tuple[str, str]:
-    """The domain defaults to the driver's name."""
+    """Split a name into domain and identifier. The domain defaults to the driver's name."""
     domain, slash, identifier = name.partition("/")
     return (domain, identifier) if slash else (driver, name)
 
@@ -271,7 +275,7 @@ def _domain_and_identifier(name: str, driver: str) -> tuple[str, str]:
 def attribute_value(
     attribute: DeviceAttribute, reads_lists: bool = True, *, singles_first: bool = False
 ) -> bool | int | str | Semver | list[Any]:
-    """Raises CelError. Upstream: getAttributeValue, attrValue.
+    """Return the value of an attribute. Raises CelError. Upstream: getAttributeValue, attrValue.
 
     singles_first: of an attribute with several values, a list counts last
     """
@@ -490,7 +494,8 @@ class DemandView:
 
 
 def _interchangeable(demand: Demand) -> bool:
-    """Not with admin access, which may use devices in use; nor with mode All where upstream fails
+    """Return whether it does not matter which of several devices with one signature is allocated.
+    It does with admin access, which may use devices in use, and with mode All where upstream fails
     at the first free device that a constraint excludes, or tries another alternative."""
     if any(request.admin_access for request in demand.requests):
         return False

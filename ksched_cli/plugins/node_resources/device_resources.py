@@ -40,8 +40,8 @@ class _Delegating(ScoresResources):
 
     @cached_property
     def _backed(self) -> dict[int, str]:
-        """By index, the classes of the configured resources that have a class, as they are once the
-        service has carried over what it heard before."""
+        """Return, by index, the classes of the configured resources that have a class, as they are
+        once the service has carried over what it heard before."""
         classes = [(spec.name, self._backing.of(spec.name)) for spec in self._resources]
         return {
             index: device_class.name
@@ -60,8 +60,8 @@ class _Delegating(ScoresResources):
         return None if self._backing.requested(pod) else super().sign_pod(pod)
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
-        """A node's devices of a class count where it has none of a resource that the class
-        backs."""
+        """Return the usages of resources. A node's devices of a class count where it has none of a
+        resource that the class backs."""
         usages = super()._usages(pod_requests, nodes)
         requested = [(index, name) for index, name in self._backed.items() if pod_requests[index]]
         if not requested:

@@ -212,7 +212,7 @@ class NodeResourcesFit(
         return weighted_mean(usages, self._weights, score, skip_zero=self._shape_score is not None)
 
     def _plain_scores(self, column: Floats, nodes: Nodes) -> Scores:
-        """column: see ScoredRequests"""
+        """Return the scores by cpu and memory. column: see ScoredRequests"""
         if nodes.are_most:
             return nodes.gather(self._plain_scores(column, Nodes(nodes.snapshot)))
         requested, capacity = principal_amounts(column, nodes, nonzero=True)
@@ -265,7 +265,8 @@ def _missing(pod: PodInfo, nodes: Nodes, resource: str, amount: int) -> Column:
 
 
 def _verdicts(insufficient: list[InsufficientResource], count: int) -> Verdicts:
-    """One status per set of insufficient resources; unresolvable where an empty node lacks one."""
+    """Return one status per set of insufficient resources; it is unresolvable where an empty node
+    lacks one."""
     insufficient = [resource for resource in insufficient if resource[1].any()]
     if not insufficient:
         return Verdicts.passing(count)
@@ -300,8 +301,11 @@ def placement_score(
     rows: Rows,
     pods: Sequence[Mapping[str, int]],
 ) -> int:
-    """pods: the amounts of those of the group that have a node among the rows, besides the existing
-    pods."""
+    """Return the score of a placement by its use of the resources.
+
+    pods: the amounts of those of the group that have a node among the rows, besides the existing
+        pods
+    """
     by_pod = [calculate_pod_requests(resources, amounts).by_resource for amounts in pods]
     points = weights = 0
     for index, spec in enumerate(resources):
@@ -317,8 +321,8 @@ def placement_score(
 
 
 def after_pod_change(pod: PodInfo, old: PodInfo, new: PodInfo | None) -> bool:
-    """A pod with a node is gone, or requests less of what the pod requests; or the pod itself,
-    which has no node, requests less."""
+    """Return whether a pod with a node is gone, or requests less of what the pod requests; or
+    whether the pod itself, which has no node, requests less."""
     if new is None:
         return had_node(old) and not _is_elsewhere(pod, old.pod.node_name)
     if not new.pod.node_name:
@@ -329,8 +333,8 @@ def after_pod_change(pod: PodInfo, old: PodInfo, new: PodInfo | None) -> bool:
 
 
 def after_growth(pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
-    """A pod on the node where the pod is to be resized requests more, so that preemption may have
-    to make more room."""
+    """Return whether a pod on the node where the pod is to be resized requests more, so that
+    preemption may have to make more room."""
     return pod.is_resized and not _is_elsewhere(pod, new.pod.node_name)
 
 
@@ -340,7 +344,7 @@ def _is_elsewhere(pod: PodInfo, node: str) -> bool:
 
 
 def _requests_on_node(pod: PodInfo) -> Mapping[str, int]:
-    """What the pod wants on a node."""
+    """Return what the pod requests of a node."""
     resources = pod.resources.unplaced if pod.is_resized else None
     return (resources or pod.resources).requests
 
@@ -352,8 +356,8 @@ def after_nominated_change(
     old: Node | None,
     new: Node,
 ) -> bool:
-    """As after_node_change; or it is the pod's nominated node, and no longer has the cpu, memory or
-    ephemeral storage for the pod, if it were empty."""
+    """Return what after_node_change returns, and True for the pod's nominated node if, empty, it no
+    longer has the cpu, memory or ephemeral storage for the pod."""
     if after_node_change(delegated_of, pod, old, new):
         return True
     if old is None or pod.spec.scheduling_group is not None or node_of(pod) != new.name:
@@ -368,7 +372,8 @@ def after_nominated_change(
 def _lacking(
     delegated_of: Callable[[PodInfo], Collection[str]], pod: PodInfo, allocatable: Mapping[str, int]
 ) -> set[str]:
-    """What an empty node has too little of for the pod; devices may have what is delegated."""
+    """Return what an empty node has too little of for the pod; devices may have what is
+    delegated."""
     delegated = delegated_of(pod)
     return {
         name
@@ -381,7 +386,8 @@ def _lacking(
 def after_node_change(
     delegated_of: Callable[[PodInfo], Collection[str]], pod: PodInfo, old: Node | None, new: Node
 ) -> bool:
-    """The node, if it were empty, has room for the pod, and more than before, or devices may do."""
+    """Return whether the node, if it were empty, has room for the pod, and more than before, or
+    whether devices may have it."""
     if _is_elsewhere(pod, new.name):
         return False
     allocatable = node_allocatable(new)
@@ -399,7 +405,7 @@ def after_node_change(
 
 
 def after_class_change(pod: PodInfo, old: DeviceClass | None, new: DeviceClass) -> bool:
-    """The class begins to back a resource that the pod requests."""
+    """Return whether the class begins to back a resource that the pod requests."""
     resource, requests = new.spec.extended_resource_name, pod.resources.requests
     if old is None and IMPLICIT_PREFIX + new.name in requests:
         return True
@@ -428,7 +434,10 @@ Amounts = Mapping[str, int]
 def proposals(
     pod: PodInfo, node: NodeInfo, is_ignored: Callable[[str], bool]
 ) -> Iterator[Proposal]:
-    """is_ignored: whether the plugin does not look at a resource"""
+    """Yield proposals of evictions or lower requests with which the node fits.
+
+    is_ignored: returns whether the plugin does not look at a resource
+    """
     free = {
         resource: node.allocatable(resource) - node.requested(resource)
         for resource, amount in pod.resources.requests.items()

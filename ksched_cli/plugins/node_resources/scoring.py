@@ -63,7 +63,10 @@ ResourceScore: TypeAlias = Callable[[Scores, Scores], Scores]
 def resource_usages(
     resources: Sequence[ResourceSpec], pod_requests: Sequence[int], nodes: Nodes, nonzero: bool
 ) -> list[ResourceUsage]:
-    """nonzero: pods without a request for cpu or memory count with upstream's default requests."""
+    """Return the usage of each resource on the nodes, with the pod.
+
+    nonzero: pods without a request for cpu or memory count with upstream's default requests
+    """
     snapshot = nodes.snapshot
     usages: list[ResourceUsage] = []
     for resource, pod_request in zip((spec.name for spec in resources), pod_requests, strict=True):
@@ -88,7 +91,8 @@ def used_column(snapshot: Snapshot, resource: str, nonzero: bool) -> Column:
 
 
 def is_counted(resource: str, pod_request: int) -> bool:
-    """Other resources count only where the pod requests them."""
+    """Return whether a resource counts: the native ones always do, others only where the pod
+    requests them."""
     return resource in NATIVE or (pod_request != 0 and is_scalar_resource(resource))
 
 
@@ -107,7 +111,10 @@ class ScoredRequests(Struct, frozen=True):
 def calculate_pod_requests(
     resources: Sequence[ResourceSpec], amounts: Mapping[str, int]
 ) -> ScoredRequests:
-    """amounts: those of the pod that count. Upstream: calculatePodResourceRequestList."""
+    """Return the pod's requests of the resources. Upstream: calculatePodResourceRequestList.
+
+    amounts: those of the pod that count
+    """
     by_resource = [amounts.get(spec.name, 0) for spec in resources]
     names = [spec.name for spec in resources]
     if names != [*PRINCIPAL] or max(by_resource) >= HUGE or min(by_resource) < 0:
@@ -135,7 +142,8 @@ def principal_amounts(column: Floats, nodes: Nodes, nonzero: bool) -> tuple[Floa
 
 
 def scaled_fraction(part: Scores, whole: Scores, most: int = MAX_NODE_SCORE) -> Scores:
-    """part · most / whole, 0 to `most`, whatever the amounts. Upstream: scaledFraction."""
+    """Return part · most / whole, from 0 to `most`, whatever the amounts. Upstream:
+    scaledFraction."""
     part = np.clip(part, 0, whole)
     if part.size and int(part.max()) > MAX_INT64 // most:
         exact = part.astype(object) * most // whole.astype(object)
@@ -181,8 +189,11 @@ LEAST, MOST = Strategy(counts_free=True), Strategy(counts_free=False)
 
 
 def mean_by_row(strategy: Strategy, requested: Sequence[int], weights: Sequence[int]) -> RowScorer:
-    """The weighted mean of the scores of cpu and memory. requested: by the pod; weights: of the
-    two"""
+    """Return the scorer of the weighted mean of the scores of cpu and memory.
+
+    requested: by the pod
+    weights: of the two
+    """
     points = strategy.number
     requested_cpu, requested_memory = requested
     cpu_weight, memory_weight = weights
@@ -244,10 +255,10 @@ def weighted_mean(
     *,
     skip_zero: bool,
 ) -> Scores:
-    """The mean of the resources' scores, by weight, over those that a node has.
+    """Return the mean of the resources' scores, by weight, over those that a node has.
 
     skip_zero: a resource that scores 0 does not count, and the mean is rounded to nearest, as
-               RequestedToCapacityRatio does; otherwise it is rounded down
+        RequestedToCapacityRatio does; otherwise it is rounded down
     """
     count = len(usages[0].requested)
     sums = np.zeros(count, dtype=np.int64)
@@ -367,7 +378,7 @@ class NodeResourcesBalancedAllocation(ScoresResources):
         return _balance(standard_deviation(self._usages(pod_requests, nodes)))
 
     def _score_plain(self, column: Floats, nodes: Nodes) -> Scores:
-        """column: see ScoredRequests"""
+        """Return the scores by cpu and memory. column: see ScoredRequests"""
         return _balance(_deviation_of_two(*principal_amounts(column, nodes, nonzero=False)))
 
 
@@ -407,7 +418,7 @@ class BalanceChange(NodeResourcesBalancedAllocation):
 
 
 def _balance_of(cpu: float, memory: float) -> int:
-    """50 to 100, of the used fractions of cpu and memory of one node."""
+    """Return a score from 50 to 100, by the used fractions of cpu and memory of one node."""
     if cpu > 1:
         cpu = 1.0
     if memory > 1:
@@ -416,7 +427,7 @@ def _balance_of(cpu: float, memory: float) -> int:
 
 
 def _balance(deviation: Floats) -> Scores:
-    """50 to 100. Writes to `deviation`."""
+    """Return scores from 50 to 100. Writes to `deviation`."""
     balance = np.subtract(1, deviation, out=deviation)
     balance *= MAX_NODE_SCORE
     return balance.astype(np.int64)
@@ -461,7 +472,8 @@ def standard_deviation(usages: Sequence[ResourceUsage]) -> NDArray[np.float64]:
 def _half_difference(
     fractions: list[NDArray[np.float64]], present: list[NDArray[np.bool_]]
 ) -> NDArray[np.float64]:
-    """Half the difference between the first and the last resource of a node, which has two."""
+    """Return half the difference between the first and the last resource of a node, which has
+    two."""
     if len(fractions) == 2:
         return np.abs((fractions[0] - fractions[1]) / 2)
     first, last = (

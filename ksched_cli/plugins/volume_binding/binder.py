@@ -169,7 +169,8 @@ class StorageCapacity:
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
-    """The largest volume: maximumVolumeSize is the more precise. Upstream: volumeLimit."""
+    """Return the size of the largest volume: maximumVolumeSize is the more precise. Upstream:
+    volumeLimit."""
     limit = capacity.maximum_volume_size
     return capacity.capacity if limit is None else limit
 
@@ -226,7 +227,7 @@ class AssumedVolumes:
         return bound
 
     def assume_bound(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Assumes that the volume is bound to the claim, unless it is already.
+        """Assume that the volume is bound to the claim, unless it is already.
 
         Upstream: GetBindVolumeToClaim.
         """
@@ -251,8 +252,8 @@ class AssumedVolumes:
     def assume_alone(
         self, chosen: Sequence[tuple[PersistentVolumeClaim, PersistentVolume | None]]
     ) -> None:
-        """Assumes that each claim has this volume and no other. None: one that is not there yet.
-        All let go of what they had first: two may have each other's."""
+        """Assume that each claim has this volume and no other; None is a volume that does not exist
+        yet. All let go of what they had first: two may have each other's."""
         for claim, _ in chosen:
             table = self._volumes.of_class(claim_class(claim))
             for name in tuple(self._volumes_of_claim.get(_key(claim), ())):
@@ -263,7 +264,7 @@ class AssumedVolumes:
                 self.assume_bound(volume, claim)
 
     def assume_provisioned(self, claim: PersistentVolumeClaim, node: str) -> None:
-        """Assumes that the claim's volume is to be provisioned for the node."""
+        """Assume that the claim's volume is to be provisioned for the node."""
         self.selected_nodes[_key(claim)] = node
 
     def restore_volume(self, volume: PersistentVolume) -> None:
@@ -363,12 +364,13 @@ class PodVolumes(Struct):
         self.reason_bits[rows] |= REASON_BITS[reason]
 
     def add_error(self, rows: Mask, message: str) -> None:
-        """A row keeps its first error."""
+        """Set the error of the rows; a row keeps its first error."""
         self.error_ids[rows & (self.error_ids == 0)] = len(self.errors)
         self.errors.append(message)
 
     def verdicts(self) -> tuple[Ids, list[Status]]:
-        """Per row an id into a table of statuses; an error takes precedence over the reasons."""
+        """Return per row an id into a table of statuses, and the table; an error takes precedence
+        over the reasons."""
         statuses = [SUCCESS]
         ids = np.zeros(len(self.reason_bits), dtype=np.int32)
         for bits in np.unique(self.reason_bits).tolist():
@@ -382,7 +384,7 @@ class PodVolumes(Struct):
         return ids, statuses
 
     def static_bindings_at(self, row: int) -> list[tuple[PersistentVolumeClaim, PersistentVolume]]:
-        """Claims and the volumes they would get on a node."""
+        """Return claims and the volumes that they would get on a node."""
         return [
             (binding.claim, binding.table.volumes[binding.chosen[row]])
             for binding in self.static_bindings
@@ -455,7 +457,7 @@ class VolumeBinder:
         return True
 
     def find(self, claims: PodClaims) -> PodVolumes:
-        """Upstream: FindPodVolumes."""
+        """Find volumes for the pod's claims on every node. Upstream: FindPodVolumes."""
         count = len(self._snapshot)
         volumes = PodVolumes(np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32))
         self._check_bound_claims(claims.bound, volumes)
@@ -481,7 +483,8 @@ class VolumeBinder:
     def _check_bound_claims(
         self, claims: Sequence[PersistentVolumeClaim], volumes: PodVolumes
     ) -> None:
-        """The first claim that fails on a node gives the reason. Upstream: checkBoundClaims."""
+        """Reject the nodes that cannot reach the claims' volumes. The first claim that fails on a
+        node gives the reason. Upstream: checkBoundClaims."""
         passing = np.ones(len(self._snapshot), dtype=np.bool_)
         for claim in claims:
             volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
@@ -507,7 +510,8 @@ class VolumeBinder:
         return np.where(migrated, translated, mask)
 
     def _migrated(self, volume: PersistentVolume) -> Mask | None:
-        """Return the nodes that see the volume as one of its CSI driver; None where none does."""
+        """Return the nodes that see the volume as one of its CSI driver, or None where none
+        does."""
         plugin = plugin_of(volume.spec)
         if plugin is None or not plugin.migrated:
             return None
@@ -526,7 +530,8 @@ class VolumeBinder:
     def _find_matching_volumes(
         self, claims: list[PersistentVolumeClaim], volumes: PodVolumes
     ) -> None:
-        """Smallest claims first. Upstream: findMatchingVolumes."""
+        """Choose existing volumes for the claims, the smallest claims first. Upstream:
+        findMatchingVolumes."""
         go_sort(claims, lambda a, b: requested(a) < requested(b))
         for claim in claims:
             class_name = claim_class(claim)
@@ -538,7 +543,7 @@ class VolumeBinder:
     def _find_matching_volume(
         self, claim: PersistentVolumeClaim, table: ClassVolumes, earlier: list[ChosenVolumes]
     ) -> ChosenVolumes:
-        """Upstream: FindMatchingVolume."""
+        """Choose an existing volume for a claim on each node. Upstream: FindMatchingVolume."""
         selector = claim_selector(claim)
         first = table.first_of_size(requested(claim))
         count = len(self._snapshot)
@@ -571,7 +576,8 @@ class VolumeBinder:
     # -- provisioning -----------------------------------------------------------------------------
 
     def _check_volume_provisions(self, rows: Mask, volumes: PodVolumes) -> None:
-        """A node's first claim that fails gives the reason. Upstream: checkVolumeProvisions."""
+        """Reject the nodes for which a volume cannot be provisioned. A node's first claim that
+        fails gives the reason. Upstream: checkVolumeProvisions."""
         passing = rows.copy()
         for claim, where in volumes.provisions():
             claim_rows = passing & (rows if where is None else where)
@@ -604,8 +610,8 @@ class VolumeBinder:
         return suffices
 
     def first_fitting_capacity(self, claim: PersistentVolumeClaim) -> FittingCapacities | None:
-        """Return the capacity that lets a claim be provisioned, per node; None where none is looked
-        at."""
+        """Return the capacity that lets a claim be provisioned, per node, or None where capacities
+        are not looked at."""
         size = claim.spec.resources.requests.get(STORAGE)
         if size is None:
             return None
@@ -615,15 +621,15 @@ class VolumeBinder:
     # -- assuming ---------------------------------------------------------------------------------
 
     def assume(self, volumes: PodVolumes, row: int) -> None:
-        """Upstream: AssumePodVolumes."""
+        """Assume the volumes of a pod on a node. Upstream: AssumePodVolumes."""
         for claim, volume in volumes.static_bindings_at(row):
             self.assumed.assume_bound(volume, claim)
         for claim in volumes.dynamic_provisions_at(row):
             self.assumed.assume_provisioned(claim, self._snapshot.names[row])
 
     def revert(self, volumes: PodVolumes, row: int) -> None:
-        """Upstream: RevertAssumedPodVolumes. As there, what another pod had assumed for the
-        same claim is reverted too."""
+        """Revert `assume`. As upstream, what another pod had assumed for the same claim is reverted
+        too. Upstream: RevertAssumedPodVolumes."""
         for _, volume in volumes.static_bindings_at(row):
             self.assumed.restore_volume(volume)
         for claim in volumes.dynamic_provisions_at(row):

@@ -194,7 +194,7 @@ class VolumeBinding(
             self.binder.revert(binding_state.volumes, node.row)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Upstream waits for the volume controller here; a simulation has none."""
+        """Return success. Upstream waits for the volume controller here; a simulation has none."""
         return SUCCESS
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
@@ -231,7 +231,8 @@ class VolumeBinding(
     def _smaller(
         self, claims: Sequence[PersistentVolumeClaim], node: NodeInfo
     ) -> Iterator[Proposal]:
-        """Claim no more than the largest volume that their classes may make for the node."""
+        """Yield the proposal to claim no more than the largest volume that their classes may make
+        for the node."""
         lines, texts = [], []
         for claim in claims:
             storage_class = self._cluster.storage_classes[claim_class(claim)]
@@ -262,7 +263,8 @@ class VolumeBinding(
 
 
 def read_state(state: CycleState) -> BindingState:
-    """Raises PluginError where PreFilter did not run, with the text of upstream's CycleState."""
+    """Return the state of PreFilter. Raises PluginError where it did not run, with the text of
+    upstream's CycleState."""
     binding_state: BindingState | None = state.data.get(STATE_KEY)
     if binding_state is None:
         raise PluginError("not found")
@@ -280,14 +282,14 @@ def after_claim_change(
 
 
 def after_csi_node_change(pod: PodInfo, old: CSINode | None, new: CSINode) -> bool:
-    """Other in-tree plugins have been migrated on the node."""
+    """Return whether other in-tree plugins have been migrated on the node."""
     return old is None or migrated_plugins(old) != migrated_plugins(new)
 
 
 def after_capacity_change(
     pod: PodInfo, old: CSIStorageCapacity | None, new: CSIStorageCapacity
 ) -> bool:
-    """There is room for a greater volume."""
+    """Return whether there is room for a greater volume."""
     if old is None:
         return True
     limit, before = volume_limit(new), volume_limit(old)
@@ -337,8 +339,9 @@ class ScoringVolumeBinding(VolumeBinding):
         return SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        """The mean over storage classes, rounded half up; 0 where nothing is to be bound. Existing
-        volumes count; only on nodes where none is to be bound do volumes to be provisioned."""
+        """Return the mean over storage classes, rounded half up; 0 where nothing is to be bound.
+        Existing volumes count; only on nodes where none is to be bound do volumes to be
+        provisioned."""
         volumes = read_state(state).volumes
         if volumes is None:
             return np.zeros(len(nodes), dtype=np.int64)
@@ -363,8 +366,8 @@ class ScoringVolumeBinding(VolumeBinding):
     def _add_dynamic(
         self, uses: defaultdict[str, ClassUse], volumes: PodVolumes, scored: Mask
     ) -> None:
-        """Adds volumes to be provisioned; the capacity of each replaces that of the claim before
-        it. Raises PluginError where upstream panics."""
+        """Add volumes to be provisioned; the capacity of each replaces that of the claim before it.
+        Raises PluginError where upstream panics."""
         for claim, claim_rows in volumes.provisions():
             fitting = self.binder.first_fitting_capacity(claim)
             if fitting is None:
@@ -417,7 +420,7 @@ CLAIM_SIZE = "1Gi"  # of a claim of which nothing but the name is known
 
 
 def proposals(pod: PodInfo, cluster: ClusterState) -> Iterator[Proposal]:
-    """About the first claim of the pod that is in its way."""
+    """Yield proposals for the first claim of the pod that is in its way."""
     classes = _binding_late(cluster)
     for use, claim in used_claims(pod.pod, cluster.persistent_volume_claims):
         if claim is None:
@@ -440,8 +443,10 @@ def other_classes(
     cluster: ClusterState,
     makes: Callable[[PersistentVolumeClaim, str], bool],
 ) -> Iterator[Proposal]:
-    """Another class for claims that theirs makes no volume for on a node. makes: whether a class
-    does there"""
+    """Yield proposals of another class for claims whose own class makes no volume for a node.
+
+    makes: returns whether a class makes a claim's volume for that node
+    """
     for other in _binding_late(cluster) if claims else ():
         if all(makes(claim, other.name) for claim in claims):
             yield _with_class(claims, other.name)
