@@ -50,7 +50,7 @@ class Exchange(msgspec.Struct, omit_defaults=True):
             exchange.answer_base64 = reply.body
         return exchange
 
-    def reply(self) -> Reply:
+    def reply(self) -> HttpReply:
         """Return the recorded reply. Raises UnreachableError if there was none."""
         if self.error:
             raise UnreachableError(self.error)
@@ -180,7 +180,7 @@ class RecordedReplies:
             exchange.request = msgspec.Raw()
             self._exchanges.setdefault(key, deque()).append(exchange)
 
-    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
+    def start(self, request: ExtenderRequest) -> Callable[[], HttpReply]:
         """Return a function that returns the recorded reply. Raises UsageError for a request that
         was not recorded."""
         url = masked_url(request.url)

@@ -224,6 +224,7 @@ def test_pods_that_a_replay_has_placed_have_their_gpus_when_nodes_change(change:
         {"at": 10, "pod": pods["after"]},
     ]
     run = Run(state=state, config=config, plugins=[OpenGpuShare])
-    answer = run.replay(events)
-    placed = {each.pod.removeprefix("default/"): each.placed for each in answer.pods}
+    pods_over_time = run.replay(events).pods
+    assert isinstance(pods_over_time, tuple)
+    placed = {each.pod.removeprefix("default/"): each.placed for each in pods_over_time}
     assert placed == {"before": 0, "after": None}
