@@ -35,7 +35,11 @@ class LiveCluster:
     """
 
     def __init__(self, simulation: Simulation, state: ClusterState) -> None:
-        """simulation: whose assumptions hold; state: the objects as they are after it"""
+        """Continue after a simulation.
+
+        simulation: whose assumptions hold
+        state: the objects as they are after it
+        """
         self._objects = state
         self._newest = newest_timestamp(state.pods)
         self._is_tried = False
@@ -48,7 +52,7 @@ class LiveCluster:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The nodes and the pods on them."""
+        """Return the nodes and the pods on them."""
         return self.simulation.snapshot
 
     def state(self) -> ClusterState:
@@ -147,7 +151,7 @@ class LiveCluster:
         pods: Collection[Pod],
         follow: Callable[[ClusterState, Collection[Pod]], ClusterState],
     ) -> None:
-        """follow: what becomes of other objects"""
+        """Remove pods. follow: returns the state in which the other objects have followed"""
         gone = {pod.key for pod in pods}
         infos = [info for pod in pods if (info := self.pod(pod.key, pod.node_name)) is not None]
         strays = self._others.keys() & gone
@@ -176,8 +180,9 @@ class LiveCluster:
                 del self._others[key]
 
     def reaches_beyond(self, pods: Iterable[PodInfo]) -> bool:
-        """Whether a placement or an eviction changes more than the columns: claims of volumes that
-        are not bound yet, devices, groups of pods, what others' plugins and extenders remember."""
+        """Return whether a placement or an eviction changes more than the columns: claims of
+        volumes that are not bound yet, devices, groups of pods, what others' plugins and extenders
+        remember."""
         simulation = self.simulation
         claims, handle = self._objects.persistent_volume_claims, simulation.handle
         if simulation.extenders.extenders or simulation.caller.foreign:

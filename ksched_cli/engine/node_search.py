@@ -155,7 +155,8 @@ class NodeSearch:
         statuses: NodeStatuses,
         cached: CacheEntry | None,
     ) -> SearchResult | None:
-        """Return all nodes, in no order; None where a plugin failed, for then the order matters."""
+        """Return all nodes, in no order, or None where a plugin failed, because then the order
+        matters."""
         nodes = Nodes(statuses.snapshot)
         if filtering.all_pass(state, pod, nodes, cached):
             return SearchResult(nodes)
@@ -172,7 +173,7 @@ class NodeSearch:
         return self._visits(candidates, self.next_start % len(candidates), False)
 
     def _visits(self, candidates: Rows, start: int, all_nodes: bool) -> Rows:
-        """The candidates from the rotating start to the end, then those before it."""
+        """Return the candidates from the rotating start to the end, then those before it."""
         if not start:
             return candidates
         if not all_nodes:
