@@ -10,8 +10,8 @@ from typing import Any
 
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import (
+    GoKind,
     GoStruct,
-    Kind,
     ListOf,
     Scalar,
     StringMap,
@@ -98,16 +98,16 @@ def _value(wire: Wire, pointer: bool = False) -> dict[str, Any]:
 
 def _scalar(wire: Scalar, pointer: bool) -> dict[str, Any]:
     match wire.kind:
-        case Kind.RAW:
+        case GoKind.RAW:
             return {}
-        case Kind.DURATION:  # null is no duration, unless Go has a pointer to one
+        case GoKind.DURATION:  # null is no duration, unless Go has a pointer to one
             kinds = ["string", "null"] if pointer else "string"
             return {"type": kinds, "format": DURATION}
-        case Kind.BYTES:
+        case GoKind.BYTES:
             kinds = ["string", "array", "null"]
             extra = {"format": "byte", "contentEncoding": "base64", "items": _OCTET}
             return {"type": kinds, **extra}
     schema: dict[str, Any] = {"type": [wire.kind.value, "null"]}
-    if wire.kind is Kind.INTEGER:
+    if wire.kind is GoKind.INTEGER:
         schema["format"] = wire.go
     return schema

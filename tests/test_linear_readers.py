@@ -26,7 +26,7 @@ from ksched_cli.config.allowed_plugins import read_allowed
 from ksched_cli.config.migration.migrate import migrate
 from ksched_cli.config.sources import find_configurations, read_configuration_text
 from ksched_cli.errors import ignore
-from ksched_cli.extenders.recording import Replay
+from ksched_cli.extenders.recording import RecordedReplies
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import read_scenario
@@ -161,7 +161,7 @@ def expectations_in_folder(path: Path) -> None:
 
 
 def recording(path: Path) -> None:
-    Replay(str(path), ignore)
+    RecordedReplies(str(path), ignore)
 
 
 def rows(path: Path) -> None:

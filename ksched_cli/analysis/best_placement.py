@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product, repeat, takewhile
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Meta, UnsetType, structs
+from numpy.typing import NDArray
 
+from ksched_cli.analysis.metrics import Metric
 from ksched_cli.analysis.placement_model import (
     MAX_PAIRS,
     SPREAD,
@@ -25,9 +27,11 @@ from ksched_cli.analysis.placement_model import (
     has_solver,
     solver_of,
 )
-from ksched_cli.answers import Count, Part
+from ksched_cli.answers import Part
 from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
@@ -41,6 +45,10 @@ if TYPE_CHECKING:
     from ksched_cli.run.run import Run
 
 
+# A whole number, but of a metric.
+Amount: TypeAlias = Annotated[float, Meta(ge=0)]
+
+
 class RegretLevel(Part, frozen=True):
     """The pods of one priority, in the quantity.
 
@@ -50,25 +58,26 @@ class RegretLevel(Part, frozen=True):
     """
 
     priority: int
-    total: Count
-    reached: Count
-    best: Count
-    at_most: Count
+    total: Amount
+    reached: Amount
+    best: Amount
+    at_most: Amount
 
 
 class Regret(Part, frozen=True):
     """What the best placement of the same pods reaches beyond a run. Pods that were on nodes before
     stay there; those that the run evicts may be anywhere, too.
 
-    quantity: "pods", or the resource whose requests are added up
+    quantity: "pods", the resource whose requests are added up, or a metric that is a sum over pods
+              on nodes
     regret: how much more the best placement has of the highest priority at which both differ
     at_most: no placement has more beyond the run, of the highest priority at which one could
     levels: by priority, the highest first
     """
 
     quantity: str
-    regret: Count
-    at_most: Count
+    regret: Amount
+    at_most: Amount
     levels: tuple[RegretLevel, ...]
 
     @classmethod
@@ -101,18 +110,25 @@ def check_solver() -> None:
         raise MissingExtraError("--regret", "optimum")
 
 
-def regret_of(simulation: Simulation, run: RunRecord, quantity: str, seconds: float = 30) -> Regret:
+def regret_of(
+    simulation: Simulation,
+    run: RunRecord,
+    quantity: str,
+    seconds: float = 30,
+    metrics: Sequence[Metric] = (),
+) -> Regret:
     """Compare a run at one instant with the best placement. Raises MissingExtraError.
 
     simulation: after the run
-    quantity: "pods", or a resource
+    quantity: "pods", a resource, or the name of one of the metrics
     """
     state = simulation.state
     evicted = {eviction.pod for eviction in run.evicted}
     waiting = {*run.placements, *run.pending, *evicted}
     resized = {pod.key for pod in state.pods if pod.key in waiting and pod.node_name} - evicted
+    nodes = run.nodes(state.pods)
     return best_placement(
-        simulation, state, waiting - resized, run.nodes(state.pods), quantity, seconds
+        simulation, state, waiting - resized, nodes, quantity, seconds, metrics=metrics
     )
 
 
@@ -122,8 +138,8 @@ class RegretOverTime:
     levels: a row per moment and priority
     """
 
-    def __init__(self, opener: Opener, run: Run) -> None:
-        self._opener, self._run = opener, run
+    def __init__(self, opener: Opener, run: Run, metrics: Sequence[Metric] = ()) -> None:
+        self._opener, self._run, self._metrics = opener, run, metrics
         self.levels: list[RegretMoment] = []
 
     @property
@@ -133,7 +149,7 @@ class RegretOverTime:
 
     def _look(self, replay: Replay, at: int) -> None:
         seconds, whole = at / SECOND, at // SECOND
-        regret = _regret_now(self._opener, self._run, replay)
+        regret = _regret_now(self._opener, self._run, replay, self._metrics)
         self.levels += (
             RegretMoment(*structs.astuple(level), at=whole if whole == seconds else seconds)
             for level in regret.levels
@@ -144,19 +160,21 @@ class RegretOverTime:
         them. Raises MissingExtraError."""
         fields: dict[str, Any] = {}
         if self._run.regret:
-            fields["regret"] = _regret_now(self._opener, self._run, replay)
+            fields["regret"] = _regret_now(self._opener, self._run, replay, self._metrics)
         if self._run.regret_at:
             fields["regret_over_time"] = tuple(self.levels)
         return fields
 
 
-def regret_at_end(opener: Opener, run: Run, replay: Replay) -> Regret | UnsetType:
+def regret_at_end(
+    opener: Opener, run: Run, replay: Replay, metrics: Sequence[Metric] = ()
+) -> Regret | UnsetType:
     """Compare the end of a replay with the best placement. Unset where the Run does not ask for it.
     Raises MissingExtraError."""
-    return _regret_now(opener, run, replay) if run.regret else UNSET
+    return _regret_now(opener, run, replay, metrics) if run.regret else UNSET
 
 
-def _regret_now(opener: Opener, run: Run, replay: Replay) -> Regret:
+def _regret_now(opener: Opener, run: Run, replay: Replay, metrics: Sequence[Metric]) -> Regret:
     """Compare a replay as it is now with the best placement of the pods that wait or run. Those
     that ran when it began stay on their nodes; the others may be anywhere."""
     began = {pod.key for pod in opener.state(run).pods if pod.node_name}
@@ -166,7 +184,14 @@ def _regret_now(opener: Opener, run: Run, replay: Replay) -> Regret:
     waiting = {entry.pod.key for entry in simulation.queue() if not entry.pod.is_resized}
     waiting |= {key for key, name in nodes.items() if name in simulation.snapshot.row} - began
     regret = best_placement(
-        simulation, simulation.state, waiting, nodes, run.regret, run.time_limit, over_time=True
+        simulation,
+        simulation.state,
+        waiting,
+        nodes,
+        run.regret,
+        run.time_limit,
+        over_time=True,
+        metrics=metrics,
     )
     simulation.close()
     return regret
@@ -181,6 +206,7 @@ def best_placement(
     seconds: float,
     *,
     over_time: bool = False,
+    metrics: Sequence[Metric] = (),
 ) -> Regret:
     """Compare where the pods are with the best placement of those that wait.
 
@@ -190,17 +216,28 @@ def best_placement(
     Raises MissingExtraError; UsageError for a quantity that no pod has
     """
     check_solver()
+    metric = next((each for each in metrics if each.name == quantity), None)
+    if metric is not None and not metric.is_per_placement:
+        raise UsageError(
+            f"--regret {quantity}: no solver can bound a figure of the whole run; mark a function "
+            "of a pod and a node with per_placement (docs/library.md)"
+        )
     # 1. The model of the cluster without these pods.
     emptied = pending_again(state, [p for p in state.pods if p.key in waiting and p.node_name])
     empty = simulation.renewed(emptied, before=None)
     info = empty.catalog.info
     infos = [info(pod) for pod in emptied.pods if pod.key in waiting and not pod.node_name]
-    model = PlacementModel.of(empty, infos, ())
-    problem = _Problem(model, quantity)
+    values, unit = None, 1
+    if metric is not None:
+        values, unit = _values(metric, infos, empty.snapshot)
+    differs = (lambda pod: None) if values is None else (lambda pod: values[pod.key].tobytes())
+    model = PlacementModel.of(empty, infos, (), differs=differs)
+    problem = _Problem(model, quantity, values)
     has_nodes = over_time and quantity in model.snapshot.node_columns.allocatable
     if infos and not (any(problem.levels) or has_nodes):
         raise UsageError(
-            f'--regret takes pods, or a resource that waiting pods request; not "{quantity}"'
+            "--regret takes pods, a resource that waiting pods request, or a --metric that is "
+            f'marked with per_placement; not "{quantity}"'
         )
     # 2. What any placement reaches at most, and a placement that may reach it.
     reached = problem.placement(nodes)
@@ -216,14 +253,56 @@ def best_placement(
     engine = problem.placement(_run(simulation, emptied, waiting, problem.nodes(proposed)))
     empty.close()
     both = problem.values(reached), problem.values(engine)
-    return _regret(problem, both[0], max(both), bounds)
+    return _regret(problem, both[0], max(both), bounds, unit)
+
+
+# A metric is counted in parts of this size where its values are no whole multiples of a larger one.
+_PARTS = 10**6
+_MAX_VALUES = 1_000_000
+
+
+def _values(
+    metric: Metric, pods: Sequence[PodInfo], snapshot: Snapshot
+) -> tuple[dict[str, NDArray[np.int64]], int]:
+    """Return what each pod counts on each row, by its key, rounded up to parts of a unit; and how
+    many parts the unit has. Raises UsageError, PluginDefectError."""
+    if len(pods) * len(snapshot) > _MAX_VALUES:
+        raise UsageError(
+            f"--regret {metric.name}: {len(pods):,} pods on {len(snapshot):,} nodes are too many "
+            f"for a metric; at most {_MAX_VALUES:,} pairs are"
+        )
+    values = {
+        pod.key: np.array([metric.value(pod, node) for node in snapshot.nodes]) for pod in pods
+    }
+    every = np.concatenate([*values.values(), np.zeros(1)])
+    if every.min() < 0 or every.max() > 10**6:
+        raise UsageError(
+            f"--regret {metric.name}: values are 0 to 1,000,000, and more is better; not "
+            f"{every.min() if every.min() < 0 else every.max():g}"
+        )
+    units = (
+        unit
+        for unit in (1, 10, 100, 1_000)
+        if np.allclose(every * unit, np.rint(every * unit), 0, 1e-9)
+    )
+    unit = next(units, _PARTS)
+    return {key: np.ceil(own * unit - 1e-9).astype(np.int64) for key, own in values.items()}, unit
 
 
 def _regret(
-    problem: _Problem, reached: Sequence[int], best: Sequence[int], bounds: Sequence[int]
+    problem: _Problem,
+    reached: Sequence[int],
+    best: Sequence[int],
+    bounds: Sequence[int],
+    unit: int,
 ) -> Regret:
+    """unit: how many parts of the quantity are counted as one"""
+
+    def amount(parts: int) -> float:
+        return parts if unit == 1 else parts / unit
+
     levels = [
-        RegretLevel(priority, everything, own, other, bound)
+        RegretLevel(priority, amount(everything), amount(own), amount(other), amount(bound))
         for priority, everything, own, other, bound in zip(
             problem.priorities, problem.everything, reached, best, bounds, strict=True
         )
@@ -253,10 +332,14 @@ def _run(
 
 @dataclass(slots=True)
 class _Problem:
-    """A model, and what its pods count by priority."""
+    """A model, and what its pods count by priority.
+
+    values: of a metric, in whole parts of `unit`: what a pod counts on each row, by its key
+    """
 
     model: PlacementModel
     quantity: str
+    values_of: Mapping[str, NDArray[np.int64]] | None = None
 
     @property
     def _by_priority(self) -> list[list[int]]:
@@ -266,17 +349,19 @@ class _Problem:
     def priorities(self) -> list[int]:
         return [self.model.classes[numbers[0]].pod.priority for numbers in self._by_priority]
 
-    def _count(self, number: int) -> int:
-        """Return what one pod of a class counts."""
-        if self.quantity == PODS:
-            return 1
-        return self.model.classes[number].pod.resources.requests.get(self.quantity, 0)
+    def _counts(self, number: int) -> NDArray[np.int64]:
+        """Return what one pod of a class counts on each row."""
+        pod = self.model.classes[number].pod
+        if self.values_of is not None:
+            return self.values_of[pod.key]
+        count = 1 if self.quantity == PODS else pod.resources.requests.get(self.quantity, 0)
+        return np.full(len(self.model.snapshot), count, dtype=np.int64)
 
     @property
-    def levels(self) -> list[dict[int, int]]:
-        """Return what a pod of each class counts, by priority."""
+    def levels(self) -> list[dict[int, NDArray[np.int64]]]:
+        """Return what a pod of each class counts on each row, by priority."""
         return [
-            {number: count for number in numbers if (count := self._count(number))}
+            {number: counts for number in numbers if (counts := self._counts(number)).any()}
             for numbers in self._by_priority
         ]
 
@@ -284,14 +369,18 @@ class _Problem:
     def everything(self) -> list[int]:
         classes = self.model.classes
         return [
-            sum(count * classes[number].size for number, count in level.items())
+            sum(int(counts.max()) * classes[number].size for number, counts in level.items())
             for level in self.levels
         ]
 
     def values(self, placement: Amounts) -> list[int]:
         """Return what a placement reaches, by priority."""
         return [
-            sum(level.get(number, 0) * count for (number, _), count in placement.items())
+            sum(
+                int(level[number][row]) * count
+                for (number, row), count in placement.items()
+                if number in level
+            )
             for level in self.levels
         ]
 
@@ -316,7 +405,7 @@ class _Problem:
 
     # -- many nodes -------------------------------------------------------------------------------
 
-    def relaxed(self, seconds: float) -> tuple[list[int], list[int]]:
+    def relaxed(self, seconds: float) -> tuple[list[int], list[int]]:  # noqa: PLR0915  # one model
         """Return how many pods of each class are placed if nodes that the same classes may use
         lend each other what is free; and what no placement exceeds, by priority."""
         from ortools.sat.python import cp_model
@@ -352,14 +441,20 @@ class _Problem:
         solver = solver_of(seconds / max(len(self.levels), 1))
         chosen, bounds = [0] * len(problem.classes), []
         for level, everything in zip(self.levels, self.everything, strict=True):
-            total = sum(count * sum(placed[number]) for number, count in level.items())
             limit = everything
             if level:
+                # On one of a group's nodes each pod counts the most that it does on any of them.
+                counted = [
+                    (placed[number][at], int(counts[rows].max()))
+                    for number, counts in level.items()
+                    for at, rows in enumerate(members)
+                ]
+                total = cp_model.LinearExpr.weighted_sum(*map(list, zip(*counted, strict=True)))
                 model.maximize(total)
                 if solver.status_name(solver.solve(model)) in ("OPTIMAL", "FEASIBLE"):
                     chosen = [sum(map(solver.value, variables)) for variables in placed]
                     limit = min(everything, floor(solver.best_objective_bound + 0.001))
-                    model.add(total >= sum(n * chosen[number] for number, n in level.items()))
+                    model.add(total >= round(solver.objective_value))
                     model.clear_hints()
                     for variable in chain.from_iterable(placed):
                         model.add_hint(variable, solver.value(variable))
@@ -372,7 +467,7 @@ class _Problem:
         rules = product((False, True), (False, True))
         return max((self._packed(chosen, *rule) for rule in rules), key=self.values)
 
-    def _packed(
+    def _packed(  # noqa: PLR0915  # one algorithm, from top to bottom
         self, chosen: Sequence[int], by_amount: bool, aligned: bool
     ) -> dict[tuple[int, int], int]:
         """Pack by priority, the large pods first.
@@ -393,6 +488,7 @@ class _Problem:
         scarcest = int((shares * [[each.size] for each in problem.classes]).sum(axis=0).argmax())
         sizes = shares.sum(axis=1) if by_amount else shares.max(axis=1)
         placement: dict[tuple[int, int], int] = {}
+        counts = [self._counts(number) for number in range(problem.waiting)]
 
         def place(number: int) -> bool:
             """Place a pod of a class; whether there is room."""
@@ -402,6 +498,7 @@ class _Problem:
             rows = np.flatnonzero(fits & problem.classes[number].allowed)
             if not len(rows):
                 return False
+            rows = rows[counts[number][rows] == counts[number][rows].max()]
             if aligned:
                 worth = -((request / total) * (free[:, rows] / total))[counted].sum(axis=0)
             else:
@@ -413,7 +510,7 @@ class _Problem:
             return True
 
         for numbers in self._by_priority:
-            amounts = {number: self._count(number) * by_amount for number in numbers}
+            amounts = {number: int(counts[number].max()) * by_amount for number in numbers}
             ordered = sorted(numbers, key=lambda number: (-amounts[number], -sizes[number]))
             left = {number: problem.classes[number].size for number in ordered}
             for most in ({number: chosen[number] for number in ordered}, left):

@@ -429,7 +429,9 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
             nodes_used(snapshot),
             {name: share.rounded(SHARE_DIGITS) for name, share in utilization(snapshot).items()},
             HourlyCost.of(usages),
-            regret_of(simulation, run, axes.regret, axes.time_limit) if axes.regret else UNSET,
+            regret_of(simulation, run, axes.regret, axes.time_limit, outcome.side.metrics)
+            if axes.regret
+            else UNSET,
             own_figures(simulation, outcome.side.metrics, lambda: run) or UNSET,
         ),
         usages=usages,
@@ -965,7 +967,7 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
 
     def _over_time(self, opened: Opened) -> ReplayComparison:
         metrics = load_metrics(self.metrics)
-        regrets = [RegretOverTime(opened.opener, run) for run in opened.runs]
+        regrets = [RegretOverTime(opened.opener, run, metrics) for run in opened.runs]
         sides = [
             ReplaySide.of(
                 each, opened.replay(each.run, Watch(keeps_records=True, on_look=regret.on_look))

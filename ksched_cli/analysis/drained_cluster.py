@@ -23,9 +23,8 @@ from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Node, Pod, PodDisruptionBudget
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus, TopologySpreadConstraint
-from ksched_cli.cluster.snapshot import Trial
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.live_cluster import LiveCluster
+from ksched_cli.engine.live_cluster import LiveCluster, Trial
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import Attempt, Eviction
 from ksched_cli.engine.simulation import MAX_PASSES, Simulation

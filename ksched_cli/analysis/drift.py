@@ -267,20 +267,21 @@ class _Rankings:
         if best_rows is not None:
             best_node = self._node_of(best_rows)
             return node if origin in best_rows else best_node
-        with snapshot.trial() as trial:
-            snapshot.remove(pod, origin)
-            unplaced = pod.unplaced()
-            evaluation = self._evaluate(unplaced)
-            best_rows, _ = _best_of(evaluation)
-            best_node = self._node_of(best_rows)
-            stays = origin in best_rows
-            if stays or best_node is None:
-                if self._are_shared and not evaluation.error:
-                    self._best_by_node[node] = best_rows
-            else:
-                snapshot.add(unplaced, snapshot.row[best_node])
-                trial.keep()
-                self._best_by_node.clear()
+        before = list(snapshot.pods[origin])
+        snapshot.remove(pod, origin)
+        unplaced = pod.unplaced()
+        evaluation = self._evaluate(unplaced)
+        best_rows, _ = _best_of(evaluation)
+        best_node = self._node_of(best_rows)
+        stays = origin in best_rows
+        if stays or best_node is None:
+            snapshot.add(pod, origin)
+            snapshot.pods[origin][:] = before
+            if self._are_shared and not evaluation.error:
+                self._best_by_node[node] = best_rows
+        else:
+            snapshot.add(unplaced, snapshot.row[best_node])
+            self._best_by_node.clear()
         return node if stays else best_node
 
     def _node_of(self, best_rows: Rows) -> str | None:

@@ -39,7 +39,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find
-from ksched_cli.engine.pod_group_cycle import GroupResult, TriedPlacement
+from ksched_cli.engine.pod_group_cycle import GroupAttempt, TriedPlacement
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import Attempt, NodeScore, RunRecord
 from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
@@ -766,7 +766,7 @@ class _GroupView:
     """
 
     def __init__(self, simulation: Simulation, group: GroupName, spec: PodGroup | None) -> None:
-        self.result: GroupResult | None = None
+        self.result: GroupAttempt | None = None
         self._simulation = simulation
         self._group = group
         self._spec = spec
@@ -793,7 +793,7 @@ class _GroupView:
         if diagnosis is not None or not self._group.plugin:
             self._diagnoses[pod.key, placement] = diagnosis
 
-    def _take(self, result: GroupResult) -> None:
+    def _take(self, result: GroupAttempt) -> None:
         self.result = result
 
     @property

@@ -26,7 +26,7 @@ from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.gates import READS, held_by
 from ksched_cli.analysis.group_placement import PodPlacement, group_placement
 from ksched_cli.analysis.in_turns import states_in_turns
-from ksched_cli.analysis.moves import Move, Mover, MoveSearch, NodeUsage, NoMoves, Plan
+from ksched_cli.analysis.moves import Move, Mover, MoveSearch, NoMoves, Plan, UsageChange
 from ksched_cli.analysis.named_objects import Subject, pods_of
 from ksched_cli.analysis.placement_model import has_solver
 from ksched_cli.analysis.proposals import (
@@ -141,7 +141,7 @@ class Remedy(Part, frozen=True):
     verified: Literal[True] = True
     also: Aftermath = Aftermath()
     moves: tuple[Move, ...] = ()
-    usage: tuple[NodeUsage, ...] = ()
+    usage: tuple[UsageChange, ...] = ()
     pause: float = 0
     resolves: Annotated[tuple[str, ...], HIDDEN] = ()
     parts: Annotated[tuple[str, ...], HIDDEN] = ()
@@ -436,7 +436,7 @@ class RemedySearch:
                 raise UsageError(f'"{kind}" is no kind of change; expected {", ".join(COSTS)}')
 
 
-class Outcome(Struct, frozen=True):
+class RemedyRun(Struct, frozen=True):
     """A run.
 
     nodes: of all pods that have one in the end
@@ -454,7 +454,7 @@ class Outcome(Struct, frozen=True):
         """Return the key of the pod, or of the one in its place."""
         return self.successors.get(key, key)
 
-    def places(self, pods: Iterable[str], before: Outcome) -> bool:
+    def places(self, pods: Iterable[str], before: RemedyRun) -> bool:
         """Return whether all of the pods have a node. One that had a node before may be gone, as
         where a rollout leaves fewer."""
         there = {pod.key for pod in self.state.pods}
@@ -558,7 +558,7 @@ class Fixer:
 
     # -- runs -------------------------------------------------------------------------------------
 
-    def run(self, lines: Sequence[str], pods: frozenset[str]) -> Outcome:
+    def run(self, lines: Sequence[str], pods: frozenset[str]) -> RemedyRun:
         """Run everything after the changes. pods: the look is at the first of them that waits.
         Raises UsageError and InputError for changes that cannot be made."""
         state = self.changed(lines)
@@ -574,7 +574,7 @@ class Fixer:
         nodes = record.nodes(state.pods)
         self.failed |= not pods.isdisjoint(record.failed)
         self.defects |= simulation.caller.defects
-        return Outcome(state, record, nodes, looked, successors)
+        return RemedyRun(state, record, nodes, looked, successors)
 
     def _looked_run(
         self, state: ClusterState, pods: frozenset[str], *, is_complete: bool = False
@@ -601,7 +601,7 @@ class Fixer:
         return apply_changes(self.state, changes, workloads=self.workloads, roll=roll)[0]
 
     def places(
-        self, lines: Sequence[str], pods: Iterable[str], before: Outcome, after: Outcome
+        self, lines: Sequence[str], pods: Iterable[str], before: RemedyRun, after: RemedyRun
     ) -> bool:
         """Return whether all of the pods have a node after the changes, made at one instant as well
         as one after the other. after: at one instant"""
@@ -616,9 +616,11 @@ class Fixer:
             return False
         nodes = {pod.key: pod.node_name for pod in state.pods if pod.node_name}
         successors = successors_of(self.state, state)
-        return Outcome(state, after.record, nodes, None, successors).places(pods, before)
+        return RemedyRun(state, after.record, nodes, None, successors).places(pods, before)
 
-    def all_places(self, remedies: Sequence[Remedy], pods: frozenset[str], before: Outcome) -> bool:
+    def all_places(
+        self, remedies: Sequence[Remedy], pods: frozenset[str], before: RemedyRun
+    ) -> bool:
         """Return whether all of the pods have a node after the remedies."""
         lines = [line for each in remedies for line in each.changes]
         return self.places(lines, pods, before, self.run(lines, frozenset()))
@@ -638,7 +640,7 @@ class Fixer:
         self,
         remedies: Sequence[Remedy],
         pods: frozenset[str],
-        before: Outcome,
+        before: RemedyRun,
         *,
         some: bool = False,
     ) -> tuple[list[Remedy], NoMoves | None]:
@@ -682,13 +684,13 @@ class Fixer:
         both = sorted([*remedies, self._moves(plan, before)], key=lambda each: each.cost.points)
         return both[: search.most], None
 
-    def _moves(self, plan: Plan, before: Outcome) -> Remedy:
+    def _moves(self, plan: Plan, before: RemedyRun) -> Remedy:
         """Return the remedy that makes the plan's moves."""
         simulation = self.open(plan.state)
         record = simulation.run()
         simulation.close()
         self.runs += 1
-        after = Outcome(plan.state, record, record.nodes(plan.state.pods), None)
+        after = RemedyRun(plan.state, record, record.nodes(plan.state.pods), None)
         also = aftermath(before, after, plan.waiting)
         count = len(plan.moves)
         texts = [f"{each.pod} from {each.from_node} to {each.to_node}" for each in plan.moves]
@@ -719,7 +721,7 @@ class Fixer:
     # -- the search -------------------------------------------------------------------------------
 
     def remedies(
-        self, pods: frozenset[str], before: Outcome, name: str = "the search"
+        self, pods: frozenset[str], before: RemedyRun, name: str = "the search"
     ) -> tuple[list[Remedy], Counter[str]]:
         """Return the remedies of the pods, best first, and how many changes were not tried, by the
         reason.
@@ -775,14 +777,14 @@ class Fixer:
         return placement.candidates
 
     def _best_of_kind(
-        self, candidate: Candidate, before: Outcome, after: Outcome, pods: frozenset[str]
+        self, candidate: Candidate, before: RemedyRun, after: RemedyRun, pods: frozenset[str]
     ) -> Remedy | None:
         """Return the remedy that changes the least where the candidate changes too much."""
         candidate, after = self._largest_request(candidate, before, after, pods)
         candidate, after = self._fewest_nodes(candidate, before, after, pods)
         return self._remedy(candidate, before, after, pods)
 
-    def _further(self, look: Look, after: Outcome) -> list[Candidate]:
+    def _further(self, look: Look, after: RemedyRun) -> list[Candidate]:
         """Return what may help besides a candidate after which pods still wait."""
         more = [*with_scaling(after.look.candidates if after.look else (), self.state)]
         effects = (each for change in after.state.changes for each in change.effects)
@@ -791,7 +793,7 @@ class Fixer:
         return more
 
     def _by_control(
-        self, frontier: _Frontier, before: Outcome, pods: frozenset[str]
+        self, frontier: _Frontier, before: RemedyRun, pods: frozenset[str]
     ) -> dict[tuple[str, ...], Remedy]:
         """Return the remedy to make the pods anew, by its kinds, where they are not as their
         template says and that alone helps. Then no patch of the template is the cause of what it
@@ -807,8 +809,8 @@ class Fixer:
         return {} if remedy is None else {control.kinds: remedy}
 
     def _largest_request(
-        self, candidate: Candidate, before: Outcome, after: Outcome, pods: frozenset[str]
-    ) -> tuple[Candidate, Outcome]:
+        self, candidate: Candidate, before: RemedyRun, after: RemedyRun, pods: frozenset[str]
+    ) -> tuple[Candidate, RemedyRun]:
         """Return, where one request is lowered, the most of it with which the pods are placed and
         no other pod is evicted: more than is free at the pod's turn where that depends on the
         pod."""
@@ -845,8 +847,8 @@ class Fixer:
         return candidate, after
 
     def _fewest_nodes(
-        self, candidate: Candidate, before: Outcome, after: Outcome, pods: frozenset[str]
-    ) -> tuple[Candidate, Outcome]:
+        self, candidate: Candidate, before: RemedyRun, after: RemedyRun, pods: frozenset[str]
+    ) -> tuple[Candidate, RemedyRun]:
         """Return, where many nodes are added, the fewest of them with which the pods are placed."""
         many = len(after.state.nodes) - len(self.state.nodes)
         if candidate.kinds != ("node",) or many not in MANY_NODE_COUNTS:
@@ -862,7 +864,7 @@ class Fixer:
                 lacking = middle
         return candidate, after
 
-    def _try(self, lines: Sequence[str], pods: frozenset[str]) -> Outcome | None:
+    def _try(self, lines: Sequence[str], pods: frozenset[str]) -> RemedyRun | None:
         """Try the changes. Return None where they cannot be made."""
         try:
             return self.run(lines, pods)
@@ -881,8 +883,8 @@ class Fixer:
     def _remedy(
         self,
         candidate: Candidate,
-        before: Outcome,
-        after: Outcome,
+        before: RemedyRun,
+        after: RemedyRun,
         pods: frozenset[str],
     ) -> Remedy | None:
         """Return the remedy; None where it violates disruption budgets, or more pods lose their
@@ -913,7 +915,7 @@ class Fixer:
             parts=parts,
         )
 
-    def _text(self, step: Step, after: Outcome) -> str:
+    def _text(self, step: Step, after: RemedyRun) -> str:
         """Return the text of a step: what changes, and whose it is."""
         proposal, before = step.proposal, self.state.pods
         if not (proposal.patch or proposal.requests):
@@ -929,7 +931,7 @@ class Fixer:
             return ""
         return f" (in {'/'.join(pod.owner)}, which makes the pod and is not in this state)"
 
-    def _changed_text(self, proposal: Proposal, pod: Pod, after: Outcome) -> str:
+    def _changed_text(self, proposal: Proposal, pod: Pod, after: RemedyRun) -> str:
         """Return the proposal's text; of requests and spread constraints from what they are before
         and after all changes."""
         if proposal.kind not in ("request", "spread"):
@@ -954,8 +956,8 @@ class Fixer:
     def _cost(
         self,
         candidate: Candidate,
-        before: Outcome,
-        after: Outcome,
+        before: RemedyRun,
+        after: RemedyRun,
         also: Aftermath,
         evicted: Set[str],
     ) -> RemedyCost:
@@ -998,7 +1000,7 @@ def _lowered(proposal: Proposal) -> set[str]:
     return {*by_container, *(resources.get("requests") or {})}
 
 
-def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermath:
+def aftermath(before: RemedyRun, after: RemedyRun, pods: frozenset[str]) -> Aftermath:
     """Return the other effects of the changes between two runs. pods: those that are to have a
     node"""
     there = {pod.key for pod in after.state.pods}
@@ -1178,7 +1180,7 @@ def _owner_key(pod: Pod, release: Release) -> tuple[str, object]:
 
 def _in_order(
     fixer: Fixer,
-    before: Outcome,
+    before: RemedyRun,
     chosen: list[tuple[Remedy, frozenset[str]]],
     resolved: frozenset[str],
 ) -> tuple[list[tuple[Remedy, frozenset[str]]], frozenset[str]]:
@@ -1195,7 +1197,7 @@ def _in_order(
 
 
 def _joined(
-    fixer: Fixer, before: Outcome, chosen: Sequence[Remedy], pods: frozenset[str]
+    fixer: Fixer, before: RemedyRun, chosen: Sequence[Remedy], pods: frozenset[str]
 ) -> tuple[Remedy, ...]:
     """Join the remedies into one, without those that are not needed."""
     if not chosen:

@@ -12,20 +12,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ksched_cli.cluster.objects import Node
-from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.engine.engine import Engine
-from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import PluginDefectError, UsageError
-from ksched_cli.framework.discovery import UnfitError, module_of_file
 from ksched_cli.framework.interface import Measures
 from ksched_cli.run.inputs import CodeSource
 
-# A function, or its text as --metric takes it.
-MetricSource: TypeAlias = str | Callable[..., Any]
+if TYPE_CHECKING:
+    from ksched_cli.cluster.objects import Node
+    from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.cluster.snapshot import Snapshot
+    from ksched_cli.engine.engine import Engine
+    from ksched_cli.engine.replay.replay import Replay
+
+    # A function, or its text as --metric takes it.
+    MetricSource: TypeAlias = str | Callable[..., Any]
+else:
+    MetricSource = (
+        Any  # msgspec, which makes questions of an agent's arguments, knows no such union
+    )
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -105,6 +111,8 @@ def own_figures(
 
 def load_metric(source: CodeSource) -> Metric:
     """Raises UsageError if there is no such function."""
+    from ksched_cli.framework.discovery import UnfitError, module_of_file
+
     text = source.here()
     place, _, name = text.rpartition(":")
     if not name or not place:

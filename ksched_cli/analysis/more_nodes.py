@@ -58,7 +58,7 @@ OF_PLACE = frozenset(
 )
 
 
-class Trial(Part, frozen=True):
+class NodeTrial(Part, frozen=True):
     """The result of a run with more nodes.
 
     mix: node → how many copies of it
@@ -119,7 +119,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     limited_by: str = ""
     helped: tuple[HelpedGroup, ...] = ()
     not_helped: tuple[PendingGroup, ...] = ()
-    runs: tuple[Trial, ...] = ()
+    runs: tuple[NodeTrial, ...] = ()
     stopped: str = ""
     undecided: Annotated[bool, HIDDEN] = False
 
@@ -630,7 +630,7 @@ def nodes_needed(
         helped=tuple(_helped(first.groups, rest, seen)),
         not_helped=tuple(hopeless),
         runs=tuple(
-            Trial(
+            NodeTrial(
                 sum(mix),
                 dict(zip(names, mix, strict=True)),
                 len(each.record.pending),

@@ -64,7 +64,7 @@ class Move(Part, frozen=True):
     cordoned: tuple[str, ...] = ()
 
 
-class NodeUsage(Part, frozen=True):
+class UsageChange(Part, frozen=True):
     """What is requested of a resource on a node before and after moves, in the scheduler's unit."""
 
     node: str
@@ -103,7 +103,7 @@ class Plan(Struct, frozen=True):
     state: ClusterState
     waiting: frozenset[str]
     is_fewest: bool
-    usage: tuple[NodeUsage, ...]
+    usage: tuple[UsageChange, ...]
     is_slow: bool = False
 
 
@@ -412,7 +412,7 @@ class Mover:
 
     def _usage(
         self, model: PlacementModel, state: ClusterState, names: Sequence[str]
-    ) -> Iterator[NodeUsage]:
+    ) -> Iterator[UsageChange]:
         """Yield what is requested on nodes before the moves and in a state after them."""
         simulation = self.open(state)
         after = simulation.snapshot
@@ -425,7 +425,7 @@ class Mover:
                 allocatable = int(model.snapshot.allocatable(resource)[row])
                 before = allocatable - int(model.free(resource)[row])
                 now = int(after.requested(resource)[after.row[name]])
-                yield NodeUsage(name, resource, allocatable, before, now)
+                yield UsageChange(name, resource, allocatable, before, now)
 
 
 def _in_order(model: PlacementModel, solution: Solution) -> list[tuple[int, PodInfo, int]]:

@@ -12,7 +12,7 @@ where nothing satisfies it, no moves help.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import chain, groupby, pairwise
@@ -123,7 +123,7 @@ class Solution(Struct, frozen=True):
         return sum(self.left.values())
 
 
-class Spread(Struct, frozen=True):
+class SpreadRow(Struct, frozen=True):
     """A spread constraint of a class that rejects nodes.
 
     domains: of the nodes that count, the rows of each
@@ -153,7 +153,7 @@ class PlacementModel:
     classes: Sequence[PodClass]
     waiting: int
     conflicts: Sequence[tuple[int, int, str]]
-    spreads: Sequence[Spread]
+    spreads: Sequence[SpreadRow]
     chosen: Sequence[int] | None = None
     cuts: list[Solution] = field(default_factory=list)
     deadline: float = inf
@@ -165,12 +165,13 @@ class PlacementModel:
         waiting: Iterable[PodInfo],
         movable: Iterable[PodInfo],
         chosen: Sequence[int] | None = None,
+        differs: Callable[[PodInfo], Hashable] = lambda pod: None,
     ) -> PlacementModel:
-        """simulation: of a state without these pods"""
+        """simulation: of a state without these pods; differs: what tells pods apart besides"""
         classes = [
             _class_of(simulation, infos, is_waiting)
             for is_waiting, pods in ((True, waiting), (False, movable))
-            for infos in _alike(simulation, pods)
+            for infos in _alike(simulation, pods, differs)
         ]
         classes = _merged(classes, simulation.state.namespaces)
         count = sum(bool(each.pods) for each in classes)
@@ -275,7 +276,7 @@ class PlacementModel:
             model.maximize(total)
             status = self._status(solver, model)
             if status not in ("OPTIMAL", "FEASIBLE"):
-                return Solution(bound=size)
+                return Solution(bound=min(size, self.at_most()))
             is_optimal &= status == "OPTIMAL"
             bound += int(solver.best_objective_bound)
             model.add(total >= round(solver.objective_value))
@@ -297,10 +298,29 @@ class PlacementModel:
         bound = bound if self.is_whole else size
         return replace(solution, is_optimal=is_optimal, bound=bound)
 
+    def at_most(self) -> int:
+        """Return how many of the pods that wait have a node in any placement, by what each resource
+        has room for; seen without a solver."""
+        waiting = self.classes[: self.waiting]
+        most = sum(each.size for each in waiting)
+        usable = np.logical_or.reduce([each.allowed for each in waiting])
+        for name in self.resources:
+            # To move pods makes room on a node and takes as much elsewhere.
+            rows = usable if self.is_whole and not self.classes[self.waiting :] else slice(None)
+            left = int(self.free(name)[rows].clip(min=0).sum())
+            count = 0
+            # The smallest come first, as many as there are of them.
+            for each in sorted(waiting, key=lambda each: each.request(name)):
+                request = each.request(name)
+                fitting = min(each.size, left // request) if request else each.size
+                count, left = count + fitting, left - fitting * request
+            most = min(most, count)
+        return most
+
     def best(
         self,
         seconds: float,
-        levels: Sequence[Mapping[int, int]],
+        levels: Sequence[Mapping[int, NDArray[np.int64]]],
         *,
         hint: Amounts,
         relaxed: Collection[str] = (),
@@ -308,7 +328,7 @@ class PlacementModel:
         """Return the placement of pods that wait that is the best at the first level, of these at
         the next, and so on; and what no placement exceeds at each, if it is as good before.
 
-        levels: what a pod of a class counts, by the number of the class
+        levels: what a pod of a class counts on each row, by the number of the class
         hint: a placement; no worse one is returned, where the model allows it
         """
         variables = self._variables(relaxed, None)
@@ -316,11 +336,13 @@ class PlacementModel:
         solver = solver_of(seconds / max(len(levels), 1))
         bounds = []
         for level in levels:
-            most = sum(count * self.classes[number].size for number, count in level.items())
+            most = sum(
+                int(counts.max()) * self.classes[number].size for number, counts in level.items()
+            )
             terms = [
-                (variable, level[number])
-                for (number, _), variable in placed.items()
-                if number in level
+                (variable, count)
+                for (number, row), variable in placed.items()
+                if number in level and (count := int(level[number][row]))
             ]
             if not terms:
                 bounds.append(0)
@@ -334,7 +356,12 @@ class PlacementModel:
                 most = min(most, floor(solver.best_objective_bound + 0.001))
             bounds.append(most)
             model.add(
-                total >= sum(level.get(number, 0) * count for (number, _), count in best.items())
+                total
+                >= sum(
+                    int(level[number][row]) * count
+                    for (number, row), count in best.items()
+                    if number in level
+                )
             )
         return best, bounds
 
@@ -674,7 +701,11 @@ def promising_rows(
     return sorted(chosen)
 
 
-def _alike(simulation: Simulation, pods: Iterable[PodInfo]) -> Iterator[list[PodInfo]]:
+def _alike(
+    simulation: Simulation,
+    pods: Iterable[PodInfo],
+    differs: Callable[[PodInfo], Hashable] = lambda pod: None,
+) -> Iterator[list[PodInfo]]:
     """Yield the pods that no plugin tells apart: for those in-tree, whoever owns them."""
     classes: dict[tuple[object, ...], list[PodInfo]] = {}
     is_foreign = bool(simulation.caller.foreign)
@@ -682,7 +713,7 @@ def _alike(simulation: Simulation, pods: Iterable[PodInfo]) -> Iterator[list[Pod
         amounts = tuple(sorted(pod.resources.requests.items()))
         labels = tuple(sorted(pod.labels.items()))
         key = pod.signature if is_foreign else (id(pod.spec), pod.namespace, labels)
-        classes.setdefault((key, amounts), []).append(pod)
+        classes.setdefault((key, amounts, differs(pod)), []).append(pod)
     yield from classes.values()
 
 
@@ -825,7 +856,7 @@ def _counted(each: PodClass) -> Callable[[Constraint], Matches]:
     return counted
 
 
-def _spreads(snapshot: Snapshot, classes: Sequence[PodClass]) -> Iterator[Spread]:
+def _spreads(snapshot: Snapshot, classes: Sequence[PodClass]) -> Iterator[SpreadRow]:
     """Yield the spread constraints of the classes that reject nodes."""
     for number, each in enumerate(classes):
         having_all = np.ones(len(snapshot), dtype=np.bool_)
@@ -849,7 +880,7 @@ def _spreads(snapshot: Snapshot, classes: Sequence[PodClass]) -> Iterator[Spread
                 for other, own in enumerate(classes)
                 if matches(own.pod.namespace, own.pod.labels)
             ]
-            yield Spread(
+            yield SpreadRow(
                 number,
                 constraint.max_skew,
                 len(domains) < constraint.min_domains,

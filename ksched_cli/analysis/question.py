@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, structs
 
-from ksched_cli.analysis.metrics import MeasuringPlugins
 from ksched_cli.analysis.named_objects import Subject, chosen_pods, pods_of
 from ksched_cli.analysis.search import Search
 from ksched_cli.answers import Answer, StateAnswer
@@ -205,6 +204,8 @@ class Opened:
 
     def replay(self, run: Run | None = None, watch: Watch | None = None) -> Replay:
         """Run a Run over its timeline to its end, by default the first. Raises KschedError."""
+        from ksched_cli.analysis.metrics import MeasuringPlugins
+
         measuring = MeasuringPlugins()
 
         def on_instant(replay: Replay) -> None:

@@ -50,8 +50,8 @@ from ksched_cli.analysis.replay_figures import (
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.replay.autoscaler.autoscaler import Reason, ScaleAction
-from ksched_cli.engine.replay.records import NodeCounts, PodOutcome, PodRecord, ReplayAttempt
+from ksched_cli.engine.replay.autoscaler.autoscaler import ScaleAction, ScalingReason
+from ksched_cli.engine.replay.records import NodeCountSeries, PodOutcome, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.scheduling_cycle import first_by_name
 from ksched_cli.errors import ExitCode
@@ -206,7 +206,7 @@ def _merged(curves: Sequence[Curve]) -> Curve:
     )
 
 
-def _sizes(counts: NodeCounts, now: int) -> Curve:
+def _sizes(counts: NodeCountSeries, now: int) -> Curve:
     """Return a node group's sizes over time; 0 before its first size. now: the end of the replay"""
     steps = dict([(0, 0), *counts.steps])
     most = max(steps.values())
@@ -343,7 +343,7 @@ class NodeRange(Part, frozen=True):
     hours: Hours
 
     @classmethod
-    def of(cls, counts: NodeCounts, now: int) -> NodeRange:
+    def of(cls, counts: NodeCountSeries, now: int) -> NodeRange:
         hours = round(counts.node_time_until(now) / HOUR, 6)
         return cls(counts.first, counts.most, counts.last, hours)
 
@@ -386,7 +386,7 @@ class ScalingDecision(Part, frozen=True):
     at: Seconds
     type: ScaleAction
     group: str
-    reason: Reason
+    reason: ScalingReason
     nodes: tuple[str, ...]
     pods: tuple[str, ...]
 
@@ -651,7 +651,7 @@ def _all_moments(replay: Replay, usage: UsageOverTime) -> tuple[MomentRow, ...]:
     )
 
 
-def sizes_at(counts: NodeCounts, times: Sequence[int]) -> list[int]:
+def sizes_at(counts: NodeCountSeries, times: Sequence[int]) -> list[int]:
     """Return the number of nodes at these times; 0 before the first step."""
     starts = [at for at, _ in counts.steps]
     indexes = (bisect_right(starts, time) - 1 for time in times)
@@ -947,7 +947,7 @@ class ReplayTimeline(Question[ReplayResult], frozen=True, kw_only=True):
         name = name_of(opened.run.timeline)
         if opened.run.regret:
             check_solver()
-        regret = RegretOverTime(opened.opener, opened.run)
+        regret = RegretOverTime(opened.opener, opened.run, metrics)
         keeps_records = self.lists_pods or bool(metrics)
         watch = Watch(traces=self.trace, keeps_records=keeps_records, on_look=regret.on_look)
         replay = opened.replay(watch=watch)

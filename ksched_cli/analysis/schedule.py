@@ -385,7 +385,8 @@ class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
         recreated = tuple(pod for pod in recreated_pods(simulation) if pod.pod in evicted)
         regret: Regret | UnsetType = UNSET
         if quantity:
-            regret = regret_of(simulation, record, quantity, opened.run.time_limit)
+            seconds = opened.run.time_limit
+            regret = regret_of(simulation, record, quantity, seconds, metrics)
         figures = own_figures(simulation, metrics, lambda: record)
         return structs.replace(
             result, recreated=recreated or UNSET, regret=regret, metrics=figures or UNSET

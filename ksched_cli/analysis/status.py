@@ -8,17 +8,19 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
-from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
+from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.gates import READS
 from ksched_cli.analysis.held_pods import GATED, HeldPods, held_pods
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.idle_constraints import idle_constraint_lines
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.usage import (
+    CostShare,
     HourlyCost,
     NodeUsage,
     PoolUsage,
     UtilizationByLabel,
+    cost_shares,
     node_usages,
     pool_label,
     total_of,
@@ -116,6 +118,7 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
     gated: pods that it does not try, by owner and cause
     blocking_budgets: those that block every drain of their nodes
     cost: of all nodes; missing without prices
+    cost_by_namespace, cost_by_owner: of the part of it that pods request; missing without prices
     idle_budgets: those that select no pod
     idle_constraints: constraints of pods that do nothing, a sentence for each
     lacks: kinds without an object in the state that may be there in the cluster
@@ -133,6 +136,8 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
     total: PoolUsage
     pools: UtilizationByLabel
     cost: HourlyCost | UnsetType = UNSET
+    cost_by_namespace: tuple[CostShare, ...] | UnsetType = UNSET
+    cost_by_owner: tuple[CostShare, ...] | UnsetType = UNSET
     pending: tuple[PendingGroup, ...] = ()
     gated: tuple[GatedGroup, ...] = ()
     blocking_budgets: tuple[BlockingBudget, ...] = ()
@@ -168,7 +173,10 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
         with opened.observer.progress("pods placed") as on_progress:
             simulation = opened.simulation(watch=Watch(on_progress=on_progress))
             state = simulation.state
-            usages = node_usages(simulation.snapshot, opened.opener.prices(opened.run))
+            snapshot, prices = simulation.snapshot, opened.opener.prices(opened.run)
+            usages = node_usages(snapshot, prices)
+            by_namespace = cost_shares(snapshot, prices, lambda pod: pod.namespace)
+            by_owner = cost_shares(snapshot, prices, owner_path)
             run = simulation.run()
             hints = Hints(simulation, run, workloads=opened.run.workloads)
             pending = pending_groups(simulation, run, hints)
@@ -190,6 +198,8 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             total=total_of(usages),
             pools=utilization_by(_label(self.by, usages), usages),
             cost=HourlyCost.of(usages),
+            cost_by_namespace=by_namespace,
+            cost_by_owner=by_owner,
             pending=pending,
             gated=tuple(_gated(held_pods(simulation, run))),
             blocking_budgets=blocking,
@@ -267,6 +277,7 @@ class Fullness(StateAnswer, frozen=True, kw_only=True):
     total: the nodes that take pods together
     pools: by a label
     cost: of all nodes; missing without prices
+    cost_by_namespace, cost_by_owner: of the part of it that pods request; missing without prices
     usages: per node
     """
 
@@ -277,6 +288,8 @@ class Fullness(StateAnswer, frozen=True, kw_only=True):
     total: PoolUsage
     pools: UtilizationByLabel
     cost: HourlyCost | UnsetType = UNSET
+    cost_by_namespace: tuple[CostShare, ...] | UnsetType = UNSET
+    cost_by_owner: tuple[CostShare, ...] | UnsetType = UNSET
     usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
 
 
@@ -288,10 +301,13 @@ class ShowFullness(Question[Fullness], frozen=True, kw_only=True):
     by: str = ""
 
     def answer(self, opened: Opened) -> Fullness:
-        usages = node_usages(opened.simulation().snapshot, opened.opener.prices(opened.run))
+        snapshot, prices = opened.simulation().snapshot, opened.opener.prices(opened.run)
+        usages = node_usages(snapshot, prices)
         return Fullness(
             total=total_of(usages),
             pools=utilization_by(_label(self.by, usages), usages),
             cost=HourlyCost.of(usages),
+            cost_by_namespace=cost_shares(snapshot, prices, lambda pod: pod.namespace),
+            cost_by_owner=cost_shares(snapshot, prices, owner_path),
             usages=usages,
         )

@@ -18,14 +18,14 @@ from ksched_cli.cel.parser import CelSyntaxError
 from ksched_cli.cel.regex import RegexError, compiled
 from ksched_cli.cel.standard import CONVERSIONS, clauses, format_problem
 from ksched_cli.cel.syntax import (
-    Call,
+    CallExpression,
     CheckedExpression,
     Comprehension,
     Constant,
-    Entry,
     Expr,
     Identifier,
     ListLiteral,
+    MapEntry,
     MapLiteral,
     Select,
 )
@@ -318,7 +318,7 @@ class _Checker:
         # What must be of one type, in each literal: offsets and types.
         self._uniform: list[list[tuple[int, Type]]] = []
         # Calls whose literals are checked, and the types of the last list's elements.
-        self._literal_calls: list[tuple[Call, list[tuple[int, Type]]]] = []
+        self._literal_calls: list[tuple[CallExpression, list[tuple[int, Type]]]] = []
 
     def check(self, node: Expr) -> tuple[Expr, Type]:
         """Return the node with what is known of it then, and its type. Raises CelSyntaxError."""
@@ -332,7 +332,7 @@ class _Checker:
                 return self._identifier(node)
             case Select():
                 return self._select(node)
-            case Call():
+            case CallExpression():
                 return self._call(node)
             case ListLiteral():
                 return self._list(node)
@@ -403,7 +403,7 @@ class _Checker:
 
     # -- calls -------------------------------------------------------------------------------------
 
-    def _call(self, node: Call) -> tuple[Expr, Type]:
+    def _call(self, node: CallExpression) -> tuple[Expr, Type]:
         if node.function == "_?._":
             operand, field = node.arguments
             assert isinstance(field, Constant)
@@ -424,7 +424,9 @@ class _Checker:
         if function not in self._functions:
             return node, self._undeclared(node.offset, node.function)
         overloads, result = self._resolve(node.offset, function, target is not None, arguments)
-        checked_call = Call(function, nodes, target is not None, overloads, offset=node.offset)
+        checked_call = CallExpression(
+            function, nodes, target is not None, overloads, offset=node.offset
+        )
         if function in ("format", "matches", "duration", "timestamp"):
             self._literal_calls.append((checked_call, self._elements))
         return checked_call, result
@@ -482,7 +484,7 @@ class _Checker:
         return literal, Type("list", (joined or self._variable(),))
 
     def _map(self, node: MapLiteral) -> tuple[Expr, Type]:
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         keys: list[tuple[int, Type]] = []
         values: list[tuple[int, Type]] = []
         joined_key: Type | None = None
@@ -493,7 +495,7 @@ class _Checker:
             value, kind = self.check(entry.value)
             kind = self._unwrapped(entry.value, kind, entry.optional)
             joined_value = self._joined(joined_value, kind)
-            entries.append(Entry(key, value, entry.optional))
+            entries.append(MapEntry(key, value, entry.optional))
             keys.append((key.offset, key_kind))
             values.append((value.offset, kind))
         self._must_agree(keys)
@@ -536,7 +538,7 @@ class _Checker:
             if isinstance(argument, Constant) and not _is_valid(call.function, argument.value):
                 self._error(argument.offset, f"invalid {call.function} argument")
 
-    def _check_format(self, call: Call, elements: list[tuple[int, Type]]) -> None:
+    def _check_format(self, call: CallExpression, elements: list[tuple[int, Type]]) -> None:
         pattern, values = call.arguments
         if not isinstance(pattern, Constant) or not isinstance(values, ListLiteral):
             return
@@ -697,9 +699,9 @@ def _is_valid(function: str, literal: Any) -> bool:
 
 
 def _with(
-    node: Call, function: str, arguments: tuple[Expr, ...], overloads: tuple[str, ...]
-) -> Call:
-    return Call(function, arguments, node.is_member, overloads, offset=node.offset)
+    node: CallExpression, function: str, arguments: tuple[Expr, ...], overloads: tuple[str, ...]
+) -> CallExpression:
+    return CallExpression(function, arguments, node.is_member, overloads, offset=node.offset)
 
 
 def _qualified(node: Expr) -> str:

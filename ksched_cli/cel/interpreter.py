@@ -25,7 +25,7 @@ from ksched_cli.cel.functions import (
 )
 from ksched_cli.cel.regex import PATTERN_INDEX, REGEX, RegexError, compiled
 from ksched_cli.cel.syntax import (
-    Call,
+    CallExpression,
     CheckedExpression,
     Comprehension,
     Constant,
@@ -83,7 +83,7 @@ class DeviceInput(Struct, frozen=True):
         return {name: getattr(self, field) for name, field in _FIELDS.items()}
 
 
-class Run:
+class EvalState:
     """The state of one evaluation. scope: the variables of the comprehensions being evaluated."""
 
     __slots__ = ("cost", "device", "scope")
@@ -99,7 +99,7 @@ class Run:
             raise CelAbortError("operation cancelled: actual cost limit exceeded")
 
 
-Evaluate: TypeAlias = Callable[[Run], Value]
+Evaluate: TypeAlias = Callable[[EvalState], Value]
 
 
 class Interpretable(Struct, frozen=True):
@@ -113,7 +113,7 @@ class Interpretable(Struct, frozen=True):
     base: int | None = None
     constant: bool = False
 
-    def value(self, run: Run) -> Value:
+    def value(self, run: EvalState) -> Value:
         if self.base:
             run.spend(self.base)
         return self.run(run)
@@ -123,7 +123,7 @@ def constant(value: Value) -> Interpretable:
     return Interpretable(lambda run: value, constant=True)
 
 
-def values_of(run: Run, arguments: Sequence[Interpretable]) -> list[Value]:
+def values_of(run: EvalState, arguments: Sequence[Interpretable]) -> list[Value]:
     """Return the values of a strict call's arguments. Raises the first CelError among them."""
     values: list[Value] = []
     try:
@@ -147,7 +147,7 @@ def base_cost(operand: Interpretable) -> int:
     return 1 if operand.base is None else operand.base
 
 
-def qualify(run: Run, value: Value, key: Value) -> Value:
+def qualify(run: EvalState, value: Value, key: Value) -> Value:
     """value.key or value[key]. Raises CelError."""
     if isinstance(value, Optional):
         return _qualified_optional(run, value, key)
@@ -159,7 +159,7 @@ def qualify(run: Run, value: Value, key: Value) -> Value:
     return element
 
 
-def has_field(run: Run, value: Value, key: str) -> bool:
+def has_field(run: EvalState, value: Value, key: str) -> bool:
     """has(value.key)."""
     run.spend(1)
     if isinstance(value, Optional):
@@ -167,7 +167,7 @@ def has_field(run: Run, value: Value, key: str) -> bool:
     return _find(value, key)[1]
 
 
-def _qualified_optional(run: Run, value: Optional, key: Value) -> Optional:
+def _qualified_optional(run: EvalState, value: Optional, key: Value) -> Optional:
     """Return a field of an optional's value, as an optional."""
     if not value.present:
         return NONE
@@ -206,7 +206,7 @@ def _index(arguments: Sequence[Interpretable]) -> Interpretable:
 def _optional_index(arguments: Sequence[Interpretable]) -> Interpretable:
     operand, key = arguments
 
-    def evaluate(run: Run) -> Value:
+    def evaluate(run: EvalState) -> Value:
         value = operand.run(run)
         optional = value if isinstance(value, Optional) else Optional(True, value)
         return _qualified_optional(run, optional, key.run(run))
@@ -220,7 +220,7 @@ def _optional_index(arguments: Sequence[Interpretable]) -> Interpretable:
 def _equality(
     arguments: Sequence[Interpretable], cost: Cost, result_of: Callable[[Value, Value], bool]
 ) -> Interpretable:
-    def evaluate(run: Run) -> bool:
+    def evaluate(run: EvalState) -> bool:
         left, right = values_of(run, arguments)
         run.spend(cost((left, right), None))
         return result_of(left, right)
@@ -244,14 +244,14 @@ def membership(arguments: Sequence[Interpretable], overloads: tuple[str, ...]) -
     list's type is unknown."""
     operand, container = arguments
     if container.constant and overloads == _IN_LIST:
-        values = container.run(Run(DeviceInput()))
+        values = container.run(EvalState(DeviceInput()))
         if values == []:
             return constant(False)
         if all(isinstance(value, PRIMITIVES) for value in values):
             return Interpretable(lambda run: _in_set(operand.value(run), values))
     cost = call_cost("@in", overloads)
 
-    def evaluate(run: Run) -> bool:
+    def evaluate(run: EvalState) -> bool:
         value, elements = values_of(run, arguments)
         run.spend(cost((value, elements), None))
         if isinstance(elements, dict):
@@ -272,7 +272,7 @@ def _in_set(value: Value, values: list[Value]) -> bool:
 def _logical(arguments: Sequence[Interpretable], decisive: bool, name: str) -> Interpretable:
     """The decisive value of either side is the result, even if the other side is an error."""
 
-    def evaluate(run: Run) -> bool:
+    def evaluate(run: EvalState) -> bool:
         failure: CelError | None = None
         for argument in arguments:
             try:
@@ -294,7 +294,7 @@ def _logical(arguments: Sequence[Interpretable], decisive: bool, name: str) -> I
 def _conditional(arguments: Sequence[Interpretable]) -> Interpretable:
     condition, truthy, falsy = arguments
 
-    def evaluate(run: Run) -> Value:
+    def evaluate(run: EvalState) -> Value:
         decided = condition.value(run)
         if type(decided) is not bool:
             raise no_overload("_?_:_", decided)
@@ -304,7 +304,7 @@ def _conditional(arguments: Sequence[Interpretable]) -> Interpretable:
 
 
 def _not_strictly_false(arguments: Sequence[Interpretable]) -> Interpretable:
-    def evaluate(run: Run) -> bool:
+    def evaluate(run: EvalState) -> bool:
         run.spend(1)
         try:
             return arguments[0].value(run) is not False
@@ -320,7 +320,7 @@ def _alternative(
     """The second argument is evaluated only where the first optional is empty."""
     first, second = arguments
 
-    def evaluate(run: Run) -> Value:
+    def evaluate(run: EvalState) -> Value:
         value = first.value(run)
         if not isinstance(value, Optional):
             raise no_overload(name, value)
@@ -367,7 +367,7 @@ class Program:
     def evaluate(self, device: DeviceInput) -> tuple[bool, int]:
         """Return whether the device matches, and the actual cost. Raises CelError,
         CelAbortError."""
-        run = Run(device)
+        run = EvalState(device)
         with deep_recursion():
             matches = self._root.value(run)
         if type(matches) is not bool:
@@ -379,7 +379,7 @@ class Program:
     def value(self, device: DeviceInput) -> Value:
         """What the expression gives for a device. Raises CelError, CelAbortError."""
         with deep_recursion():
-            return self._root.value(Run(device))
+            return self._root.value(EvalState(device))
 
 
 def _plan(node: Expr) -> Interpretable:
@@ -390,7 +390,7 @@ def _plan(node: Expr) -> Interpretable:
             return _identifier(node)
         case Select():
             return _select(node)
-        case Call():
+        case CallExpression():
             return _call(node)
         case ListLiteral():
             return _list(node)
@@ -405,7 +405,7 @@ def _identifier(node: Identifier) -> Interpretable:
         return constant(TypeName(node.name))
     name = node.name
 
-    def evaluate(run: Run) -> Value:
+    def evaluate(run: EvalState) -> Value:
         return _variable(run, name) if name in run.scope else run.device.fields()
 
     return Interpretable(evaluate, base=1)
@@ -421,7 +421,7 @@ def _select(node: Select) -> Interpretable:
 # -- calls ---------------------------------------------------------------------------------------
 
 
-def _call(node: Call) -> Interpretable:
+def _call(node: CallExpression) -> Interpretable:
     arguments = [_plan(argument) for argument in node.arguments]
     operator = OPERATORS.get(node.function)
     if operator is not None:
@@ -440,7 +440,7 @@ def _check_pattern(pattern: Interpretable) -> None:
     """Upstream compiles a constant pattern while planning. Raises CelCompileError."""
     if not pattern.constant:
         return
-    value = pattern.value(Run(DeviceInput()))
+    value = pattern.value(EvalState(DeviceInput()))
     if not isinstance(value, str):
         return
     try:
@@ -452,19 +452,19 @@ def _check_pattern(pattern: Interpretable) -> None:
 def _folded(step: Interpretable) -> Interpretable:
     """Evaluates a constant expression while planning. Raises CelCompileError."""
     try:
-        return constant(step.value(Run(DeviceInput())))
+        return constant(step.value(EvalState(DeviceInput())))
     except CelError as error:
         raise CelCompileError(f"program instantiation failed: {error}") from None
 
 
-def _strict(node: Call, arguments: Sequence[Interpretable]) -> Evaluate:
+def _strict(node: CallExpression, arguments: Sequence[Interpretable]) -> Evaluate:
     """Return a call that evaluates all its arguments first, and is an error if one of them is."""
     function = node.function
     only = node.overloads[0] if len(node.overloads) == 1 else ""
     native = _FUNCTIONS.get(only) or _FUNCTIONS[function]
     cost = call_cost(function, node.overloads)
 
-    def evaluate(run: Run) -> Value:
+    def evaluate(run: EvalState) -> Value:
         values = values_of(run, arguments)
         if function in PAID_BEFORE:
             run.spend(cost(values, None))
@@ -486,7 +486,7 @@ def _strict(node: Call, arguments: Sequence[Interpretable]) -> Evaluate:
 def _list(node: ListLiteral) -> Interpretable:
     elements = [_plan(element) for element in node.elements]
 
-    def evaluate(run: Run) -> list[Value]:
+    def evaluate(run: EvalState) -> list[Value]:
         values: list[Value] = []
         for i, element in enumerate(elements):
             value = element.value(run)
@@ -505,7 +505,7 @@ def _list(node: ListLiteral) -> Interpretable:
 def _map(node: MapLiteral) -> Interpretable:
     entries = [(_plan(entry.key), _plan(entry.value), entry.optional) for entry in node.entries]
 
-    def evaluate(run: Run) -> dict[Value, Value]:
+    def evaluate(run: EvalState) -> dict[Value, Value]:
         values: dict[Value, Value] = {}
         for key_step, value_step, optional in entries:
             key, value = key_step.value(run), value_step.value(run)
@@ -547,7 +547,7 @@ class _ErrorValue(Struct, frozen=True):
     error: CelError
 
 
-def _variable(run: Run, name: str) -> Value:
+def _variable(run: EvalState, name: str) -> Value:
     value = run.scope[name]
     if isinstance(value, _LazyAccumulator):
         inner_scope, run.scope = run.scope, value.outside
@@ -561,7 +561,7 @@ def _variable(run: Run, name: str) -> Value:
     return value
 
 
-def _value_or_error(step: Interpretable, run: Run) -> Value:
+def _value_or_error(step: Interpretable, run: EvalState) -> Value:
     try:
         return step.value(run)
     except CelError as error:
@@ -582,7 +582,7 @@ class _Fold:
         self._step = _plan(node.step)
         self._result = _plan(node.result)
 
-    def evaluate(self, run: Run) -> Value:
+    def evaluate(self, run: EvalState) -> Value:
         node, outside = self._node, run.scope
         over = self._over.value(run)
         scope = {**outside, node.accumulator: _LazyAccumulator(self._start, outside)}

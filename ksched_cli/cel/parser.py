@@ -13,13 +13,13 @@ from functools import cache
 from typing import NoReturn
 
 from ksched_cli.cel.syntax import (
-    Call,
+    CallExpression,
     Comprehension,
     Constant,
-    Entry,
     Expr,
     Identifier,
     ListLiteral,
+    MapEntry,
     MapLiteral,
     Select,
 )
@@ -325,7 +325,7 @@ class _Parser:
         return ListLiteral(tuple(elements), frozenset(optional), offset=offset)
 
     def _map(self, offset: int) -> Expr:
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         deepest = 0
         if self._takes(",") and not self._is("}"):
             self.fail("'}'")
@@ -334,7 +334,7 @@ class _Parser:
             key, deepest = self.expression(), max(deepest, self.depth)
             self._expect(":")
             value, deepest = self.expression(), max(deepest, self.depth)
-            entries.append(Entry(key, value, is_optional))
+            entries.append(MapEntry(key, value, is_optional))
             if not self._takes(",") and not self._is("}"):
                 self.fail("'}'")
         self.depth = deepest
@@ -398,8 +398,8 @@ def _unquoted(offset: int, literal: str, is_bytes: bool) -> str | bytes:
     return value if is_bytes else value.decode()
 
 
-def _call(offset: int, function: str, *arguments: Expr) -> Call:
-    return Call(function, arguments, False, offset=offset)
+def _call(offset: int, function: str, *arguments: Expr) -> CallExpression:
+    return CallExpression(function, arguments, False, offset=offset)
 
 
 def _balanced(symbol: str, terms: Sequence[Expr], offsets: Sequence[int]) -> Expr:
@@ -426,7 +426,7 @@ def _expanded(offset: int, name: str, target: Expr | None, arguments: Sequence[E
         return _call(offset, name, *arguments)
     macro = _MACROS.get((name, len(arguments)))
     node = macro(_Maker(offset), target, arguments) if macro else None
-    return node or Call(name, (target, *arguments), True, offset=offset)
+    return node or CallExpression(name, (target, *arguments), True, offset=offset)
 
 
 class _Maker:
@@ -441,11 +441,11 @@ class _Maker:
     def constant(self, value: object) -> Constant:
         return Constant(value, offset=self.offset)
 
-    def call(self, function: str, *arguments: Expr) -> Call:
+    def call(self, function: str, *arguments: Expr) -> CallExpression:
         return _call(self.offset, function, *arguments)
 
-    def member(self, function: str, *arguments: Expr) -> Call:
-        return Call(function, arguments, True, offset=self.offset)
+    def member(self, function: str, *arguments: Expr) -> CallExpression:
+        return CallExpression(function, arguments, True, offset=self.offset)
 
     def list(self, *elements: Expr) -> ListLiteral:
         return ListLiteral(elements, frozenset(), offset=self.offset)
@@ -566,7 +566,7 @@ def _optional(function: str) -> Macro:
 
 
 def _sort_by(make: _Maker, target: Expr, arguments: Sequence[Expr]) -> Expr:
-    if not isinstance(target, ListLiteral | Select | Identifier | Comprehension | Call):
+    if not isinstance(target, ListLiteral | Select | Identifier | Comprehension | CallExpression):
         message = "sortBy can only be applied to a list, identifier, comprehension, call or select"
         raise CelSyntaxError(target.offset, f"{message} expression")
     keys = _transform(1, "list")(make, make.name(_SORTED), arguments)

@@ -36,7 +36,7 @@ class Select(_Node, frozen=True):
     test_only: bool
 
 
-class Call(_Node, frozen=True):
+class CallExpression(_Node, frozen=True):
     """arguments: the target of a member call first. overloads: the ids that the types allow."""
 
     function: str
@@ -52,14 +52,14 @@ class ListLiteral(_Node, frozen=True):
     optional: frozenset[int]
 
 
-class Entry(Struct, frozen=True):
+class MapEntry(Struct, frozen=True):
     key: Expr
     value: Expr
     optional: bool
 
 
 class MapLiteral(_Node, frozen=True):
-    entries: tuple[Entry, ...]
+    entries: tuple[MapEntry, ...]
 
 
 class Comprehension(_Node, frozen=True):
@@ -75,7 +75,9 @@ class Comprehension(_Node, frozen=True):
     result: Expr
 
 
-Expr: TypeAlias = Constant | Identifier | Select | Call | ListLiteral | MapLiteral | Comprehension
+Expr: TypeAlias = (
+    Constant | Identifier | Select | CallExpression | ListLiteral | MapLiteral | Comprehension
+)
 
 
 class CheckedExpression(Struct, frozen=True):
@@ -90,7 +92,7 @@ def children(node: Expr) -> tuple[Expr, ...]:
     match node:
         case Select():
             return (node.operand,)
-        case Call():
+        case CallExpression():
             return node.arguments
         case ListLiteral():
             return node.elements

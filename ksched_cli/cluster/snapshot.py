@@ -338,16 +338,6 @@ class PodMove(NamedTuple):
     huge: bool
 
 
-class Trial(Struct):
-    """Changes that are taken back in the end, unless they are kept."""
-
-    stays: bool = False
-
-    def keep(self) -> None:
-        """Let the changes stand; a trial around this one may still take them back."""
-        self.stays = True
-
-
 class SealedError(Exception):
     """Somebody wants to change a snapshot that is only to be read just now."""
 
@@ -569,17 +559,16 @@ class Snapshot:
         self.journal.append(PodMove(pod, row, index, usage, others, ports, self.huge))
 
     @contextmanager
-    def trial(self) -> Iterator[Trial]:
+    def trial(self) -> Iterator[None]:
         """Take back in the end what comes and goes meanwhile."""
-        trial, is_outermost = Trial(), self.journal is None
+        is_outermost = self.journal is None
         if self.journal is None:
             self.journal = []
         length = len(self.journal)
         try:
-            yield trial
+            yield
         finally:
-            if not trial.stays:
-                self.take_back(length)
+            self.take_back(length)
             if is_outermost:
                 self.journal = None
 

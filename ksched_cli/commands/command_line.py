@@ -73,7 +73,7 @@ class CommandGroup(TyperGroup):
         formatter.write(f"\n{program_name()} help COMMAND says more, with examples.\n")
 
 
-class Command(TyperCommand):
+class ExampleCommand(TyperCommand):
     """A command whose help has its own options and some examples, and with --help-all every option,
     panel by panel, and all examples.
 

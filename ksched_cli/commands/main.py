@@ -21,7 +21,7 @@ import typer
 from ksched_cli import __version__, program_name
 from ksched_cli.commands.command import as_command
 from ksched_cli.commands.command_errors import CommandLineError, described
-from ksched_cli.commands.command_line import Command, CommandGroup
+from ksched_cli.commands.command_line import CommandGroup, ExampleCommand
 from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
 from ksched_cli.errors import (
     ExitCode,
@@ -81,7 +81,7 @@ def _built(names: Collection[str], command_of: Callable[..., Callable[..., None]
     app.callback()(ksched)
 
     def add(group: typer.Typer, function: Callable[..., ExitCode], name: str, panel: str) -> None:
-        group.command(name, cls=Command, rich_help_panel=panel)(command_of(function))
+        group.command(name, cls=ExampleCommand, rich_help_panel=panel)(command_of(function))
 
     for name, panel in ((name, title) for title in PANELS for name in PANELS[title]):
         if name not in names:

@@ -30,7 +30,7 @@ LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
 
 @dataclass(slots=True)
-class Settings:
+class OutputSettings:
     """The settings of this run of ksched.
 
     quiet: no warnings; verbose: those that do not touch the question, too; pager: whether long
@@ -47,7 +47,7 @@ class Settings:
     timings: str = ""
 
 
-SETTINGS = Settings()
+SETTINGS = OutputSettings()
 
 _results: ContextVar[TextIO | None] = ContextVar("results", default=None)
 _release: ContextVar[Release | None] = ContextVar("release", default=None)

@@ -16,7 +16,7 @@ from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_lock import locked
 
 if TYPE_CHECKING:
-    from ksched_cli.live.recorder import Limits
+    from ksched_cli.live.recorder import RecordingLimits
     from ksched_cli.live.snapshot_file import RecordingFile
 
 _NANOSECONDS = 1e9
@@ -109,11 +109,11 @@ def _of_files(options: RecordOptions, file: RecordingFile) -> ExitCode:
     return show(record_files(file, options.sources or (), options.state or (), warn), options)
 
 
-def _limits(options: RecordOptions, interruption: Interruption) -> Limits:
+def _limits(options: RecordOptions, interruption: Interruption) -> RecordingLimits:
     """Raises UsageError."""
     from ksched_cli.kube.formatting import DurationError, parse_duration
     from ksched_cli.kube.quantity import Quantity, QuantityError
-    from ksched_cli.live.recorder import Limits
+    from ksched_cli.live.recorder import RecordingLimits
 
     seconds = part_bytes = None
     if options.duration:
@@ -132,4 +132,4 @@ def _limits(options: RecordOptions, interruption: Interruption) -> Limits:
             part_bytes = 0
         if part_bytes <= 0:
             raise UsageError(f"--part-size {options.part_size}: expected a size such as 100Mi")
-    return Limits(seconds, part_bytes, lambda: bool(interruption.number))
+    return RecordingLimits(seconds, part_bytes, lambda: bool(interruption.number))

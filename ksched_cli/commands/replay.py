@@ -57,11 +57,10 @@ def replay(
     TIMELINE says what happens when; the state is the cluster at its start. Pods wait in
     kube-scheduler's queue, with backoff, queueing hints and the grace periods of victims, while
     simulated time passes. -o csv has a line per pod, -o html curves, -o name the pods that stay
-    pending. Ctrl-C ends it, with the result so far. --from-now requires no
-    TIMELINE: it replays the state's own pods and says when the pending ones start. Exit code
-    0 when every pod that is not gated found a node, with --from-now in nine draws of ten, 1 when
-    some stay pending, 2 when the timeline, state or configuration is broken, 3 when a plugin
-    failed.
+    pending. Ctrl-C ends it, with the result so far. --from-now requires no TIMELINE: it replays
+    the state's own pods and says when the pending ones start. Exit code 0 when every pod that is
+    not gated found a node, with --from-now in nine draws of ten, 1 when some stay pending, 2 when
+    an input is broken, 3 when a plugin failed.
 
     Examples:
         ksched replay day.yaml

@@ -47,7 +47,7 @@ class ListeningOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ExtenderOptions(ListeningOptions):
+class ServeExtenderOptions(ListeningOptions):
     """The options of `serve extender`.
 
     state PATH: A fixed cluster state instead of the kubeconfig's cluster.
@@ -86,7 +86,7 @@ class ExtenderOptions(ListeningOptions):
     debug: bool = False
 
 
-def extender(options: ExtenderOptions) -> ExitCode:
+def extender(options: ServeExtenderOptions) -> ExitCode:
     """Python plugins as an HTTP extender of a real kube-scheduler.
 
     Filter, Score and their Pre-points run about the nodes that kube-scheduler sends, with the

@@ -26,10 +26,10 @@ from ksched_cli.report.words import counted
 if TYPE_CHECKING:
     from ksched_cli.kube.quantity import Quantity
     from ksched_cli.scenario.timelines.event_lines import Plain
-    from ksched_cli.scenario.timelines.generate import PodTemplate, WeeklyShape
+    from ksched_cli.scenario.timelines.generate import DrawnTemplate, WeeklyShape
     from ksched_cli.scenario.timelines.recipes import Recipe
     from ksched_cli.scenario.timelines.trace_csv import (
-        NodeColumns,
+        NodeFileColumns,
         Trace,
         TraceColumns,
         TraceRules,
@@ -542,10 +542,10 @@ def _delimiter(text: str) -> str:
     return delimiter
 
 
-def _node_columns(options: TraceOptions) -> NodeColumns:
-    from ksched_cli.scenario.timelines.trace_csv import NodeColumns
+def _node_columns(options: TraceOptions) -> NodeFileColumns:
+    from ksched_cli.scenario.timelines.trace_csv import NodeFileColumns
 
-    return NodeColumns(
+    return NodeFileColumns(
         _amounts(options.node_capacity or (), "--node-capacity"),
         options.node_name,
         _pairs(options.node_label or (), "--node-label"),
@@ -642,7 +642,7 @@ def _priority(text: str) -> tuple[int, float]:
     return number, weight
 
 
-def _templates(text: str) -> list[PodTemplate]:
+def _templates(text: str) -> list[DrawnTemplate]:
     from ksched_cli.scenario.timelines.generate import read_templates
 
     return read_templates(*_weighted(text, "FILE[=WEIGHT]"))

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ksched_cli.kube.formatting import duration_text
 
 
-class Kind(Enum):
+class GoKind(Enum):
     """The kind that encoding/json gives a scalar; those that JSON Schema has by its names."""
 
     STRING = "string"
@@ -32,7 +32,7 @@ class Kind(Enum):
 class Scalar(Struct, frozen=True):
     """go: the type's name in messages; bits: of a number."""
 
-    kind: Kind
+    kind: GoKind
     go: str
     zero: Any
     bits: int = 64
@@ -52,19 +52,19 @@ class StructOf(Struct, frozen=True):
 
 Wire = Scalar | ListOf | StringMap | StructOf
 
-STRING = Scalar(Kind.STRING, "string", "")
-BOOL = Scalar(Kind.BOOL, "bool", False)
-INT32 = Scalar(Kind.INTEGER, "int32", 0, 32)
-INT64 = Scalar(Kind.INTEGER, "int64", 0, 64)
-FLOAT32 = Scalar(Kind.FLOAT, "float32", 0.0, 32)
-DURATION = Scalar(Kind.DURATION, "v1.Duration", 0)
-BYTES = Scalar(Kind.BYTES, "[]uint8", b"")
-RAW = Scalar(Kind.RAW, "runtime.RawExtension", None)
+STRING = Scalar(GoKind.STRING, "string", "")
+BOOL = Scalar(GoKind.BOOL, "bool", False)
+INT32 = Scalar(GoKind.INTEGER, "int32", 0, 32)
+INT64 = Scalar(GoKind.INTEGER, "int64", 0, 64)
+FLOAT32 = Scalar(GoKind.FLOAT, "float32", 0.0, 32)
+DURATION = Scalar(GoKind.DURATION, "v1.Duration", 0)
+BYTES = Scalar(GoKind.BYTES, "[]uint8", b"")
+RAW = Scalar(GoKind.RAW, "runtime.RawExtension", None)
 
 
 def named(go: str) -> Scalar:
     """Return a string type of its own name, as v1.ScoringStrategyType."""
-    return Scalar(Kind.STRING, go, "")
+    return Scalar(GoKind.STRING, go, "")
 
 
 def go_type(cls: type) -> str:
@@ -186,11 +186,11 @@ def _is_empty(wire: Wire, value: Any) -> bool:
 
 def _plain(wire: Wire, value: Any) -> Any:
     if isinstance(wire, Scalar):
-        if wire.kind is Kind.DURATION:
+        if wire.kind is GoKind.DURATION:
             return duration_text(value)
-        if wire.kind is Kind.BYTES:
+        if wire.kind is GoKind.BYTES:
             return base64.b64encode(value).decode()
-        if wire.kind is Kind.RAW:
+        if wire.kind is GoKind.RAW:
             return to_wire(value)
         return value
     if isinstance(wire, ListOf):

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import (
     STRING,
+    GoKind,
     GoStruct,
-    Kind,
     ListOf,
     Scalar,
     StringMap,
@@ -44,8 +44,8 @@ from ksched_cli.config.types import (
 from ksched_cli.errors import InputError
 from ksched_cli.kube import json_tree
 from ksched_cli.kube.documents import (
-    Document,
     Path,
+    PlainDocument,
     json_failure,
     path_text,
     read_documents,
@@ -66,7 +66,7 @@ from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 T = TypeVar("T", bound=GoStruct)
 _MISSING = object()
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
-_OCTET = Scalar(Kind.INTEGER, "uint8", 0)
+_OCTET = Scalar(GoKind.INTEGER, "uint8", 0)
 
 _MAX_DIGITS = len(str(-(2**63)))  # of an integer of 64 bits, with its sign
 
@@ -134,7 +134,7 @@ class Decoder:
     def _null(self, wire: Wire, pointer: bool, path: Path) -> Any:
         if pointer or isinstance(wire, ListOf | StringMap):
             return None
-        if isinstance(wire, Scalar) and wire.kind is Kind.DURATION:
+        if isinstance(wire, Scalar) and wire.kind is GoKind.DURATION:
             self.misfits.append(Misfit(path, None, wire))
             # null reaches UnmarshalJSON as an empty text
             return self._stop('time: invalid duration ""')
@@ -189,19 +189,19 @@ class Decoder:
 
     def _scalar(self, wire: Scalar, data: Any, path: Path) -> Any:
         match wire.kind:
-            case Kind.RAW:
+            case GoKind.RAW:
                 return data
-            case Kind.STRING if isinstance(data, str):
+            case GoKind.STRING if isinstance(data, str):
                 return data
-            case Kind.BOOL if isinstance(data, bool):
+            case GoKind.BOOL if isinstance(data, bool):
                 return data
-            case Kind.INTEGER if is_number(data):
+            case GoKind.INTEGER if is_number(data):
                 return self._integer(wire, data)
-            case Kind.FLOAT if is_number(data):
+            case GoKind.FLOAT if is_number(data):
                 return self._float(wire, data)
-            case Kind.DURATION:
+            case GoKind.DURATION:
                 return self._duration(data)
-            case Kind.BYTES if isinstance(data, str | list):
+            case GoKind.BYTES if isinstance(data, str | list):
                 return self._bytes(data, path)
         return self._mismatch(data, wire)
 
@@ -370,13 +370,13 @@ def parse(text: str, registry: KnownPlugins) -> ParsedText:
     scheme = Scheme.of(registry)
     if is_json_buffer(text):
         try:
-            return _decode_document(text, Document(json_tree.parse(text), ()), 1, scheme)
+            return _decode_document(text, PlainDocument(json_tree.parse(text), ()), 1, scheme)
         except json_tree.JsonError as error:
             message = f"couldn't get version/kind; json parse error: {error.message}"
             failure = json_failure(text, error, "")
             return ParsedText(message, None, SchedulerConfiguration(), failure)
     try:
-        first = next(iter(read_documents(text)), Document(None, ()))
+        first = next(iter(read_documents(text)), PlainDocument(None, ()))
     except YamlError as error:
         failure = yaml_failure(error, "")
         return ParsedText(error.message, None, SchedulerConfiguration(), failure)
@@ -387,7 +387,9 @@ def parse(text: str, registry: KnownPlugins) -> ParsedText:
     return _decode_document(text, first, count, scheme)
 
 
-def _decode_document(text: str, document: Document, documents: int, scheme: Scheme) -> ParsedText:
+def _decode_document(
+    text: str, document: PlainDocument, documents: int, scheme: Scheme
+) -> ParsedText:
     data = document.data
     error, kind = _interpret(data)
     if error is None and kind is not None:
@@ -405,7 +407,7 @@ def _decode_document(text: str, document: Document, documents: int, scheme: Sche
     return ParsedText(error, data, configuration, None, document.duplicates, documents)
 
 
-def _other_kind(kind: _Kind, document: Document, scheme: Scheme) -> str:
+def _other_kind(kind: _Kind, document: PlainDocument, scheme: Scheme) -> str:
     """Plugin args at the top: they decode, but are no configuration."""
     decoder = scheme.decoder()
     decoder.decode(document.data, scheme.args[kind.kind.removesuffix("Args")])

@@ -14,7 +14,7 @@ from enum import StrEnum
 from ksched_cli.answers import Part
 from ksched_cli.config.allowed_plugins import AllowedPlugin, allowed_in, with_allowed
 from ksched_cli.config.checks.findings import Finding, Findings, Severity, at_position, in_order
-from ksched_cli.config.checks.lint import PROFILE_RULES, RULES, Subject, extender_files
+from ksched_cli.config.checks.lint import PROFILE_RULES, RULES, LintedProfile, extender_files
 from ksched_cli.config.checks.refusals import (
     add_field_error,
     add_startup_error,
@@ -243,6 +243,6 @@ def _lint(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> N
         rule(given, defaulted, findings)
     for index, profile in enumerate(given.profiles or ()):
         effective = judgement.startup.profiles[index]
-        subject = Subject(("profiles", index), profile, effective, registry, findings)
+        subject = LintedProfile(("profiles", index), profile, effective, registry, findings)
         for profile_rule in PROFILE_RULES:
             profile_rule(subject)

@@ -43,7 +43,7 @@ _STRING = "tag:yaml.org,2002:str"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPlace:
     """The place of a text in the file that holds it.
 
     line, column: of its first character, from 1
@@ -85,7 +85,7 @@ class ConfigurationText:
     path: str
     raw: bytes
     object: str = ""
-    place: Place = Place()
+    place: TextPlace = TextPlace()
     names: tuple[str, ...] = ()
     file: bytes = b""
 
@@ -210,7 +210,7 @@ def _described(owner: Node, path: Path, document: int) -> tuple[str, tuple[str, 
     return ": ".join(filter(None, (subject, ends[-1]))), (*ends, *objects, *pairs)
 
 
-def _place_of_text(node: ScalarNode, lines: Sequence[str]) -> Place:
+def _place_of_text(node: ScalarNode, lines: Sequence[str]) -> TextPlace:
     """Line by line for a block scalar that keeps its line breaks; for others, where the scalar
     begins."""
     mark = node.start_mark
@@ -219,11 +219,11 @@ def _place_of_text(node: ScalarNode, lines: Sequence[str]) -> Place:
     row = mark.line + 1 + blank
     if node.style == "|" and row < len(lines):
         indent = lines[row].rstrip("\r\n").find(first.rstrip("\r"))
-        return Place(mark.line + 2, indent + 1, max(indent, 0))
-    return Place(mark.line + 1, mark.column + 1, 0, line_by_line=False)
+        return TextPlace(mark.line + 2, indent + 1, max(indent, 0))
+    return TextPlace(mark.line + 1, mark.column + 1, 0, line_by_line=False)
 
 
-def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Place]:
+def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, TextPlace]:
     """Return a mapping in block style with the comments above it and without its indentation;
     another as it stands. One with aliases of anchors elsewhere is written out, at the mapping's
     beginning."""
@@ -232,7 +232,7 @@ def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Pla
     start = node.start_mark if is_flow else node.value[0][0].start_mark
     end = node.end_mark
     indent = start.column
-    place = Place(start.line + 1, indent + 1, indent)
+    place = TextPlace(start.line + 1, indent + 1, indent)
     if is_flow:
         # A text that begins with a brace would be read as JSON.
         content = f"---\n{' ' * indent}{text[start.index : end.index]}"
@@ -253,7 +253,7 @@ def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Pla
         composes = False
     if not composes:
         content = shown_json(yaml_tree.Builder(aliased=True).build(node))
-        place = Place(start.line + 1, indent + 1, 0, line_by_line=False)
+        place = TextPlace(start.line + 1, indent + 1, 0, line_by_line=False)
     return content, place
 
 

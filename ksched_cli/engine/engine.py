@@ -20,7 +20,7 @@ from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.pipeline import Pipeline
-from ksched_cli.engine.pod_group_cycle import GroupResult, PermittedGroupCycle, PodGroupCycle
+from ksched_cli.engine.pod_group_cycle import GroupAttempt, PermittedGroupCycle, PodGroupCycle
 from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
@@ -89,7 +89,7 @@ class Focus(Struct, frozen=True):
     before_attempt: Callable[[PodInfo], None] | None = None
     before_group: Callable[[PodInfo], None] | None = None
     on_rejected: Callable[[PodInfo, str], None] | None = None
-    after_group: Callable[[GroupResult], None] | None = None
+    after_group: Callable[[GroupAttempt], None] | None = None
     on_choice: Callable[[int], None] | None = None
     records_detail: bool = True
     in_every_placement: bool = False
@@ -305,7 +305,7 @@ class Engine:
         if focus is not None and focus.on_rejected is not None and pod.key in focus.pods:
             focus.on_rejected(pod, placement)
 
-    def look_at_group(self, result: GroupResult) -> None:
+    def look_at_group(self, result: GroupAttempt) -> None:
         """Look at the pods of a group after an attempt, also at those that were not tried."""
         focus = self.focus
         if focus is None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.pod_group_cycle import NO_PLACEMENT, UNSCHEDULABLE, Trial
+from ksched_cli.engine.pod_group_cycle import NO_PLACEMENT, UNSCHEDULABLE, PodTrial
 from ksched_cli.framework.pod_groups import PodGroup
 from ksched_cli.framework.runtime import NO_PLACEMENTS
 from ksched_cli.framework.status import Code, Status
@@ -33,7 +33,7 @@ class GroupTrial(Struct, frozen=True, eq=False):
     """
 
     status: Status
-    trials: Sequence[Trial] = ()
+    trials: Sequence[PodTrial] = ()
 
 
 class GroupStatuses:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from msgspec import structs
@@ -18,13 +18,24 @@ from msgspec import structs
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
-from ksched_cli.cluster.snapshot import Snapshot, Trial
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import RandomChoice
 from ksched_cli.engine.simulation import PassScheduler, Simulation
 from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.scenario.pods import newest_timestamp, pending_again, recreated, without_pods
+
+
+@dataclass(slots=True)
+class Trial:
+    """Changes that are taken back in the end, unless they are kept."""
+
+    stays: bool = False
+
+    def keep(self) -> None:
+        """Let the changes stand; a trial around this one may still take them back."""
+        self.stays = True
 
 
 class LiveCluster:

@@ -31,8 +31,8 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import (
     NO_NODES,
     Assumed,
+    AttemptOutcome,
     BindingCycle,
-    Outcome,
     RandomChoice,
     SchedulingCycle,
     first_by_name,
@@ -53,7 +53,7 @@ from ksched_cli.framework.runtime import Framework, PodGroupPlugins
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 
 
-class Trial(Struct, frozen=True):
+class PodTrial(Struct, frozen=True):
     """The result of one pod in a trial.
 
     row:         where it was assumed, or None
@@ -61,7 +61,7 @@ class Trial(Struct, frozen=True):
     permit:      of an assumed pod
     """
 
-    outcome: Outcome
+    outcome: AttemptOutcome
     state: CycleState
     row: int | None = None
     needs_room: bool = False
@@ -89,7 +89,7 @@ class TrialBinding(BindingCycle):
 
     def assume(
         self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
-    ) -> Outcome:
+    ) -> AttemptOutcome:
         nominated = self.nominator.node_of(pod)
         before, tried = self.snapshot.version, pod
         if state.on_node is not None:
@@ -105,13 +105,13 @@ class TrialBinding(BindingCycle):
             self._take_back_last()
             return refused(replace(record, reserve=status), status)
         if not self.asks_permit:
-            return Outcome(record, row)
+            return AttemptOutcome(record, row)
         self.permit = framework.permit(state, pod, node).status
         if self.permit.is_success:
-            return Outcome(record, row)
+            return AttemptOutcome(record, row)
         record = replace(record, permit=self.permit)
         if self.permit.is_wait:
-            return Outcome(record, row)
+            return AttemptOutcome(record, row)
         self._take_back_last()
         return refused(record, self.permit)
 
@@ -141,7 +141,7 @@ class TrialCycle(SchedulingCycle):
     preempts: bool = True
     advances: list[tuple[int, int]] = field(default_factory=list)
 
-    def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
+    def attempt(self, framework: Framework, pod: PodInfo) -> AttemptOutcome:
         pipeline = self.pipeline
         if pipeline.batching is not None:
             pipeline.batching.hint = None
@@ -150,7 +150,7 @@ class TrialCycle(SchedulingCycle):
         node_count = len(pipeline.snapshot if placement is None else placement)
         if not node_count:
             record = Attempt(pod.key, framework.profile.scheduler_name, error=NO_NODES)
-            return Outcome(record, nomination="")
+            return AttemptOutcome(record, nomination="")
         evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
         self.state = evaluation.state
         pipeline.search.advance(evaluation.visited, node_count)
@@ -162,12 +162,12 @@ class TrialCycle(SchedulingCycle):
         return self._no_fit(evaluation, preempts=self.preempts)
 
 
-def refused(record: Attempt, status: Status) -> Outcome:
+def refused(record: Attempt, status: Status) -> AttemptOutcome:
     """Return the outcome where Reserve or Permit refuses the pod on the chosen node."""
     if status.is_rejected:
         message = counts_message(1, {status: 1}, NOT_LOOKED_AT)
-        return Outcome(replace(record, node="", message=message), nomination="")
-    return Outcome(replace(record, node="", error=status.message), nomination="")
+        return AttemptOutcome(replace(record, node="", message=message), nomination="")
+    return AttemptOutcome(replace(record, node="", error=status.message), nomination="")
 
 
 def blank_attempt(pod: PodInfo) -> Attempt:
@@ -200,11 +200,11 @@ class TriedPlacement(Struct, frozen=True, eq=False):
 
     placement: Placement
     group: GroupKey | None
-    trials: Sequence[tuple[PodInfo, Trial]]
+    trials: Sequence[tuple[PodInfo, PodTrial]]
     message: str
 
 
-class GroupResult(Struct, frozen=True):
+class GroupAttempt(Struct, frozen=True):
     """outcomes: by pod, in their order; waits: for victims to leave, so that it is tried again;
     victims: of the whole group, most important first; afterwards: what plugins want done besides
     nodes: see GroupRoom
@@ -212,7 +212,7 @@ class GroupResult(Struct, frozen=True):
     parts: by key, why the groups of a tree do not fit; "" where they do
     tried: in order, without the trials in which somebody looked for victims"""
 
-    outcomes: tuple[tuple[PodInfo, Outcome], ...]
+    outcomes: tuple[tuple[PodInfo, AttemptOutcome], ...]
     waits: bool = False
     victims: tuple[PlacedPod, ...] = ()
     afterwards: tuple[Callable[[], None], ...] = ()
@@ -240,7 +240,7 @@ class _Refusal(Struct, frozen=True):
     """An attempt of a group that placed no pod and changed nothing; advances: see TrialCycle"""
 
     moment: _Moment
-    result: GroupResult
+    result: GroupAttempt
     advances: tuple[tuple[int, int], ...]
 
 
@@ -284,7 +284,7 @@ class PodGroupCycle(ABC):
 
     def attempt(
         self, pods: Sequence[PodInfo], *, carries_out: bool = True, repeats: bool = False
-    ) -> GroupResult:
+    ) -> GroupAttempt:
         """Try to place the pods of a group.
 
         pods: those without a node; the first ones first
@@ -371,7 +371,7 @@ class PodGroupCycle(ABC):
         """Count an attempt of the pods."""
 
     @abstractmethod
-    def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
+    def _attempt(self, pods: Sequence[PodInfo]) -> GroupAttempt:
         """Do the work of `attempt`; fills _tried."""
 
     @contextmanager
@@ -385,7 +385,9 @@ class PodGroupCycle(ABC):
         finally:
             self._pipeline.placement = before
 
-    def _bind(self, framework: Framework, pod: PodInfo, trial: Trial, row: int) -> Outcome:
+    def _bind(
+        self, framework: Framework, pod: PodInfo, trial: PodTrial, row: int
+    ) -> AttemptOutcome:
         """Bind the pod to the node of its trial."""
         record = replace(trial.outcome.attempt, permit=None)
         trial.state.trial_group = None
@@ -411,11 +413,11 @@ class PermittedGroupCycle(PodGroupCycle):
         # Each pod counts as one, all before the first is tried.
         batching.attempts += len(pods)
 
-    def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
+    def _attempt(self, pods: Sequence[PodInfo]) -> GroupAttempt:
         first, *others = dict.fromkeys(pod.spec.scheduler_name for pod in pods)
         if others:
             message = TWO_SCHEDULERS.format(first, others[0])
-            return GroupResult(tuple((pod, errored(blank_attempt(pod), message)) for pod in pods))
+            return GroupAttempt(tuple((pod, errored(blank_attempt(pod), message)) for pod in pods))
         framework = self._frameworks[first]
         listing = TrialListing.of(pods, self._binding.snapshot)
         trials, verdict = self._try_placements(framework, pods, listing)
@@ -435,8 +437,8 @@ class PermittedGroupCycle(PodGroupCycle):
             if verdict.error:
                 outcomes.append((pod, errored(blank_attempt(pod), verdict.error)))
             else:
-                outcomes.append((pod, Outcome(left(blank_attempt(pod), verdict.message))))
-        return GroupResult(tuple(outcomes), verdict.waits, victims)
+                outcomes.append((pod, AttemptOutcome(left(blank_attempt(pod), verdict.message))))
+        return GroupAttempt(tuple(outcomes), verdict.waits, victims)
 
     def _preempt(
         self,
@@ -477,7 +479,7 @@ class PermittedGroupCycle(PodGroupCycle):
         listing: TrialListing,
         *,
         is_dry_run: bool = False,
-    ) -> tuple[list[Trial], _Verdict]:
+    ) -> tuple[list[PodTrial], _Verdict]:
         """Try the group on each of several sets of nodes, and take the best that it fits on.
 
         Upstream: podGroupSchedulingPlacementAlgorithm, findBestPlacement.
@@ -492,7 +494,7 @@ class PermittedGroupCycle(PodGroupCycle):
         if not status.is_success:
             error = "" if status.is_rejected else status.message
             return [], _Verdict(status.message, error)
-        tried: list[tuple[Placement, list[Trial], _Verdict]] = []
+        tried: list[tuple[Placement, list[PodTrial], _Verdict]] = []
         for placement in placements:
             trials = self._try_all(
                 framework, pods, listing, placement, is_dry_run=is_dry_run, again=bool(tried)
@@ -523,13 +525,13 @@ class PermittedGroupCycle(PodGroupCycle):
         *,
         is_dry_run: bool = False,
         again: bool = False,
-    ) -> list[Trial]:
+    ) -> list[PodTrial]:
         """Try all pods on one set of nodes, until one fails with an error. Upstream:
         podGroupSchedulingDefaultAlgorithm.
 
         is_dry_run: skips PostFilter and observers; again: see `look_at`
         """
-        trials: list[Trial] = []
+        trials: list[PodTrial] = []
         self._groups.trial = listing
         self._trial_cycle.preempts = not is_dry_run
         try:
@@ -553,26 +555,26 @@ class PermittedGroupCycle(PodGroupCycle):
             self._tried.append(TriedPlacement(placement, key, tried, message))
         return trials
 
-    def _try(self, framework: Framework, pod: PodInfo) -> Trial:
+    def _try(self, framework: Framework, pod: PodInfo) -> PodTrial:
         """Try a pod of the group, and assume it on its node. Upstream:
         podGroupPodSchedulingAlgorithm."""
         outcome = self._trial_cycle.attempt(framework, pod)
         state = self._trial_cycle.state
         if outcome.row is not None:
-            return Trial(outcome, state, outcome.row, permit=self._trial_binding.permit)
+            return PodTrial(outcome, state, outcome.row, permit=self._trial_binding.permit)
         row = self._binding.snapshot.row.get(outcome.nomination or "")
         if row is None:
-            return Trial(outcome, state)
+            return PodTrial(outcome, state)
         # Those that come after it see the pod on its nominated node.
         assumed = self._trial_binding.assume(framework, state, pod, row, outcome.attempt)
         if assumed.row is None:
-            return Trial(replace(assumed, preemption=outcome.preemption), state)
+            return PodTrial(replace(assumed, preemption=outcome.preemption), state)
         outcome = replace(outcome, attempt=assumed.attempt)
-        return Trial(outcome, state, row, needs_room=True, permit=self._trial_binding.permit)
+        return PodTrial(outcome, state, row, needs_room=True, permit=self._trial_binding.permit)
 
     def _conclude(
-        self, pod: PodInfo, trial: Trial, verdict: _Verdict, framework: Framework
-    ) -> Outcome:
+        self, pod: PodInfo, trial: PodTrial, verdict: _Verdict, framework: Framework
+    ) -> AttemptOutcome:
         """Return the outcome of a pod by the group's verdict. Upstream:
         submitPodGroupAlgorithmResult."""
         outcome, record = trial.outcome, trial.outcome.attempt
@@ -584,7 +586,7 @@ class PermittedGroupCycle(PodGroupCycle):
             return self._bind(framework, pod, trial, trial.row)
         if not verdict.waits:
             message = f"{UNSCHEDULABLE}, {trial.permit.message}"
-            return Outcome(
+            return AttemptOutcome(
                 left(record, message),
                 preemption=outcome.preemption,
                 nomination="",
@@ -592,10 +594,10 @@ class PermittedGroupCycle(PodGroupCycle):
             )
         if trial.needs_room:
             return outcome
-        return Outcome(left(record, verdict.message), nomination=record.node)
+        return AttemptOutcome(left(record, verdict.message), nomination=record.node)
 
 
-def _changes_nothing(result: GroupResult) -> bool:
+def _changes_nothing(result: GroupAttempt) -> bool:
     """Return whether the pods were all rejected, nobody makes room, and nothing is to be done."""
     outcomes = [outcome for _, outcome in result.outcomes]
     outcomes += [trial.outcome for placement in result.tried for _, trial in placement.trials]
@@ -614,7 +616,7 @@ def _changes_nothing(result: GroupResult) -> bool:
     )
 
 
-def _verdict(trials: Sequence[Trial]) -> _Verdict:
+def _verdict(trials: Sequence[PodTrial]) -> _Verdict:
     """Decide whether the group is scheduled. The last pod that Permit lets through decides."""
     verdict, needs_room = _Verdict(UNSCHEDULABLE), False
     for trial in trials:
@@ -631,13 +633,13 @@ def _with_reason(verdict: _Verdict, reason: str) -> _Verdict:
     return replace(verdict, message=f"{verdict.message}, {reason}")
 
 
-def placed_pods(pods: Sequence[PodInfo], trials: Sequence[Trial]) -> list[PodInfo]:
+def placed_pods(pods: Sequence[PodInfo], trials: Sequence[PodTrial]) -> list[PodInfo]:
     """Return the pods that have a node in a trial."""
     return [pod for pod, trial in zip(pods, trials, strict=False) if trial.row is not None]
 
 
-def errored(record: Attempt, error: str) -> Outcome:
-    return Outcome(replace(record, node="", message="", error=error), nomination="")
+def errored(record: Attempt, error: str) -> AttemptOutcome:
+    return AttemptOutcome(replace(record, node="", message="", error=error), nomination="")
 
 
 def left(record: Attempt, message: str) -> Attempt:

@@ -30,15 +30,15 @@ from ksched_cli.engine.pod_group_cycle import (
     OTHER_FAILED,
     TWO_SCHEDULERS,
     UNSCHEDULABLE,
-    GroupResult,
+    GroupAttempt,
     PodGroupCycle,
-    Trial,
+    PodTrial,
     TriedPlacement,
     blank_attempt,
     errored,
     left,
 )
-from ksched_cli.engine.scheduling_cycle import Outcome
+from ksched_cli.engine.scheduling_cycle import AttemptOutcome
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PlacementProgress
 from ksched_cli.framework.pod_groups import (
@@ -114,7 +114,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         batching.begin()
         batching.shares_attempts = True
 
-    def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
+    def _attempt(self, pods: Sequence[PodInfo]) -> GroupAttempt:
         key = group_key(pods[0].pod)
         root = self._groups.root_of(key) if key is not None else None
         if root is None:
@@ -260,7 +260,7 @@ class PodGroupEntityCycle(PodGroupCycle):
 
     def _placed(
         self, this: _Attempt, group: PodGroup, trials: Trials
-    ) -> Iterator[tuple[PodInfo, Trial]]:
+    ) -> Iterator[tuple[PodInfo, PodTrial]]:
         """Yield the pods that have a node, of groups that fit within groups that fit. Upstream:
         successfulLeafResults."""
         trial = trials.get(group.key)
@@ -344,7 +344,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         """Try pods until too few of the group can still get a node. name: of the placement, if
         observers may see the trial; again: see `look_at`. Upstream:
         podGroupSchedulingDefaultAlgorithm."""
-        pods, trials = this.pods[group.key], list[Trial]()
+        pods, trials = this.pods[group.key], list[PodTrial]()
         progress = PlacementProgress(self._groups.scheduled_count(group.key), len(pods))
         status = this.plugins.feasible(group, progress)
         if status.code == Code.ERROR:
@@ -355,7 +355,7 @@ class PodGroupEntityCycle(PodGroupCycle):
             if name is not None:
                 self._look_at(pod, again)
             outcome = self._trial_cycle.attempt(this.framework, pod)
-            trials.append(Trial(outcome, self._trial_cycle.state, outcome.row))
+            trials.append(PodTrial(outcome, self._trial_cycle.state, outcome.row))
             this.states[pod.uid] = self._trial_cycle.state
             if trials[-1].error:
                 return GroupTrial(Status.error(OTHER_FAILED.format(trials[-1].error)), trials)
@@ -389,7 +389,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         for child in self._groups.children(group):
             self._complete(child, trials, failed)
 
-    def _make_room(self, this: _Attempt, trials: Trials) -> GroupResult:
+    def _make_room(self, this: _Attempt, trials: Trials) -> GroupAttempt:
         """Run PodGroupPostFilter, whose reasons are added to the groups'. Upstream:
         applyPodGroupPostFilterResult."""
         pods = [pod for own in this.pods.values() for pod in own]
@@ -440,14 +440,14 @@ class PodGroupEntityCycle(PodGroupCycle):
         trials: Trials,
         room_status: Status | None = None,
         room: GroupRoom | None = None,
-    ) -> GroupResult:
+    ) -> GroupAttempt:
         """Return the outcomes of all pods. Upstream: submitPodGroupAlgorithmResult.
 
         room_status: the status of PodGroupPostFilter, where it ran
         """
         room = room or GroupRoom()
         waits = room_status is not None and room_status.is_success
-        outcomes: list[tuple[PodInfo, Outcome]] = []
+        outcomes: list[tuple[PodInfo, AttemptOutcome]] = []
         for key, pods in this.pods.items():
             trial = trials[key]
             if trial.status.is_success:
@@ -463,7 +463,7 @@ class PodGroupEntityCycle(PodGroupCycle):
             group.key: self._statuses.part(trials[group.key].status, room_status)
             for group in self._groups.tree(this.root)
         }
-        return GroupResult(
+        return GroupAttempt(
             tuple(outcomes),
             waits,
             room.victims if waits else (),
@@ -475,7 +475,7 @@ class PodGroupEntityCycle(PodGroupCycle):
 
     def _bound(
         self, this: _Attempt, pods: Sequence[PodInfo], trial: GroupTrial
-    ) -> Iterator[tuple[PodInfo, Outcome]]:
+    ) -> Iterator[tuple[PodInfo, AttemptOutcome]]:
         for pod, each in zip(pods, trial.trials, strict=True):
             if each.row is None:
                 yield pod, each.outcome
@@ -489,7 +489,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         trial: GroupTrial,
         status: Status,
         room: GroupRoom | None,
-    ) -> Iterator[tuple[PodInfo, Outcome]]:
+    ) -> Iterator[tuple[PodInfo, AttemptOutcome]]:
         """Yield the outcomes of a group of which no pod is bound.
 
         status: for the pods that have a node
@@ -509,20 +509,20 @@ class PodGroupEntityCycle(PodGroupCycle):
                 yield pod, errored(record, error)
             elif each is None:
                 message = says.not_tried(pod, trial.status)
-                yield pod, Outcome(left(record, message), nomination=nomination)
+                yield pod, AttemptOutcome(left(record, message), nomination=nomination)
             elif each.row is None:
                 own = each.outcome.nomination
                 nomination = own if nomination is None else nomination
                 yield pod, replace(each.outcome, nomination=nomination)
             elif room is not None:
                 message = says.waits(pod, status)
-                yield pod, Outcome(left(record, message), nomination=nomination)
+                yield pod, AttemptOutcome(left(record, message), nomination=nomination)
             else:
-                yield pod, Outcome(left(record, says.not_placed(pod, status)), nomination="")
+                yield pod, AttemptOutcome(left(record, says.not_placed(pod, status)), nomination="")
 
-    def _broken(self, pods: Sequence[PodInfo], status: Status) -> GroupResult:
+    def _broken(self, pods: Sequence[PodInfo], status: Status) -> GroupAttempt:
         outcomes = tuple((pod, errored(blank_attempt(pod), status.message)) for pod in pods)
-        return GroupResult(outcomes, status=status)
+        return GroupAttempt(outcomes, status=status)
 
 
 # Codes of a plugin that ends a trial.

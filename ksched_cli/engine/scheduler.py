@@ -18,8 +18,8 @@ from typing import Generic, Protocol, TypeVar
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.engine import Engine
-from ksched_cli.engine.pod_group_cycle import GroupResult
-from ksched_cli.engine.scheduling_cycle import Outcome
+from ksched_cli.engine.pod_group_cycle import GroupAttempt
+from ksched_cli.engine.scheduling_cycle import AttemptOutcome
 
 # In whose name a waiting pod is sent back to make room.
 PREEMPTOR = "DefaultPreemption"
@@ -141,7 +141,9 @@ class Scheduler(ABC, Generic[Queued]):
                 rejected.add(queued.pod.uid)
         return rejected
 
-    def _conclude(self, queued: Queued, outcome: Outcome, noted: int, *, carries_out: bool) -> None:
+    def _conclude(
+        self, queued: Queued, outcome: AttemptOutcome, noted: int, *, carries_out: bool
+    ) -> None:
         """Act on the outcome of a pod that was tried. noted: how many defects were known before"""
         pod = queued.pod
         if outcome.row is None:
@@ -165,7 +167,7 @@ class Scheduler(ABC, Generic[Queued]):
 
     # -- preemption -------------------------------------------------------------------------------
 
-    def _make_room_for_group(self, result: GroupResult) -> None:
+    def _make_room_for_group(self, result: GroupAttempt) -> None:
         """Make room before the pods are nominated: a nomination of one does not lapse for another's
         sake. Two of them may name the same victims."""
         gone: set[str] = set()
@@ -243,22 +245,22 @@ class Scheduler(ABC, Generic[Queued]):
     def _begin(self, queued: Queued) -> None:
         """Note that an attempt begins."""
 
-    def _end_group(self, result: GroupResult) -> None:
+    def _end_group(self, result: GroupAttempt) -> None:
         """Note that the attempt of a group has ended, and what follows for its pods is done."""
 
     @abstractmethod
-    def _put_back(self, queued: Queued, outcome: Outcome) -> None:
+    def _put_back(self, queued: Queued, outcome: AttemptOutcome) -> None:
         """Return the pod, which has no node, to the queue."""
 
-    def _after_failure(self, queued: Queued, outcome: Outcome) -> None:
+    def _after_failure(self, queued: Queued, outcome: AttemptOutcome) -> None:
         """Note that the pod is back in the queue, and that its nomination is as it should be."""
 
     @abstractmethod
-    def _hold(self, queued: Queued, outcome: Outcome) -> None:
+    def _hold(self, queued: Queued, outcome: AttemptOutcome) -> None:
         """Hold the pod, which is assumed on a node: it waits in Permit."""
 
     @abstractmethod
-    def _bind(self, queued: Queued, outcome: Outcome) -> None:
+    def _bind(self, queued: Queued, outcome: AttemptOutcome) -> None:
         """Record that the pod is bound."""
 
     @abstractmethod

@@ -38,7 +38,7 @@ from ksched_cli.framework.score_runner import TIE_BITS, TIE_MASK
 from ksched_cli.framework.status import SUCCESS, Status
 
 
-class Outcome(Struct, frozen=True):
+class AttemptOutcome(Struct, frozen=True):
     """An attempt, and what the engine must do about it.
 
     row:        where the pod was assumed, or None
@@ -88,12 +88,12 @@ class BindingCycle:
 
     def assume(
         self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
-    ) -> Outcome:
+    ) -> AttemptOutcome:
         """Put the pod on its node, and binds it unless Permit tells it to wait."""
         if pod.is_resized:
             # As of 1.38 upstream assumes the pod a second time. Upstream: Cache.AssumePod.
             error = f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed"
-            return Outcome(replace(record, node="", error=error))
+            return AttemptOutcome(replace(record, node="", error=error))
         if state.on_node is not None:
             pod = state.on_node(pod, row)
         self.snapshot.add(pod, row)
@@ -111,9 +111,9 @@ class BindingCycle:
             return self._undo(assumed, record)
         self._held[pod.uid] = replace(assumed, record=record)
         self.waiting.add(pod, node.name, permit.waits)
-        return Outcome(record, row, waits=True, activated=state.take_activated())
+        return AttemptOutcome(record, row, waits=True, activated=state.take_activated())
 
-    def settle(self, decided: WaitingPod, now: float) -> Outcome:
+    def settle(self, decided: WaitingPod, now: float) -> AttemptOutcome:
         """Resume a pod that was allowed or rejected while it waited."""
         assumed = self._held.pop(decided.pod.uid)
         self.waiting.remove(decided.pod.uid)
@@ -123,7 +123,7 @@ class BindingCycle:
             return self._bind(replace(assumed, record=record))
         return self._undo(assumed, replace(record, permit=status))
 
-    def _bind(self, assumed: Assumed) -> Outcome:
+    def _bind(self, assumed: Assumed) -> AttemptOutcome:
         framework, state = assumed.framework, assumed.state
         pod, node = assumed.pod, assumed.node
         activated = state.activated
@@ -155,13 +155,13 @@ class BindingCycle:
             record = replace(record, claims=held_devices(pod, claims))
         if state.notes is not None:
             record = replace(record, notes=state.notes)
-        return Outcome(record, node.row, activated=state.activated, bound=pod)
+        return AttemptOutcome(record, node.row, activated=state.activated, bound=pod)
 
-    def _undo(self, assumed: Assumed, record: Attempt) -> Outcome:
+    def _undo(self, assumed: Assumed, record: Attempt) -> AttemptOutcome:
         """Take the pod off its node again."""
         assumed.framework.unreserve(assumed.state, assumed.pod, assumed.node)
         self.snapshot.remove(assumed.pod, assumed.node.row)
-        return Outcome(replace(record, node=""), nomination="", left=assumed.node.name)
+        return AttemptOutcome(replace(record, node=""), nomination="", left=assumed.node.name)
 
 
 class RepeatableRejection(Struct, frozen=True):
@@ -172,7 +172,7 @@ class RepeatableRejection(Struct, frozen=True):
     visited:     by how many nodes the search's start moves on
     """
 
-    outcome: Outcome
+    outcome: AttemptOutcome
     version: int
     nominations: int
     visited: int
@@ -229,7 +229,7 @@ class SchedulingCycle:
     # By pod signature, the last attempt that found no node.
     _rejections: dict[int, RepeatableRejection] = field(default_factory=dict)
 
-    def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
+    def attempt(self, framework: Framework, pod: PodInfo) -> AttemptOutcome:
         """Try one pod. Where it gets a node, it is on that node afterwards."""
         trace = framework.caller.trace
         if trace is None:
@@ -237,14 +237,14 @@ class SchedulingCycle:
         with trace.attempt(pod):
             return self._attempt(framework, pod)
 
-    def _attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
+    def _attempt(self, framework: Framework, pod: PodInfo) -> AttemptOutcome:
         pipeline = self.pipeline
         if pipeline.batching is not None:
             pipeline.batching.begin()
         node_count = len(pipeline.snapshot.nodes)
         if not node_count:
             record = Attempt(pod.key, framework.profile.scheduler_name, error=NO_NODES)
-            return Outcome(record, nomination="")
+            return AttemptOutcome(record, nomination="")
         # 1. A pod like this one was just rejected, and nothing has changed since.
         rejection = self._find_rejection(pod)
         if rejection is not None:
@@ -281,7 +281,7 @@ class SchedulingCycle:
         )
         return rejection if is_repeated else None
 
-    def _store_rejection(self, evaluation: Evaluation, outcome: Outcome) -> None:
+    def _store_rejection(self, evaluation: Evaluation, outcome: AttemptOutcome) -> None:
         """Store the outcome if it depends on nothing but what `_find_rejection` compares.
 
         Claims of volumes and devices change without a pod that comes or goes, and are named after
@@ -308,7 +308,7 @@ class SchedulingCycle:
         be asked."""
         return self._find_rejection(pod) is not None
 
-    def repeat_rejection(self, pod: PodInfo, times: int) -> Outcome:
+    def repeat_rejection(self, pod: PodInfo, times: int) -> AttemptOutcome:
         """Count as many attempts with pods like this one, which would all be rejected (see
         `repeats_rejection`). Return the outcome of the pod that was tried."""
         pipeline, rejection = self.pipeline, self._find_rejection(pod)
@@ -318,7 +318,7 @@ class SchedulingCycle:
         pipeline.search.advance(rejection.visited * times, len(pipeline.snapshot.nodes))
         return rejection.outcome
 
-    def _failed(self, evaluation: Evaluation) -> Outcome:
+    def _failed(self, evaluation: Evaluation) -> AttemptOutcome:
         """Return the outcome of a failure. Nodes count as evaluated only where Score failed."""
         count = len(evaluation.feasible)
         record = Attempt(
@@ -327,9 +327,9 @@ class SchedulingCycle:
             evaluated=count + evaluation.statuses.own_count if count else 0,
             error=evaluation.error,
         )
-        return Outcome(record, nomination="")
+        return AttemptOutcome(record, nomination="")
 
-    def _choose(self, evaluation: Evaluation) -> Outcome:
+    def _choose(self, evaluation: Evaluation) -> AttemptOutcome:
         """Take the node with the highest total."""
         snapshot, detailed = self.pipeline.snapshot, self.pipeline.detailed
         feasible, keys = evaluation.feasible, evaluation.keys
@@ -386,7 +386,7 @@ class SchedulingCycle:
             names = tuple(self.pipeline.snapshot.names[tie] for tie in sorted(ties.tolist()))
         return self.tie_break(ties), best.item(), names, True
 
-    def _no_fit(self, evaluation: Evaluation, *, preempts: bool = True) -> Outcome:
+    def _no_fit(self, evaluation: Evaluation, *, preempts: bool = True) -> AttemptOutcome:
         """Return the outcome of a pod that fits nowhere. preempts: after the PostFilter plugins"""
         pipeline, framework = self.pipeline, evaluation.framework
         plugins, pending_plugins = evaluation.rejecting_plugins()
@@ -397,7 +397,9 @@ class SchedulingCycle:
             pre_filter=evaluation.pre_filter,
             detail=_detail(evaluation) if pipeline.detailed else NO_DETAIL,
         )
-        outcome = Outcome(record, unschedulable_plugins=plugins, pending_plugins=pending_plugins)
+        outcome = AttemptOutcome(
+            record, unschedulable_plugins=plugins, pending_plugins=pending_plugins
+        )
         # Without PostFilter plugins the attempt ends here.
         if not (preempts and framework.has_post_filters):
             clears = preempts and framework.clears_nomination

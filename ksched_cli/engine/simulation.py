@@ -23,7 +23,7 @@ from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.queue import NEVER, ClusterVersion, Entry, Queue
 from ksched_cli.engine.records import Attempt, Eviction, RunRecord
 from ksched_cli.engine.scheduler import Scheduler
-from ksched_cli.engine.scheduling_cycle import Outcome
+from ksched_cli.engine.scheduling_cycle import AttemptOutcome
 from ksched_cli.framework.pod_groups import GroupKey
 from ksched_cli.framework.resource_claims import BackingClasses, ClaimStore
 
@@ -142,7 +142,7 @@ class PassScheduler(Scheduler[Entry]):
 
     # -- what follows from an attempt -------------------------------------------------------------
 
-    def _record(self, entry: Entry, outcome: Outcome) -> None:
+    def _record(self, entry: Entry, outcome: AttemptOutcome) -> None:
         """Record the end of a pod that waited in the record of its attempt."""
         attempt = outcome.attempt
         self.last[attempt.pod] = attempt
@@ -153,7 +153,7 @@ class PassScheduler(Scheduler[Entry]):
             entry.attempt = len(self.attempts)
             self.attempts.append(attempt)
 
-    def _put_back(self, queued: Entry, outcome: Outcome) -> None:
+    def _put_back(self, queued: Entry, outcome: AttemptOutcome) -> None:
         if queued.waits:
             self._sent_back.append(queued)
         self._record(queued, outcome)
@@ -161,11 +161,11 @@ class PassScheduler(Scheduler[Entry]):
         attempt = outcome.attempt
         queued.refused = any((attempt.reserve, attempt.permit, attempt.bind))
 
-    def _hold(self, queued: Entry, outcome: Outcome) -> None:
+    def _hold(self, queued: Entry, outcome: AttemptOutcome) -> None:
         self._record(queued, outcome)
         queued.waits = True
 
-    def _bind(self, queued: Entry, outcome: Outcome) -> None:
+    def _bind(self, queued: Entry, outcome: AttemptOutcome) -> None:
         self._record(queued, outcome)
         attempt = outcome.attempt
         self.placements[attempt.pod] = attempt.node

@@ -145,7 +145,7 @@ class ExtenderRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """status: of HTTP; body: empty unless the status is 200."""
 
     status: int
@@ -155,7 +155,7 @@ class Reply:
 class Transport(Protocol):
     """Sends requests: over the network, or answers them from a recording."""
 
-    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
+    def start(self, request: ExtenderRequest) -> Callable[[], HttpReply]:
         """Send the request; the result waits for the reply, or raises UnreachableError."""
         ...
 
@@ -178,14 +178,14 @@ class HTTPTransport:
         self._pool = urllib3.PoolManager(num_pools=2, maxsize=4, retries=False, **tls_options)
         self._connect_error = ""
 
-    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
+    def start(self, request: ExtenderRequest) -> Callable[[], HttpReply]:
         if self._connect_error:
             return _raise_unreachable(self._connect_error)
         call = _Call(self._pool, request, self._seconds)
         call.start()
         return lambda: self._wait(call)
 
-    def _wait(self, call: _Call) -> Reply:
+    def _wait(self, call: _Call) -> HttpReply:
         try:
             return call.reply()
         except _NoConnectionError as error:
@@ -197,10 +197,10 @@ class HTTPTransport:
         self._pool.clear()
 
 
-def _raise_unreachable(message: str) -> Callable[[], Reply]:
+def _raise_unreachable(message: str) -> Callable[[], HttpReply]:
     """Wait for nothing and raises."""
 
-    def fail() -> Reply:
+    def fail() -> HttpReply:
         raise UnreachableError(message)
 
     return fail
@@ -224,10 +224,10 @@ class _Call(threading.Thread):
         self._seconds = seconds
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._has_headers = False
-        self._reply: Reply | None = None
+        self._reply: HttpReply | None = None
         self._error: Exception | None = None
 
-    def reply(self) -> Reply:
+    def reply(self) -> HttpReply:
         """Wait for the reply. Raises ExtenderError, UnreachableError without a reply."""
         self.join(None if self._deadline is None else max(self._deadline - time.monotonic(), 0))
         if self._reply is not None:
@@ -253,7 +253,7 @@ class _Call(threading.Thread):
         except Exception as error:
             self._error = UnreachableError(self._message(error))
 
-    def _exchange(self) -> Reply:
+    def _exchange(self) -> HttpReply:
         """Return the reply after following redirects. Upstream: net/http (Client.do)."""
         method, body = "POST", self._request.body
         for _ in range(MAX_REQUESTS):
@@ -287,12 +287,12 @@ class _Call(threading.Thread):
             preload_content=False,
         )
 
-    def _reply_of(self, response: urllib3.BaseHTTPResponse) -> Reply:
+    def _reply_of(self, response: urllib3.BaseHTTPResponse) -> HttpReply:
         body = b""
         if response.status == OK:
             body = self._read(response, MAX_EXTRA_BYTES + 4 * len(self._request.body))
             response.release_conn()
-        return Reply(response.status, body)
+        return HttpReply(response.status, body)
 
     def _read(self, response: urllib3.BaseHTTPResponse, limit: int) -> bytes:
         """Return the body, of at most `limit` bytes."""

@@ -30,12 +30,12 @@ from ksched_cli.extenders import wire
 from ksched_cli.extenders.client import (
     OK,
     ExtenderRequest,
+    HttpReply,
     HTTPTransport,
-    Reply,
     Transport,
     UnreachableError,
 )
-from ksched_cli.extenders.recording import Recording, Replay
+from ksched_cli.extenders.recording import RecordedReplies, Recording
 from ksched_cli.extenders.wire import NodeJsonCache, pod_json
 from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.nodes import Nodes
@@ -256,7 +256,7 @@ class HTTPExtender:
         return wait_and_read
 
 
-def _body(reply: Reply, verb: str, url: str) -> bytes:
+def _body(reply: HttpReply, verb: str, url: str) -> bytes:
     if reply.status != OK:
         raise ExtenderError(f"failed {verb} with extender at URL {url}, code {reply.status}")
     return reply.body
@@ -358,7 +358,7 @@ class Extenders:
     warn: Callable[[str], None]
     all: tuple[HTTPExtender, ...] = ()
     _recording: Recording | None = None
-    _replay: Replay | None = None
+    _replay: RecordedReplies | None = None
     _warned: set[tuple[str, bool]] = field(default_factory=set)
 
     @classmethod
@@ -380,7 +380,7 @@ class Extenders:
         """
         extenders = cls(warn)
         if before is None:
-            extenders._replay = Replay(replay, warn) if replay else None
+            extenders._replay = RecordedReplies(replay, warn) if replay else None
             extenders._recording = Recording(record) if record else None
         else:
             extenders._take_files(before)

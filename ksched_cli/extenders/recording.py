@@ -21,7 +21,7 @@ import msgspec
 from ksched_cli.errors import InputError, Position, UsageError
 from ksched_cli.extenders.client import (
     ExtenderRequest,
-    Reply,
+    HttpReply,
     Transport,
     UnreachableError,
 )
@@ -42,7 +42,7 @@ class Exchange(msgspec.Struct, omit_defaults=True):
     error: str = ""
 
     @classmethod
-    def of(cls, request: ExtenderRequest, reply: Reply) -> Exchange:
+    def of(cls, request: ExtenderRequest, reply: HttpReply) -> Exchange:
         exchange = cls(masked_url(request.url), msgspec.Raw(request.body), reply.status)
         try:
             exchange.answer = reply.body.decode()
@@ -50,12 +50,12 @@ class Exchange(msgspec.Struct, omit_defaults=True):
             exchange.answer_base64 = reply.body
         return exchange
 
-    def reply(self) -> Reply:
+    def reply(self) -> HttpReply:
         """Return the recorded reply. Raises UnreachableError if there was none."""
         if self.error:
             raise UnreachableError(self.error)
         body = self.answer_base64 if self.answer is None else self.answer.encode()
-        return Reply(self.status, body)
+        return HttpReply(self.status, body)
 
 
 class _SharedFile:
@@ -135,10 +135,10 @@ class _Recorder:
         self._transport = transport
         self._write = write
 
-    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
+    def start(self, request: ExtenderRequest) -> Callable[[], HttpReply]:
         wait = self._transport.start(request)
 
-        def wait_and_record() -> Reply:
+        def wait_and_record() -> HttpReply:
             try:
                 reply = wait()
             except ExtenderError as error:
@@ -154,7 +154,7 @@ class _Recorder:
         self._transport.close()
 
 
-class Replay:
+class RecordedReplies:
     """A Transport that answers from a file. A request that was recorded several times gets its
     replies in their order, then the last one again.
 
@@ -180,7 +180,7 @@ class Replay:
             exchange.request = msgspec.Raw()
             self._exchanges.setdefault(key, deque()).append(exchange)
 
-    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
+    def start(self, request: ExtenderRequest) -> Callable[[], HttpReply]:
         """Return a function that returns the recorded reply. Raises UsageError for a request that
         was not recorded."""
         url = masked_url(request.url)

@@ -33,7 +33,7 @@ _MAX_DIGITS = 9
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
-class Document(Struct, frozen=True):
+class PlainDocument(Struct, frozen=True):
     """One document: its plain data, and the keys that are written twice in it (YAML only)."""
 
     data: Any
@@ -132,7 +132,7 @@ def _reads_as_yaml(text: str) -> bool:
         return False
 
 
-def read_documents(text: str) -> Iterator[Document]:
+def read_documents(text: str) -> Iterator[PlainDocument]:
     """Yield every YAML document with its duplicates. Raises YamlError."""
     from ksched_cli.kube import yaml_tree
 
@@ -143,7 +143,7 @@ def read_documents(text: str) -> Iterator[Document]:
             data = builder.build(node)
         except RecursionError:
             raise YamlError("yaml: exceeded max depth") from None
-        yield Document(data, tuple(builder.duplicates))
+        yield PlainDocument(data, tuple(builder.duplicates))
 
 
 def yaml_failure(error: YamlError, source_name: str) -> InputError:
@@ -183,7 +183,7 @@ def position_at(text: str, offset: int) -> Position:
     return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
 
-class Lines:
+class LineIndex:
     """Where the lines of a text begin, which is looked up once for all positions."""
 
     def __init__(self, text: str) -> None:
@@ -216,7 +216,7 @@ class Locator:
         self._text = text
         self._index = document_index
         self._offsets = json_tree.Offsets(text)
-        self._lines = Lines(text)
+        self._lines = LineIndex(text)
         self._node: Node | None = None
         self._composed = False
         # By the identity of a mapping's node, its keys' marks and the nodes under them.

@@ -36,5 +36,6 @@ POINT_KEYS: tuple[str, ...] = (
 
 
 def interface_of(point: str) -> str:
-    """Go's interface of a point, as upstream's messages name it: PreFilterPlugin of preFilter."""
+    """Return Go's interface of a point, as upstream's messages name it: PreFilterPlugin of
+    preFilter."""
     return f"{point[0].upper()}{point[1:]}Plugin"

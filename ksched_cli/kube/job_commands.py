@@ -71,7 +71,7 @@ def disarmed_errors() -> Iterator[None]:
     if not is_job() or not hasattr(stream, "buffer"):
         yield
         return
-    lines = Lines(stream)
+    lines = GuardedStream(stream)
     sys.stderr = lines.as_text()
     try:
         yield
@@ -81,7 +81,7 @@ def disarmed_errors() -> Iterator[None]:
             lines.finish()
 
 
-class Lines(io.BufferedIOBase):
+class GuardedStream(io.BufferedIOBase):
     """Writes to a stream without commands. What begins a line waits for its end, which may make
     it a command."""
 

@@ -76,7 +76,10 @@ class Requirement(Struct, frozen=True):
         return self.matches_value(labels.get(self.key))
 
     def matches_value(self, value: str | None) -> bool:
-        """value: what the labels have under the key, None if they lack it."""
+        """Return whether a label's value meets the requirement.
+
+        value: what the labels have under the key, None if they lack it
+        """
         if self.operator == IN:
             return value is not None and value in self.values
         if self.operator == NOT_IN:
@@ -127,7 +130,7 @@ NOTHING = Selector(selectable=False)
 
 
 def selector_of_map(labels: Mapping[str, str]) -> Selector:
-    """Exactly these labels; nothing is checked. Upstream: labels.SelectorFromSet."""
+    """Return a selector of exactly these labels, unchecked. Upstream: labels.SelectorFromSet."""
     return _selector(Requirement(key, IN, (value,)) for key, value in labels.items())
 
 
@@ -180,7 +183,10 @@ def _checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
 def requirement_errors(
     key: str, operator: str, values: tuple[str, ...] | None, path: str
 ) -> list[FieldError]:
-    """values: None for Go's nil. Upstream: labels.NewRequirement."""
+    """Return what is wrong with a requirement. Upstream: labels.NewRequirement.
+
+    values: None for Go's nil
+    """
     errors = []
     faults = qualified_name_problems(key)
     if faults:
@@ -223,7 +229,7 @@ def _bound_errors(values: tuple[str, ...] | None, path: str) -> list[FieldError]
 def term_errors(
     term: NodeTermFields, path: str, *, keeps_empty: bool = False
 ) -> Iterator[FieldError]:
-    """What is wrong with a term. Upstream: newNodeSelectorTerm.
+    """Yield what is wrong with a term. Upstream: newNodeSelectorTerm.
 
     keeps_empty: no values are shown as written, as [] or null; those of API objects always as null
     """

@@ -14,7 +14,7 @@ _UNPRINTED = re.compile(r"[\x7f-\x9f\ud800-\udfff]")
 
 
 def shown_json(data: Any) -> str:
-    """Indented, with letters as they are and every control character escaped."""
+    """Return indented JSON, with letters as they are and every control character escaped."""
     try:
         text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
     except UnicodeEncodeError:  # half of a surrogate pair

@@ -31,12 +31,12 @@ _Dumper.add_representer(str, _string)
 
 
 def block_yaml(value: Any) -> str:
-    """In block style."""
+    """Return the value as YAML in block style."""
     return _dumped(value, is_flow=False)
 
 
 def flow_yaml(value: Any) -> str:
-    """On one line."""
+    """Return the value as YAML on one line."""
     return _dumped(value, is_flow=True).removesuffix("\n").removesuffix("\n...")
 
 

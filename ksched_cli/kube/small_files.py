@@ -26,7 +26,8 @@ def unreadable(file: str) -> str | None:
 
 
 def read_small_file(file: str) -> bytes:
-    """Raises OSError, whose message says why it cannot be read, and names the file."""
+    """Return the content of a regular file that is not too large. Raises OSError, whose message
+    names the file and says why it cannot be read."""
     try:
         # What is no regular file is not waited for.
         with open(descriptor(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:

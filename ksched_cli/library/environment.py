@@ -141,7 +141,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
         self.units = np.array([_unit(name) for name in self.resources])
         self._allocatable: tuple[NodeColumns, NDArray[np.float32]] | None = None
         self._opened: Simulation | Replay | None = None
-        self._loop: greenlet | None = None
+        self._loop: _EngineStack | None = None
         self._decision: Decision | None = None
         self._is_done = True  # until the next reset
 
@@ -175,7 +175,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
             self._opened = self._opener.replay(run, Watch(keeps_records=True))
         else:
             self._opened = self._opener.simulation(run)
-        self._loop = greenlet(_run)
+        self._loop = _EngineStack()
         self._go_on(self._opened)
         self._placed, self._is_done = self.placed, False
         return self._shown(is_valid=True)
@@ -280,7 +280,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
         the last decision chose"""
         assert self._loop is not None
         self._loop.parent = getcurrent()
-        self._decision = None
+        self._decision, self._is_done = None, True  # so it stays where the engine fails
         self._decision = self._loop.switch(answer)
         if self._decision is None:
             self._engine.close()
@@ -367,19 +367,25 @@ class Environment(gymnasium.Env):  # type: ignore[misc]  # of an extra
         return amounts
 
 
-def _run(opened: Simulation | Replay) -> None:
-    """What the engine's stack does: a Run from its beginning to its end."""
-    if isinstance(opened, Simulation):
-        for _ in opened.steps():
-            pass
-    else:
-        opened.run_instants()
+class _EngineStack(greenlet):  # type: ignore[misc]  # of an extra
+    """The stack of an episode: a Run from its beginning to its end."""
+
+    def run(self, opened: Simulation | Replay) -> None:
+        if isinstance(opened, Simulation):
+            for _ in opened.steps():
+                pass
+        else:
+            opened.run_instants()
 
 
 def _ask_agent(evaluation: Evaluation, default: int) -> int:
-    """Leave the engine's stack with a decision, and return the agent's. The stack does not refer to
-    the environment, so that one which nobody uses any more is freed, and unwinds it."""
-    row: int = getcurrent().parent.switch(Decision(evaluation, default))
+    """Leave the engine's stack with a decision, and return the agent's. Where no episode runs, as
+    when regret is computed, the configuration decides. The stack does not refer to the environment,
+    so that one which nobody uses any more is freed, and unwinds it."""
+    stack = getcurrent()
+    if not isinstance(stack, _EngineStack):
+        return default
+    row: int = stack.parent.switch(Decision(evaluation, default))
     return row
 
 

@@ -350,10 +350,10 @@ def answered(question: Question[A], *runs: Run, progress: Progress | None = None
     """Ask a question about Runs. It shares nothing with other questions, so that threads may ask at
     once. Raises KschedError."""
     from ksched_cli.analysis.question import ask
-    from ksched_cli.library.steps import Calls
+    from ksched_cli.library.steps import ProgressCalls
 
     inputs, described = inputs_of(runs, question.USES)
-    return ask(question, *described, observer=Calls(progress), inputs=inputs)
+    return ask(question, *described, observer=ProgressCalls(progress), inputs=inputs)
 
 
 def inputs_of(
@@ -421,7 +421,7 @@ def sweep(
     Raises KschedError; a Run that fails is a row that says why
     """
     from ksched_cli.analysis.question import ask
-    from ksched_cli.library.steps import Calls
+    from ksched_cli.library.steps import ProgressCalls
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.plan import ListedRuns
     from ksched_cli.sweep.preparation import prepare_runs
@@ -443,7 +443,7 @@ def sweep(
     question = Sweep(
         plan=plan, prepared=prepared, executor=executor, metrics=metrics or {}, with_rows=True
     )
-    return ask(question, observer=Calls(progress), inputs=inputs)
+    return ask(question, observer=ProgressCalls(progress), inputs=inputs)
 
 
 def _in_process(shared: Shared) -> Executor:

@@ -24,7 +24,7 @@ from ksched_cli.scenario.change import apply_changes
 WHOLE = 1_000  # a replay, which is done in thousandths
 
 
-class Calls(Observer):
+class ProgressCalls(Observer):
     """Calls the program's `progress`, of replays with the thousandths that are done."""
 
     def __init__(self, call: Progress | None) -> None:

@@ -51,7 +51,7 @@ class RecordLine(NamedTuple):
     where: str
 
 
-class WatchedChange(NamedTuple):
+class KubectlEvent(NamedTuple):
     """An event of kubectl's. at: the latest time that the object has, in seconds since 1970"""
 
     revision: int
@@ -91,7 +91,7 @@ def record_files(  # noqa: C901, PLR0915  # one recording, from top to bottom
         start = timed[0][0] if timed else 0.0
         steps = ((at, event) for at, line in timed for event in requests.events(line, at))
     else:
-        changes: list[WatchedChange] = []
+        changes: list[KubectlEvent] = []
         for path, own in lines.items():
             read = [line for line in own if line.data["object"].get("kind") in _KINDS.values()]
             if len(read) < len(own):
@@ -181,7 +181,7 @@ def _is_watched(value: Mapping[str, Any]) -> bool:
 # -- what kubectl printed -------------------------------------------------------------------------
 
 
-def _change(line: RecordLine) -> WatchedChange:
+def _change(line: RecordLine) -> KubectlEvent:
     """Raises InputError."""
     kind, obj = line.data["type"], line.data["object"]
     if kind not in ("ADDED", "MODIFIED", "DELETED"):
@@ -191,7 +191,7 @@ def _change(line: RecordLine) -> WatchedChange:
     revision = parse_int64(metadata.get("resourceVersion"))
     if revision is None:
         raise InputError(line.where, "the object has no resourceVersion, which orders the events")
-    return WatchedChange(revision, kind, _read_part(obj), _latest(obj))
+    return KubectlEvent(revision, kind, _read_part(obj), _latest(obj))
 
 
 def _read_part(obj: Plain) -> Plain:
@@ -199,7 +199,7 @@ def _read_part(obj: Plain) -> Plain:
     return obj if obj.get("kind") == _EVENT else plain_json(msgspec.json.encode(trimmed(obj)))
 
 
-def _split(changes: list[WatchedChange]) -> tuple[list[WatchedChange], list[WatchedChange]]:
+def _split(changes: list[KubectlEvent]) -> tuple[list[KubectlEvent], list[KubectlEvent]]:
     """Split a file's events into the objects that were there and what happened then. Pods that are
     newer than all before them, in front of the first change, have come since."""
     end = next((i for i, each in enumerate(changes) if each.type != "ADDED"), len(changes))
@@ -216,7 +216,7 @@ def _split(changes: list[WatchedChange]) -> tuple[list[WatchedChange], list[Watc
     return changes[:end], changes[end:]
 
 
-def _created(change: WatchedChange) -> str:
+def _created(change: KubectlEvent) -> str:
     return str(change.obj["metadata"].get("creationTimestamp") or "")
 
 
@@ -243,7 +243,7 @@ def _seconds(timestamp: object) -> float:
 
 
 def _steps(
-    tracker: ChangeTracker, changes: Iterable[WatchedChange]
+    tracker: ChangeTracker, changes: Iterable[KubectlEvent]
 ) -> Iterator[tuple[float, Plain]]:
     """Yield the timeline's events, each with its time."""
     at = 0.0

@@ -343,7 +343,7 @@ class Redactor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RecordingLimits:
     """seconds: when recording ends; part_bytes: how large a part grows; None for no limit"""
 
     seconds: float | None = None
@@ -358,7 +358,7 @@ class Recorder:
     server: ApiServer
     namespace: str
     files: Iterator[RecordingFile]
-    limits: Limits
+    limits: RecordingLimits
     warn: Callable[[str], None]
     redactor: Redactor | None = None
     reads: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from ksched_cli import program_name
 from ksched_cli.analysis.capacity import CapacityResult
-from ksched_cli.analysis.more_nodes import NodesNeeded, Trial
+from ksched_cli.analysis.more_nodes import NodesNeeded, NodeTrial
 from ksched_cli.report.pending import nodes_of, pending_groups, what_helps
 from ksched_cli.report.reasons import message_line
 from ksched_cli.report.view import (
@@ -206,7 +206,7 @@ def _needed_sections(answer: NodesNeeded) -> Iterator[Section]:
     yield bars(f"Runs with more nodes like {like}", columns, rows, ("pending", "evicted"))
 
 
-def _runs(answer: NodesNeeded, runs: Sequence[Trial], on: Medium) -> Table:
+def _runs(answer: NodesNeeded, runs: Sequence[NodeTrial], on: Medium) -> Table:
     return Table(
         heading="Runs with more nodes",
         columns=_run_columns(answer),
@@ -228,7 +228,7 @@ def _run_columns(answer: NodesNeeded) -> list[Column]:
     ]
 
 
-def _cells(trial: Trial) -> tuple[int, ...]:
+def _cells(trial: NodeTrial) -> tuple[int, ...]:
     """Return the nodes more, of several kinds those of each too; the pods without a node, the
     evicted."""
     kinds = trial.mix.values() if len(trial.mix) > 1 else ()

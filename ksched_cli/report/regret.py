@@ -99,5 +99,7 @@ def regret_curves(regret: Regret, rows: Sequence[RegretMoment]) -> dict[str, Cur
     return curves
 
 
-def _amount(regret: Regret, amount: int) -> str:
+def _amount(regret: Regret, amount: float) -> str:
+    if isinstance(amount, float):  # of a metric
+        return f"{amount:,.6g}"
     return f"{amount:,}" if regret.quantity == PODS else exact_text(regret.quantity, amount)

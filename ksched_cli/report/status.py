@@ -16,7 +16,14 @@ from ksched_cli.report.pending import (
     opened_groups,
     shared_owner,
 )
-from ksched_cli.report.usage import cost_columns, cost_text, nodes_table, pool_name, resources_table
+from ksched_cli.report.usage import (
+    cost_columns,
+    cost_tables,
+    cost_text,
+    nodes_table,
+    pool_name,
+    resources_table,
+)
 from ksched_cli.report.view import (
     Column,
     Command,
@@ -131,6 +138,7 @@ def _sections(answer: ClusterStatus) -> Iterator[Section]:
         noun="budgets",
     )
     yield _shares(answer)
+    yield from cost_tables(answer.cost_by_namespace, answer.cost_by_owner)
     yield Text(lines=[*_remarks(answer)])
     yield Commands(heading="What to try next", commands=[*_commands(answer)])
 
@@ -217,6 +225,7 @@ def fullness_view(answer: Fullness) -> View:
         sections=[
             resources_table(answer.usages),
             _shares(answer),
+            *cost_tables(answer.cost_by_namespace, answer.cost_by_owner),
             replace(nodes_table(answer.usages), on=Medium.WIDE | Medium.WHOLE),
         ],
         names=lambda: [pool.value for pool in answer.pools.pools if pool.value],

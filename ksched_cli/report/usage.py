@@ -8,13 +8,20 @@ from typing import Any
 
 from msgspec import UnsetType
 
-from ksched_cli.analysis.usage import HourlyCost, NodeUsage, PoolUsage, UtilizationByLabel
+from ksched_cli.analysis.usage import (
+    CostShare,
+    HourlyCost,
+    NodeUsage,
+    PoolUsage,
+    UtilizationByLabel,
+)
 from ksched_cli.kube.quantity import is_of_bytes
 from ksched_cli.report.view import Column, Kind, Medium, Table, table
 from ksched_cli.report.words import counted, verb
 from ksched_cli.report.words import percent as percent
 
 PODS = "pods"
+SHOWN_COSTS = 10
 
 
 def resources_table(usages: Sequence[NodeUsage]) -> Table:
@@ -166,3 +173,20 @@ def amount_kind(resource: str) -> Kind:
     if resource == "cpu":
         return Kind.CPU
     return Kind.BYTES if is_of_bytes(resource) else Kind.NUMBER
+
+
+def cost_tables(
+    by_namespace: Sequence[CostShare] | UnsetType, by_owner: Sequence[CostShare] | UnsetType
+) -> Iterator[Table]:
+    """What the requests of namespaces and of owners cost an hour, what costs most first."""
+    for name, shares in (("namespace", by_namespace), ("owner", by_owner)):
+        yield table(
+            f"Cost of requests by {name}",
+            shares or (),
+            (Column(name.capitalize()), lambda each: each.name),
+            (Column("Pods", Kind.NUMBER), lambda each: each.pods),
+            (Column("Cost an hour", Kind.NUMBER), lambda each: hourly(each.per_hour)),
+            brief=SHOWN_COSTS,
+            noun=f"{name}s",
+            on=Medium.ALL if name == "namespace" else Medium.WIDE | Medium.WHOLE | Medium.PAGE,
+        )

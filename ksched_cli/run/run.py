@@ -228,7 +228,8 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
     record_extenders, replay_extenders: the path of a recording to write, or to answer from
     cache:         reuse plugins' answers for pods that look alike
     plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 is no limit
-    regret:        compare with the best placement: of "pods", or of a resource's requests
+    regret:        compare with the best placement: of "pods", of a resource's requests, or of a
+                   metric
     regret_at:     in a replay, when it is compared, besides its end: `1h,2h`, or `every 1h`
     time_limit:    seconds after which the search for the best placement ends
     """
@@ -351,8 +352,8 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
     regret: Annotated[
         str,
         Option(
-            "Compare with the best placement: of pods, or of a resource's requests.",
-            "pods|RESOURCE",
+            "Compare with the best placement: of pods, a resource's requests, or a --metric.",
+            "pods|RESOURCE|METRIC",
             DECISIONS,
             only=WITH_REGRET,
         ),

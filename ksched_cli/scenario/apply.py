@@ -76,12 +76,15 @@ _MERGE_KEYS = {
 _DIRECTIVE = "$patch"
 
 
-class PatchError(ValueError):
+class JsonPatchError(ValueError):
     """A JSON patch that cannot be carried out."""
 
 
 def strategic_merge(value: Any, patch: Any, name: str = "") -> Any:
-    """name: of the field that holds the value."""
+    """Return the value after a strategic merge patch.
+
+    name: of the field that holds the value
+    """
     if isinstance(patch, dict) and isinstance(value, dict):
         return _merged_object(value, patch)
     if isinstance(patch, list) and isinstance(value, list) and name in _MERGE_KEYS:
@@ -144,8 +147,11 @@ def _merged_list(value: list[Any], patch: list[Any], key: str) -> list[Any]:
 
 
 def removals(last: Any, applied: Any, name: str = "") -> Any:
-    """Return the strategic patch that takes away what was applied last and is not applied now; {}
-    or [] for nothing. name: of the field that holds both. Upstream: CreateThreeWayMergePatch."""
+    """Return the strategic patch that removes what was applied last and is not applied now; {} or
+    [] for nothing. Upstream: CreateThreeWayMergePatch.
+
+    name: of the field that holds both
+    """
     if isinstance(last, dict) and isinstance(applied, dict):
         patch = {key: None for key in last if key not in applied}
         nested = {key: removals(last[key], applied[key], key) for key in last if key in applied}
@@ -173,19 +179,20 @@ def _identity(item: Any, merge_key: str) -> str | int | None:
 
 
 def json_patch(value: Any, operations: Any) -> Any:
-    """RFC 6902: add, remove, replace, move, copy and test, in place. Raises PatchError."""
+    """Apply the operations of RFC 6902 in place (add, remove, replace, move, copy and test), and
+    return the value. Raises PatchError."""
     for operation in operations if isinstance(operations, list) else [operations]:
         if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
-            raise PatchError("expected a list of {op, path, value}")
+            raise JsonPatchError("expected a list of {op, path, value}")
         name, path = operation.get("op"), operation["path"]
         if name not in ("add", "remove", "replace", "move", "copy", "test") or "/" not in path:
             expected = "expected add, remove, replace, move, copy or test"
-            raise PatchError(f'"{name}" at "{path}": {expected}')
+            raise JsonPatchError(f'"{name}" at "{path}": {expected}')
         item = operation.get("value")
         if name in ("move", "copy"):
             source = operation.get("from")
             if not isinstance(source, str) or "/" not in source:
-                raise PatchError(f'{name} to "{path}": expected from')
+                raise JsonPatchError(f'{name} to "{path}": expected from')
             item = deepcopy(_operate("get", value, source, None))
             if name == "move":
                 _operate("remove", value, source, None)
@@ -213,13 +220,13 @@ def _operate(name: str, value: Any, path: str, item: Any) -> Any:
             _ = value[last]  # it must be there
             value[last] = item
         elif name == "test" and value[last] != item:
-            raise PatchError(f'test at "{path}": the value differs')
+            raise JsonPatchError(f'test at "{path}": the value differs')
         return item if name == "remove" else value[last]
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, PatchError):
+        if isinstance(error, JsonPatchError):
             raise
         what = "from" if name == "get" else f"{name} at"
-        raise PatchError(f'{what} "{path}": this path does not exist') from None
+        raise JsonPatchError(f'{what} "{path}": this path does not exist') from None
 
 
 # -- apply and patch ------------------------------------------------------------------------------
@@ -283,8 +290,8 @@ class Apply(Change):
         return state, effects
 
     def _apply_to(self, state: ClusterState, kind: Kind, manifests: Iterable[Manifest]) -> Changed:
-        """Manifests of one kind. New objects that follow each other join the state together: each
-        of them copies the state."""
+        """Apply manifests of one kind. New objects that follow each other join the state together,
+        because each joining copies the state."""
         effects: list[Effect] = []
         now = newest_timestamp(state.pods)
         present = objects_of(state, kind)
@@ -320,7 +327,7 @@ class Apply(Change):
     def _configure(
         self, state: ClusterState, kind: Kind, obj: KubeObject, manifest: Manifest
     ) -> Changed:
-        """Return the object as the manifest changes it; no effects where it does not."""
+        """Change the object as the manifest says. Return no effects if it does not change."""
         before = plain_object(kind, obj)
         after = _three_way(before, manifest)
         if after == before:
@@ -335,8 +342,11 @@ class Apply(Change):
     def _key(
         self, kind: Kind, manifest: Manifest, taken: Iterable[tuple[str, str]]
     ) -> tuple[str, str]:
-        """Namespace, "" where the kind has none, and name, which may be generated. taken: keys of
-        the kind's objects. Raises InputError without a name."""
+        """Return the namespace, "" for a kind without one, and the name, which may be generated.
+        Raises InputError without a name.
+
+        taken: keys of the kind's objects
+        """
         metadata = manifest.get("metadata") or {}
         if kind.namespaced:
             metadata["namespace"] = metadata.get("namespace") or self.namespace
@@ -354,7 +364,7 @@ class Apply(Change):
 def _with_custom(
     state: ClusterState, kind: str, manifests: Iterable[Manifest], namespace: str
 ) -> Changed:
-    """Objects that only plugins read, as plain data; each replaces the one before it."""
+    """Add objects that only plugins read, as plain data; each replaces the one before it."""
     name, _, _ = kind.partition(".")
     effects = []
     for manifest in manifests:
@@ -369,7 +379,7 @@ def _with_custom(
 
 
 def _run(state: ClusterState, cron_job: CronJob) -> Changed:
-    """One run of a CronJob that was applied."""
+    """Add the Job of one run of a CronJob that was applied."""
     job = cron_job_run(state, cron_job)
     if job is None:
         return state, []
@@ -379,8 +389,8 @@ def _run(state: ClusterState, cron_job: CronJob) -> Changed:
 
 
 def _three_way(live: Manifest, manifest: Manifest) -> Manifest:
-    """What the object becomes: fields that kubectl applied last, as its annotation has them, and
-    that the manifest does not have any more, go."""
+    """Return the object as the manifest changes it, without the fields that kubectl applied last,
+    as its annotation has them, and that the manifest no longer has."""
     annotations = (live.get("metadata") or {}).get("annotations") or {}
     try:
         last = msgspec.json.decode(annotations.get(_LAST_APPLIED) or "{}")
@@ -392,7 +402,7 @@ def _three_way(live: Manifest, manifest: Manifest) -> Manifest:
 
 
 def _flattened(documents: Iterable[Any], source: str) -> Iterable[Manifest]:
-    """Yield the objects, those of lists one by one. Raises InputError."""
+    """Yield the objects, and those of lists one by one. Raises InputError."""
     for document in documents:
         if isinstance(document, list):
             yield from _flattened(document, source)
@@ -407,10 +417,8 @@ def _flattened(documents: Iterable[Any], source: str) -> Iterable[Manifest]:
 
 
 def _check_shape(manifest: Manifest, source: str) -> None:
-    """What is asked of a manifest before its kind is known; the decoder of its kind asks the rest.
-
-    Raises InputError.
-    """
+    """Check what every kind's manifest requires; the decoder of its kind checks the rest. Raises
+    InputError."""
     metadata = manifest.get("metadata") or {}
     parts: list[tuple[str, object, type, str]] = [
         ("metadata", metadata, dict, "an object"),
@@ -428,7 +436,7 @@ def _check_shape(manifest: Manifest, source: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Patch(Change):
+class ManifestPatch(Change):
     """kind: "strategic", "merge" or "json"."""
 
     target: Target
@@ -436,7 +444,7 @@ class Patch(Change):
     kind: str
 
     @staticmethod
-    def parse(arguments: Arguments) -> Patch:
+    def parse(arguments: Arguments) -> ManifestPatch:
         if _QUOTE_IN_JSON.search(arguments.text) and '"' not in arguments.flags.get("--patch", '"'):
             raise arguments.error(
                 """the shell removed the quotes of -p; write -p '{"spec": …}', or -p @FILE"""
@@ -458,14 +466,14 @@ class Patch(Change):
             raise arguments.error(
                 """-p takes JSON or YAML in quotes, such as -p '{"spec": …}', or -p @FILE"""
             )
-        return Patch(arguments.text, target, patch, kind)
+        return ManifestPatch(arguments.text, target, patch, kind)
 
     def apply(self, state: ClusterState) -> Changed:
         kind, obj = find_object(self, state, self.target)
         before = plain_object(kind, obj)
         try:
             after = _PATCHES[self.kind](deepcopy(before), self.patch)
-        except PatchError as error:
+        except JsonPatchError as error:
             raise self.error(str(error)) from None
         label = f"{kind.name} {obj.key}"
         if after == before:
@@ -477,8 +485,8 @@ class Patch(Change):
 def change_object(
     change: Change, state: ClusterState, kind: Kind, before: Manifest, after: Manifest
 ) -> Changed:
-    """Return the object as it is after, and what its controller does: pods made anew from a changed
-    template, more or fewer of them."""
+    """Replace the object, and do what its controller does: recreate pods from a changed template,
+    add or remove pods."""
     metadata, old, new = before["metadata"], before.get("spec") or {}, after.get("spec") or {}
     namespace = (metadata.get("namespace") or "default") if kind.namespaced else ""
     target = Target(kind.name, metadata["name"], namespace)
@@ -509,7 +517,8 @@ def change_object(
 
 
 def _respecified(pod: Pod, template: Manifest) -> Manifest:
-    """The pod with the template's spec; a stateful pod keeps its claims, a daemon pod its node."""
+    """Return the pod with the template's spec; a stateful pod keeps its claims, a daemon pod its
+    node."""
     plain = plain_object(KINDS["Pod"], pod)
     spec = deepcopy(template.get("spec") or {})
     if is_owned_by(pod, "StatefulSet"):

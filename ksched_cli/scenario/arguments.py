@@ -303,7 +303,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class NamedWorkload:
     """A workload that a change names.
 
     obj:          None where the state has only its pods
@@ -438,7 +438,7 @@ def _namespace(change: Change, target: Target, keys: Iterable[tuple[str, str]]) 
     return namespaces[0]
 
 
-def find_workload(change: Change, state: ClusterState, target: Target) -> Workload:
+def find_workload(change: Change, state: ClusterState, target: Target) -> NamedWorkload:
     """Return a workload by its object, or by its pods alone. Raises ChangeError."""
     objects = objects_of(state, KINDS[target.kind])
     owned = OwnedPods.of(state.pods).active
@@ -455,7 +455,7 @@ def find_workload(change: Change, state: ClusterState, target: Target) -> Worklo
     for replica_set in replica_sets:
         own = owned.get((namespace, "ReplicaSet", replica_set.name), ())
         pods |= {id(pod): pod for pod in own}
-    return Workload(
+    return NamedWorkload(
         target.kind,
         namespace,
         target.name,
@@ -465,7 +465,7 @@ def find_workload(change: Change, state: ClusterState, target: Target) -> Worklo
     )
 
 
-def current_pods(state: ClusterState, workload: Workload) -> list[Pod]:
+def current_pods(state: ClusterState, workload: NamedWorkload) -> list[Pod]:
     """Return the workload's pods as they are in a later state, in its order."""
     keys = {(pod.namespace, pod.name) for pod in workload.pods}
     named = select_by_name(state.pods, {name for _, name in keys})

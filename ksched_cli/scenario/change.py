@@ -53,20 +53,22 @@ class Change(ABC):
         """Return the changed state; objects that do not change are shared. Raises ChangeError."""
 
     def warnings_in(self, state: ClusterState) -> tuple[str, ...]:
-        """About what the change does to this state."""
+        """Return warnings about what the change does to this state."""
         return ()
 
     def error(self, problem: str) -> ChangeError:
         return ChangeError(self.text, problem)
 
     def elsewhere(self, kind: str, name: str, namespace: str, keys: Sequence[str]) -> ChangeError:
-        """Return the error for a name that other namespaces alone have, under these keys."""
+        """Return the error for a name that only other namespaces have, under these keys."""
         there = f"there {'is' if len(keys) == 1 else 'are'} {', '.join(sorted(keys))}"
         return self.error(f'no {kind} "{name}" in namespace {namespace}; {there}')
 
     def unknown(self, kind: str, name: str, names: Sequence[str]) -> ChangeError:
-        """Return the error for a name that is not in the state. names: of the objects of that
-        kind."""
+        """Return the error for a name that is not in the state.
+
+        names: of the objects of that kind
+        """
         hint = near_hint(name, dict.fromkeys(names), cutoff=0.5)
         count = f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
         return self.error(f'no {kind} "{name}" in the state ({count}){hint}')
@@ -80,13 +82,12 @@ def apply_changes(
     roll: Roll | None = None,
     most_added: int | None = None,
 ) -> tuple[ClusterState, tuple[ChangeRecord, ...]]:
-    """Return the state after all changes, one after the other, and what each did.
+    """Apply all changes, one after the other. Return the state and what each did. The records are
+    in the state's `changes` too, after those it has; its warnings are renewed. Raises ChangeError.
 
     workloads: after each, the pods that workloads lack are made (workloads.py)
     roll: replaces the pods of workloads step by step; None: all at once
     most_added: more nodes and pods than so many may not be added by all changes together
-    The records are in the state's `changes` too, after those it has; its warnings are renewed.
-    Raises ChangeError.
     """
     if not changes:
         return state, ()

@@ -87,7 +87,7 @@ class _WithVolumes(msgspec.Struct):
 
 
 def goes_with_node(pod: Pod) -> bool:
-    """Return whether the pod needs no other node when its own goes."""
+    """Return whether the pod needs no other node when its own is removed."""
     return pod.finished or is_of_daemon_set(pod) or is_static(pod)
 
 
@@ -153,7 +153,8 @@ class PodRules:
         return f"local storage: {', '.join(volumes)}" if volumes else ""
 
     def _undisrupted(self, pod: Pod) -> str:
-        """Return the annotation's value where it holds: "true", or a time since the pod's start."""
+        """Return the annotation's value while it holds, "true" or a time since the pod's start,
+        else ""."""
         value = pod.metadata.annotations.get(DO_NOT_DISRUPT, "")
         if value in ("", "true"):
             return value
@@ -303,7 +304,7 @@ class Evictions:
         return after
 
     def _keys_of(self, pod: Pod) -> list[tuple[str, str]]:
-        """Return the budgets that are about the pod."""
+        """Return the keys of the budgets that select the pod."""
         look = (pod.namespace, frozenset(pod.metadata.labels.items()))
         keys = self._keys.get(look)
         if keys is None:
@@ -365,7 +366,7 @@ class Evictions:
 
 
 def with_budgets(after: ClusterState, before: ClusterState, evictions: Evictions) -> ClusterState:
-    """Give each budget the lower of what evictions left of it and what its healthy pods leave."""
+    """Set each budget to the lower of what evictions left of it and what its healthy pods leave."""
     budgets = dict(after.pod_disruption_budgets)
     for key, evicted in evictions.budgets.items():
         if evicted is before.pod_disruption_budgets[key]:
@@ -475,7 +476,7 @@ def _empty_namespace(state: ClusterState, namespace: str) -> Changed:
 
 
 def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> Changed:
-    """Pods that are deleted: their controllers make them anew, others are gone.
+    """Delete pods: controllers recreate theirs, others are gone.
 
     gone: their node is too, so that daemon and static pods do not come back
     """

@@ -14,7 +14,7 @@ from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import locate
 from ksched_cli.kube.file_parts import FilePart, Text
 from ksched_cli.kube.near_names import near_hint
-from ksched_cli.scenario.apply import Apply, Patch
+from ksched_cli.scenario.apply import Apply, ManifestPatch
 from ksched_cli.scenario.arguments import Arguments, read_arguments, split_line
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.drain import Delete, Drain, Reschedule
@@ -59,7 +59,9 @@ VERBS: Mapping[str, Verb] = {
     ),
     "apply": Verb(Apply.parse, {"--filename": True, **_SELECTING, **_AT_ONCE}),
     "delete": Verb(Delete.parse, {"--cascade": False, **_CHOOSING}),
-    "patch": Verb(Patch.parse, {"--patch": True, "--patch-file": True, "--type": True, **_AT_ONCE}),
+    "patch": Verb(
+        ManifestPatch.parse, {"--patch": True, "--patch-file": True, "--type": True, **_AT_ONCE}
+    ),
     "rollout restart": Verb(RolloutRestart.parse, {**_CHOOSING, **_AT_ONCE}),
     "add-nodes": Verb(AddNodes.parse, _ADD_NODES_FLAGS),
     "fail": Verb(FailNodes.parse, {"--all": False, **_SELECTING}),
@@ -69,11 +71,10 @@ VERBS: Mapping[str, Verb] = {
 
 
 def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> Change:
-    """Return the change of a line in kubectl's words.
+    """Parse the change of a line in kubectl's words. Raises ChangeError.
 
     namespace: of names without -n; "" to look everywhere
-    folder:    what paths are relative to; the current one unless given
-    Raises ChangeError.
+    folder:    what paths are relative to; the current one by default
     """
     verb, arguments = _read(text, namespace, folder or Path())
     at_once = arguments.has("--at-once")
@@ -81,8 +82,7 @@ def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> 
 
 
 def file_named(text: str) -> str:
-    """Return the file that the change of a line reads; "" where it reads none. Raises
-    ChangeError."""
+    """Return the file that the change of a line reads, or "". Raises ChangeError."""
     flags = _read(text, "", Path())[1].flags
     manifest, patch = flags.get("--filename", ""), flags.get("--patch", "")
     manifest = "" if manifest.startswith("{") else manifest
@@ -123,8 +123,8 @@ class AppliedObjects(FilePart, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Self:
-        """Return those of plain data, as a line of a timeline is. Raises ChangeError for other
-        keys."""
+        """Return the objects of plain data, such as a line of a timeline. Raises ChangeError for
+        other keys."""
         if set(entry) != {"apply"}:
             raise ChangeError((", ".join(entry) or "no key")[:100], _APPLY_EXPECTED)
         return cls(apply=entry["apply"])
@@ -148,10 +148,8 @@ _HINT = "Expected apiVersion: ksched/v1, kind: Scenario, and a list `changes`."
 
 
 def read_scenario(path: str, namespace: str = "") -> tuple[Change, ...]:
-    """The changes of a scenario file, in order; paths in them are relative to the file.
-
-    Raises InputError with line and column.
-    """
+    """Read the changes of a scenario file, in order; paths in them are relative to the file. Raises
+    InputError with line and column."""
     document, file = read_own_document(path, ScenarioDocument, _HINT, adapted=_of_expectations)
     changes = []
     for index, entry in enumerate(file.changes):
@@ -167,7 +165,7 @@ def read_scenario(path: str, namespace: str = "") -> tuple[Change, ...]:
 
 
 def _of_expectations(document: Any) -> Any:
-    """A scenario of their changes, where the document has expectations."""
+    """Return a document of expectations as a scenario of its changes, and any other unchanged."""
     if not isinstance(document, dict) or document.get("kind") != "Expectations":
         return document
     own = {key: document[key] for key in ("apiVersion", "changes") if key in document}
@@ -175,9 +173,9 @@ def _of_expectations(document: Any) -> Any:
 
 
 def read_change(entry: str | AppliedObjects, namespace: str, folder: Path, source: str) -> Change:
-    """Read a line, or objects to apply. source: name of the file.
+    """Read a line, or objects to apply. Raises ChangeError.
 
-    Raises ChangeError.
+    source: name of the file
     """
     if isinstance(entry, str):
         return parse_change(entry, namespace, folder)

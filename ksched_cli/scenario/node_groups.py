@@ -118,7 +118,7 @@ class AutoscalerSettings:
     scale_down: ScaleDown = ScaleDown()
 
     def check_prices(self, prices: Prices) -> None:
-        """Raises UsageError where the expander of prices lacks one."""
+        """Check that the expander of prices has one for every group. Raises UsageError."""
         if Expander.PRICE not in self.expanders:
             return
         for group in self.groups:
@@ -138,7 +138,8 @@ def with_new_nodes(
 ) -> ClusterState:
     """Return the state with new nodes of groups.
 
-    makes_pods: with the pods that DaemonSets have there; runs_pods: on the nodes already
+    makes_pods: with the pods that DaemonSets have there
+    runs_pods:  on the nodes already
     """
     if not nodes:
         return state
@@ -158,7 +159,7 @@ def with_new_nodes(
 
 
 def without_nodes(state: ClusterState, names: frozenset[str]) -> ClusterState:
-    """The state without these nodes; their pods are left as they are."""
+    """Return the state without these nodes; their pods are left as they are."""
     csi_nodes = state.csi_nodes
     if not names.isdisjoint(csi_nodes):
         csi_nodes = {name: item for name, item in csi_nodes.items() if name not in names}
@@ -249,10 +250,11 @@ class AutoscalerDocument(RuledPart, frozen=True, kw_only=True):
 
 
 def read_autoscaler(path: str, state: ClusterState, name: str = "") -> AutoscalerSettings:
-    """state: that has the nodes which groups are like; name: of the file in messages, its path by
-    default.
+    """Read the settings of an autoscaler. Raises InputError, with line and column where the text
+    has them.
 
-    Raises InputError, with line and column where the text has them.
+    state: that has the nodes which groups are like
+    name:  of the file in messages, its path by default
     """
     document, file = read_own_document(path, AutoscalerDocument, _HINT, name)
     nodes = {node.name: node for node in state.nodes}

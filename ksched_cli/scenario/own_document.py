@@ -44,8 +44,8 @@ class OwnDocument:
 
     @contextmanager
     def at(self, *place: str | int, blames: type[KschedError] = UsageError) -> Iterator[None]:
-        """An error of this type in here is one at a place in the document; no place: of an option
-        that is not of the file."""
+        """Turn an error of this type in the block into one at a place in the document. An error
+        without a place, of an option that is not of the file, stays."""
         try:
             yield
         except blames as error:
@@ -69,8 +69,8 @@ class OwnDocument:
     def time(
         self, value: float | str | UnsetType, default: int, *place: str | int, least: int = 0
     ) -> int:
-        """Microseconds of a number of seconds, or of a duration, at a place in the document. Raises
-        InputError."""
+        """Return the microseconds of a number of seconds, or of a duration, at a place in the
+        document. Raises InputError."""
         if value is UNSET:
             return default
         if isinstance(value, str):

@@ -32,7 +32,7 @@ MIN_SHARED = 10
 
 
 def deployment_of(pod: Pod) -> str:
-    """Return the name of the deployment that the pod's ReplicaSet is of, "" where it is of none."""
+    """Return the name of the Deployment that owns the pod's ReplicaSet, or ""."""
     kind, replica_set = pod.owner
     template_hash = pod.metadata.labels.get(HASH_LABEL, "")
     if kind != "ReplicaSet" or not template_hash:
@@ -68,7 +68,7 @@ class OwnedPods(Struct):
         return _index.owned_pods(pods)
 
     def all_of(self, chosen: Callable[[WorkloadKey], bool]) -> Iterator[Pod]:
-        """The pods of the workloads chosen, whatever has become of them."""
+        """Yield the active, ended and deleted pods of the workloads chosen."""
         for groups in (self.active, self.ended, self.deleted):
             for key, pods in groups.items():
                 if chosen(key):
@@ -87,7 +87,10 @@ class OwnedPods(Struct):
 
 
 def group_pods(pods: Iterable[Pod]) -> OwnedPods:
-    """Made anew. pods: in the order of the state"""
+    """Group pods by their controllers.
+
+    pods: in the order of the state
+    """
     owned = OwnedPods()
     deployments: dict[tuple[str, str], str] = {}
     for pod in pods:
@@ -146,7 +149,11 @@ def _regrouped(
     leaving: Mapping[Any, list[Pod]],
     joining: Mapping[Any, list[Pod]],
 ) -> dict[Any, list[Pod]]:
-    """pods: of the state after; leaving_ids: identities of those that it does not have any more"""
+    """Return the groups after pods left and joined, each in the order of the state.
+
+    pods:        of the state after
+    leaving_ids: identities of those that it no longer has
+    """
     groups = dict(groups)
     members = {
         key: [pod for pod in groups.pop(key, ()) if id(pod) not in leaving_ids]

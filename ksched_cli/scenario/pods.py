@@ -92,13 +92,13 @@ def names_in(pods: Pods, namespace: str) -> set[str]:
 
 
 def newest_timestamp(pods: Pods) -> str:
-    """Return the latest creation, "" where none is known."""
+    """Return the latest creation of a pod, or ""."""
     return max(map(_created, pods), default="")
 
 
 def time_of(state: ClusterState) -> str:
-    """When the state was read, as far as it shows: the latest heartbeat of a node or creation of a
-    pod."""
+    """Return when the state was read, as far as it shows: the latest heartbeat of a node or
+    creation of a pod."""
     heartbeats = (text for node in state.nodes for text in _HEARTBEAT.findall(bytes(node.raw)))
     times = (readable_time(text.decode()) for text in heartbeats)
     return max(newest_timestamp(state.pods), max(times, default=""))
@@ -118,12 +118,12 @@ _OF_BINDING = frozenset(
 
 
 def is_ready(pod: Pod) -> bool:
-    """Upstream: podutil.IsPodReady."""
+    """Return whether the pod's Ready condition is true. Upstream: podutil.IsPodReady."""
     return any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions)
 
 
 def is_static(pod: Pod) -> bool:
-    """A node's own pod, of which the API server has only a mirror."""
+    """Return whether the pod is a node's own, of which the API server has only a mirror."""
     return pod.is_mirror or is_owned_by(pod, "Node")
 
 
@@ -144,12 +144,12 @@ def moved(pods: Iterable[Pod], action: str = "pending again") -> list[Effect]:
 
 
 def is_running(pod: Pod) -> bool:
-    """It holds room on a node and may hold it further."""
+    """Return whether the pod holds room on a node and may hold it further."""
     return bool(pod.node_name) and not pod.finished and not pod.deleting
 
 
 def pending_pod(pod: Pod) -> Pod:
-    """Return the pod as its controller makes it anew, at the same time. Its claims keep their
+    """Return the pod as its controller recreates it, at the same time. Its claims keep their
     names."""
     return _anew(pod, structs.replace(pod.metadata, deletion_timestamp=""))
 
@@ -173,7 +173,7 @@ def with_claim_statuses(pod: Pod, statuses: tuple[PodResourceClaimStatus, ...]) 
 
 
 def pending_again(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
-    """Return the state with these pods made anew by their controllers: the last in the queue, in
+    """Return the state with these pods recreated by their controllers: the last in the queue, in
     the order in which they were queued before."""
     if not pods:
         return state
@@ -209,7 +209,10 @@ def recreated(pod: Pod, created: str) -> Pod:
 def _after_leaving(
     state: ClusterState, pods: Collection[Pod], *, pending_again: bool
 ) -> ClusterState:
-    """pending_again: the pods are pending now, and the claims made for them stay."""
+    """Return the state with what the pods used released.
+
+    pending_again: the pods are pending now, and the claims made for them stay
+    """
     budgets = _budgets_after(state, pods)
     claims = _claims_after(state, pods, pending_again=pending_again)
     attachments = _attachments_after(state, pods)
@@ -224,7 +227,8 @@ def _after_leaving(
 def _budgets_after(
     state: ClusterState, pods: Iterable[Pod]
 ) -> dict[tuple[str, str], PodDisruptionBudget]:
-    """Upstream: pkg/controller/disruption (trySync), for the pods that are healthy no more."""
+    """Return the budgets without the healthy pods that left. Upstream: pkg/controller/disruption
+    (trySync)."""
     budgets = dict(state.pod_disruption_budgets)
     if not budgets:
         return budgets
@@ -241,12 +245,13 @@ def _budgets_after(
 
 
 def with_counts(budget: PodDisruptionBudget, **counts: int) -> PodDisruptionBudget:
-    """The budget with other counts in its status."""
+    """Return the budget with other counts in its status."""
     return structs.replace(budget, status=structs.replace(budget.status, **counts))
 
 
 def budget_matcher(budget: PodDisruptionBudget) -> Callable[[Pod], bool]:
-    """Return whether the budget is about a pod; an invalid selector is about none."""
+    """Return a function that says whether the budget selects a pod; an invalid selector selects
+    none."""
     namespace = budget.namespace
     try:
         selector = label_selector(budget.spec.selector)
@@ -289,8 +294,8 @@ class PodsByLabel:
 def _claims_after(
     state: ClusterState, pods: Iterable[Pod], *, pending_again: bool
 ) -> dict[tuple[str, str], ResourceClaim]:
-    """Upstream: pkg/controller/resourceclaim (syncClaim): a claim that nobody reserves is
-    deallocated; one that was made for a pod goes with it."""
+    """Return the claims after pods left: a claim that nobody reserves is deallocated; one that was
+    made for a pod is deleted with it. Upstream: pkg/controller/resourceclaim (syncClaim)."""
     claims = dict(state.resource_claims)
     if not claims:
         return claims
@@ -351,8 +356,8 @@ def unbound_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
 def _reclaim(
     volumes: dict[str, PersistentVolume], volume: PersistentVolume, claim: PersistentVolumeClaim
 ) -> None:
-    """The volume's claim is gone. Upstream: pkg/controller/volume/persistentvolume
-    (reclaimVolume)."""
+    """Delete or release the volume, whose claim is gone. Upstream:
+    pkg/controller/volume/persistentvolume (reclaimVolume)."""
     spec = volume.spec
     if spec.persistent_volume_reclaim_policy == "Delete":
         del volumes[volume.name]
@@ -367,8 +372,8 @@ def _reclaim(
 
 
 def _attachments_after(state: ClusterState, pods: Iterable[Pod]) -> Mapping[str, VolumeAttachment]:
-    """Upstream: pkg/controller/volume/attachdetach: a volume that no pod of the node uses any more
-    is detached."""
+    """Return the attachments without those of volumes that no pod of the node uses any more.
+    Upstream: pkg/controller/volume/attachdetach."""
     attachments = state.volume_attachments
     if not attachments:
         return attachments
@@ -385,7 +390,7 @@ def _attachments_after(state: ClusterState, pods: Iterable[Pod]) -> Mapping[str,
 
 
 def _volumes_of(state: ClusterState, pod: Pod) -> Iterator[str]:
-    """Yield the PersistentVolumes of its claims."""
+    """Yield the PersistentVolumes of the pod's claims."""
     for volume in pod.spec.volumes:
         name = f"{pod.name}-{volume.name}" if volume.ephemeral else ""
         if volume.persistent_volume_claim is not None:

@@ -42,7 +42,10 @@ class NodePrice(Struct, frozen=True):
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def applies_to(self, labels: Mapping[str, str], names: Iterable[str]) -> bool:
-        """names: of the node, and what else its price may be given by"""
+        """Return whether the price is one of a node with these labels or names.
+
+        names: of the node, and what else its price may be given by
+        """
         if self.labels:
             return all(labels.get(key) == value for key, value in self.labels.items())
         return any(fnmatchcase(name, self.pattern) for name in names)
@@ -54,7 +57,10 @@ class Prices(Struct, frozen=True):
     listed: tuple[NodePrice, ...] = ()
 
     def of_node(self, node: Node, *names: str) -> NodePrice | None:
-        """names: by which a price may be given besides the node's own"""
+        """Return the first price that applies to the node, or None.
+
+        names: by which a price may be given besides the node's own
+        """
         labels, all_names = node.metadata.labels, (node.name, *names)
         return next((each for each in self.listed if each.applies_to(labels, all_names)), None)
 
@@ -68,10 +74,10 @@ def is_price_file(text: str) -> bool:
 
 
 def read_prices(texts: Sequence[str], path_of: Callable[[str], str] = str) -> Prices:
-    """Read what `--price` takes: NODE=N, LABEL=VALUE=N, or a file of kind Prices.
+    """Read what `--price` takes: NODE=N, LABEL=VALUE=N, or a file of kind Prices. Raises UsageError
+    and InputError.
 
     path_of: where a file is in this process
-    Raises UsageError, InputError
     """
     listed: list[NodePrice] = []
     for text in texts:
@@ -150,7 +156,10 @@ class PricesDocument(FilePart, frozen=True, kw_only=True):
 
 
 def _of_file(path: str, shown: str) -> Iterable[NodePrice]:
-    """shown: the file's name in messages. Raises InputError."""
+    """Yield the prices of a file. Raises InputError.
+
+    shown: the file's name in messages
+    """
     document, file = read_own_document(path, PricesDocument, _HINT, shown)
     for index, entry in enumerate(file.prices):
         price = price_from(document, entry.price, "prices", index, "price")
@@ -160,7 +169,8 @@ def _of_file(path: str, shown: str) -> Iterable[NodePrice]:
 
 
 def price_from(document: OwnDocument, data: HourlyPrice, *place: str | int) -> Price:
-    """Raises InputError."""
+    """Return the price per hour, with spot's share averaged in, and the time billed at least.
+    Raises InputError."""
     if not isinstance(data, BilledPrice):
         return Price(data)
     if (data.spot_share is UNSET) != (data.spot_per_hour is UNSET):

@@ -17,7 +17,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, first_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.apply import Apply
-from ksched_cli.scenario.arguments import Target, Workload, find_workload
+from ksched_cli.scenario.arguments import NamedWorkload, Target, find_workload
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.objects import edited, kind_of, plain_object, replaced
 from ksched_cli.scenario.owned_pods import WORKLOADS, OwnedPods
@@ -63,7 +63,7 @@ REPLICATED = (*SCALABLE, "Job", "CronJob")
 
 def next_replicas(
     state: ClusterState, target: Target, maximum: int
-) -> tuple[ClusterState, Workload, tuple[Pod, ...]]:
+) -> tuple[ClusterState, NamedWorkload, tuple[Pod, ...]]:
     """Return a state with the claims and ReplicaSets of the workload's next replicas, the workload,
     and these replicas, which are not in that state: one more than `maximum` where each has claims
     of its own, else one for all. Those of a Job are more pods of it, those of a CronJob the pods of
@@ -101,7 +101,7 @@ def next_replicas(
 
 
 def _with_more(
-    change: Scale, state: ClusterState, workload: Workload, number: int
+    change: Scale, state: ClusterState, workload: NamedWorkload, number: int
 ) -> tuple[ClusterState, tuple[Pod, ...]]:
     """Return the state with so many pods more of the workload, and these pods. Raises
     ChangeError."""

@@ -34,8 +34,8 @@ from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.versions import Release
-from ksched_cli.scenario.apply import Apply, Patch
-from ksched_cli.scenario.arguments import Workload
+from ksched_cli.scenario.apply import Apply, ManifestPatch
+from ksched_cli.scenario.arguments import NamedWorkload
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.disruption import scaled
 from ksched_cli.scenario.drain import Delete
@@ -51,7 +51,7 @@ from ksched_cli.scenario.scale import (
 )
 from ksched_cli.scenario.workloads import replica_set_of, target_node, template_hash
 
-_ROLLING = (RolloutRestart, Apply, Patch, SetResources)
+_ROLLING = (RolloutRestart, Apply, ManifestPatch, SetResources)
 STUCK = "rollout is stuck"
 _RECREATE_GATE = "StatefulSetRecreateStrategy"
 _REVISION_LABEL = "controller-revision-hash"
@@ -232,7 +232,7 @@ def _prepared(
     if how == "Recreate" and kind != "Deployment" and not release.enabled(_RECREATE_GATE):
         return None, state, f"Recreate: {_RECREATE_GATE} is off"
     pods = tuple(pod for pod in state.pods if pod.key in models)
-    order = removal_order(state, Workload(kind, namespace, name, None, pods, ()))
+    order = removal_order(state, NamedWorkload(kind, namespace, name, None, pods, ()))
     renewal = _Renewal.of(key, models, state)
     others = list[Pod]()
     if kind == "Deployment":

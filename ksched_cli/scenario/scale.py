@@ -27,9 +27,9 @@ from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.time import parse_time, readable_time
 from ksched_cli.scenario.arguments import (
     Arguments,
+    NamedWorkload,
     Target,
     TargetsChange,
-    Workload,
     current_pods,
     find_workload,
     read_targets,
@@ -97,7 +97,7 @@ class _Candidate:
     restarts: tuple[int, int]
 
 
-def removal_order(state: ClusterState, workload: Workload) -> list[Pod]:
+def removal_order(state: ClusterState, workload: NamedWorkload) -> list[Pod]:
     """Return the workload's pods, the first to go first."""
     if workload.kind == "StatefulSet":
         return sorted(workload.pods, key=lambda pod: -_ordinal(pod))
@@ -208,7 +208,7 @@ class Scale(TargetsChange):
         return resize(self, state, workload, replicas)
 
 
-def resize(change: Change, state: ClusterState, workload: Workload, replicas: int) -> Changed:
+def resize(change: Change, state: ClusterState, workload: NamedWorkload, replicas: int) -> Changed:
     """Set the replicas, and remove the pods that are too many. Those that lack are made where the
     state has the workload's template (workloads.py), else here, as copies of its newest pod."""
     before = len(workload.pods)
@@ -224,7 +224,7 @@ def resize(change: Change, state: ClusterState, workload: Workload, replicas: in
 
 
 def _with_replicas(
-    state: ClusterState, workload: Workload, surplus: Sequence[Pod], replicas: int
+    state: ClusterState, workload: NamedWorkload, surplus: Sequence[Pod], replicas: int
 ) -> ClusterState:
     if workload.obj is not None:
         kind = KINDS[workload.kind]
@@ -242,7 +242,7 @@ def _with_replicas(
 
 
 def _copies(
-    change: Change, state: ClusterState, workload: Workload, count: int
+    change: Change, state: ClusterState, workload: NamedWorkload, count: int
 ) -> tuple[ClusterState, list[Pod]]:
     """Return the state with pods like the workload's newest, with names and claims of their own,
     and these pods. Raises ChangeError."""
@@ -273,7 +273,7 @@ RESTARTABLE = ("Deployment", "StatefulSet", "DaemonSet")
 WITH_TEMPLATE = (*RESTARTABLE, "ReplicaSet", "ReplicationController")
 
 
-def restarted(state: ClusterState, workload: Workload) -> Changed:
+def restarted(state: ClusterState, workload: NamedWorkload) -> Changed:
     """Its running pods pending again, all in one step."""
     running = [pod for pod in workload.pods if is_running(pod)]
     return pending_again(state, running), moved(running)

@@ -67,9 +67,11 @@ _NETWORK_TAINT = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 
 def template_hash(template: Mapping[str, Any], collisions: int = 0) -> str:
-    """Return a hash in the form of pod-template-hash; upstream hashes Go's own dump of the
-    template, whose value nothing but the label depends on. collisions: how often the hash was taken
-    already"""
+    """Return a hash in the form of pod-template-hash. Upstream hashes Go's own dump of the
+    template, whose value nothing but the label depends on.
+
+    collisions: how often the hash was taken already
+    """
     value = 2166136261
     text = msgspec.json.encode(template, order="sorted")
     for byte in text + (str(collisions).encode() if collisions else b""):
@@ -78,7 +80,7 @@ def template_hash(template: Mapping[str, Any], collisions: int = 0) -> str:
 
 
 def owner_reference(version: str, kind: str, name: str, **more: str) -> Manifest:
-    """To the controller of an object."""
+    """Return an ownerReference to a controller."""
     return {"apiVersion": version, "kind": kind, "name": name, **more, "controller": True}
 
 
@@ -89,7 +91,10 @@ def pod_manifest(
     name: str,
     labels: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """Return a pod of the owner's template. labels: what the controller adds."""
+    """Return a pod of the owner's template.
+
+    labels: what the controller adds
+    """
     metadata = template.get("metadata") or {}
     version = {"ReplicationController": "v1", "Job": "batch/v1"}.get(kind, "apps/v1")
     uid = owner.uid or f"{owner.namespace}/{owner.name}"
@@ -184,10 +189,8 @@ def job_labels(owner: Workload) -> dict[str, str]:
 
 
 def daemon_model(state: ClusterState, daemon_set: DaemonSet) -> Pod | None:
-    """Return a pod as the DaemonSet would make it, for no node yet; None where it has no template.
-
-    Raises InputError where the template is not valid.
-    """
+    """Return a pod as the DaemonSet would make it, for no node yet, or None without a template.
+    Raises InputError where the template is not valid."""
     plain = plain_json(daemon_set.raw) if bytes(daemon_set.raw) else {}
     template = _template(plain)
     if not template:
@@ -208,12 +211,15 @@ def should_run_on(model: Pod, node: Node) -> bool:
 
 
 def should_continue_on(model: Pod, node: Node) -> bool:
-    """Return whether one that runs on the node should stay. Upstream: NodeShouldRunDaemonPod."""
+    """Return whether a running daemon pod should stay. Upstream: NodeShouldRunDaemonPod."""
     return _fits(model, node, ("NoExecute",))
 
 
 def _fits(model: Pod, node: Node, effects: tuple[str, ...]) -> bool:
-    """effects: of the taints that it has to tolerate"""
+    """Return whether the node's name, labels and taints allow the daemon pod.
+
+    effects: of the taints that it has to tolerate
+    """
     if model.node_name not in ("", node.name):
         return False
     try:
@@ -259,7 +265,10 @@ class _Plan(Struct):
     others: list[Manifest] = field(default_factory=list)
 
     def add(self, pods: Iterable[Manifest], owner: str, count: int) -> None:
-        """count: of the pods, at most. Raises InputError where they are too many."""
+        """Add pods to make. Raises InputError where they are too many.
+
+        count: of the pods, at most
+        """
         if len(self.manifests) + count > MAX_PODS:
             problem = f"{count} pods to create; ksched creates at most {MAX_PODS} for all workloads"
             hint = "--no-workloads reads the state without them."
@@ -277,8 +286,12 @@ class _Plan(Struct):
         labels: Mapping[str, str] | None = None,
         text: str = "",
     ) -> None:
-        """Pods of the owner's template with names of their own; labels: see pod_manifest; text: of
-        the workload, by default the owner's. Raises InputError as `add` does."""
+        """Add pods of the owner's template with names of their own. Raises InputError as `add`
+        does.
+
+        labels: see pod_manifest
+        text:   of the workload, by default the owner's
+        """
         names = self.fresh_name(owner.namespace, owner.name)
         pods = (pod_manifest(template, owner, kind, next(names), labels) for _ in range(count))
         self.add(pods, text or f"{kind} {owner.key}", count)
@@ -287,13 +300,14 @@ class _Plan(Struct):
         return self.owned.active.get((workload.namespace, kind, workload.name), ())
 
     def fresh_name(self, namespace: str, prefix: str) -> Iterator[str]:
-        """Names of pods that no pod has."""
+        """Yield names of pods that no pod has."""
         if namespace not in self.names:
             self.names[namespace] = names_in(self.state.pods, namespace)
         yield from generated_names(f"{prefix}-", self.names[namespace])
 
     def load(self) -> ClusterState:
-        """What has been made, alone. Raises InputError where a template is not valid."""
+        """Return a state of only what has been made. Raises InputError where a template is not
+        valid."""
         source = f"the template of {self.owners[0]}" if self.owners else "a template"
         loaded = load_objects(self.state, (*self.others, *self.manifests), source)
         return replace(loaded, warnings=())
@@ -304,9 +318,9 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
     each; and with the claims that pods without a node lack.
 
     A workload without a template makes none. Nor does a ReplicaSet, StatefulSet or
-    ReplicationController that states no replicas: the API server always writes them, so that such
-    an object stands there for its selector alone. Raises InputError where a template is not valid,
-    and for too many pods.
+    ReplicationController that states no replicas: the API server always writes them, so such an
+    object is there for its selector alone. Raises InputError where a template is not valid, and for
+    too many pods.
     """
     state, effects = _make_missing(state) if state.makes_pods else (state, [])
     return make_claims(state)[0], effects
@@ -374,7 +388,7 @@ def _make_replicas(plan: _Plan, workload: Any, kind: str, selector: LabelSelecto
 
 
 def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
-    """Its ReplicaSet, where the state holds none, and that one's pods."""
+    """Add the Deployment's ReplicaSet, where the state has none, and its pods."""
     existing = plan.active("Deployment", deployment)
     missing = replicas_of(deployment.spec.replicas) - len(existing)
     plain = plain_json(deployment.raw) if missing > 0 else {}
@@ -398,8 +412,10 @@ def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
 
 
 def replica_set_of(plain: Manifest, deployment: Deployment, revision: str = "") -> Manifest:
-    """Return the ReplicaSet of a deployment's template. revision: the template's hash, where it is
-    known. Upstream: getNewReplicaSet."""
+    """Return the ReplicaSet of a deployment's template. Upstream: getNewReplicaSet.
+
+    revision: the template's hash, "" to compute one
+    """
     spec = plain["spec"]
     template = spec["template"]
     label = {HASH_LABEL: revision or template_hash(template)}
@@ -428,7 +444,8 @@ def replica_set_of(plain: Manifest, deployment: Deployment, revision: str = "") 
 
 
 def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
-    """All at once, as with podManagementPolicy Parallel."""
+    """Add the pods and claims that the StatefulSet lacks, all at once, as with podManagementPolicy
+    Parallel."""
     key = (stateful_set.namespace, "StatefulSet", stateful_set.name)
     replicas = stateful_set.spec.replicas or 0
     enough = replicas <= len(plan.active("StatefulSet", stateful_set))
@@ -453,10 +470,10 @@ def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
 
 
 def with_daemon_pods(state: ClusterState, nodes: frozenset[str], *, running: bool) -> ClusterState:
-    """Return the state with the pods that its DaemonSets lack on these nodes, and no others.
+    """Return the state with the pods that its DaemonSets lack on these nodes, and no others. Raises
+    InputError where a template is not valid.
 
     running: on their nodes already, else they wait for them
-    Raises InputError where a template is not valid.
     """
     plan = _Plan(state, OwnedPods.of(state.pods))
     for daemon_set in _living(state.daemon_sets.values()):
@@ -471,7 +488,10 @@ def with_daemon_pods(state: ClusterState, nodes: frozenset[str], *, running: boo
 
 
 def _make_daemons(plan: _Plan, daemon_set: DaemonSet, nodes: frozenset[str] | None = None) -> None:
-    """nodes: where; None: on all"""
+    """Add the pods that the DaemonSet lacks.
+
+    nodes: where; None: on all
+    """
     template = _template(plain_json(daemon_set.raw))
     if not template:
         return
@@ -495,7 +515,7 @@ def _make_daemons(plan: _Plan, daemon_set: DaemonSet, nodes: frozenset[str] | No
 
 
 def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
-    """Upstream: Controller.manageJob."""
+    """Add the pods that the Job lacks. Upstream: Controller.manageJob."""
     template = _template(plain)
     ended = any(
         c.type in ("Complete", "Failed") and c.status == "True" for c in job.status.conditions
@@ -518,7 +538,7 @@ def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
 
 
 def cron_job_run(state: ClusterState, cron_job: CronJob) -> Manifest | None:
-    """Return the Job that a CronJob makes when its time comes; None where it is suspended or has no
+    """Return the Job that a CronJob makes when its time comes, or None if it is suspended or has no
     template. Raises InputError."""
     template = (plain_json(cron_job.raw).get("spec") or {}).get("jobTemplate") or {}
     if cron_job.spec.suspend or not _template(template):
@@ -534,8 +554,8 @@ def cron_job_run(state: ClusterState, cron_job: CronJob) -> Manifest | None:
 
 
 def _make_custom(plan: _Plan, kind: str, make: PodMaker, workload: Plain) -> None:
-    """As many pods of a kind that a plugin knows as are not there. Raises PluginDefectError where
-    the plugin fails."""
+    """Add the missing pods of a workload whose kind a plugin handles. Raises PluginDefectError
+    where the plugin fails."""
     name, _, _ = kind.partition(".")
     metadata = workload["metadata"]
     namespace = metadata.get("namespace") or "default"
@@ -565,8 +585,8 @@ def _make_custom(plan: _Plan, kind: str, make: PodMaker, workload: Plain) -> Non
 
 
 def with_workloads(state: ClusterState) -> ClusterState:
-    """Return the state with the pods that its workloads lack, and the claims that pods lack; a
-    warning counts them."""
+    """Return the state with the pods that its workloads lack, and the claims that pods lack, with a
+    warning that counts them."""
     after, owners = make_claims(state)
     after, effects = make_pods(after)
     if after is state:
@@ -592,7 +612,7 @@ def with_workloads(state: ClusterState) -> ClusterState:
 
 
 def renewed_warnings(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
-    """The loader's warnings stay; those about what the state lacks are made anew."""
+    """Return the loader's warnings, with those about what the state lacks made anew."""
     lacking = set(state_warnings(before)) if before.warnings else ()
     remaining = tuple(line for line in before.warnings if line not in lacking)
     return (*remaining, *state_warnings(after))

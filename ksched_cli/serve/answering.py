@@ -27,9 +27,9 @@ from ksched_cli.serve.tools import (
     GIVEN_CONFIGURATION,
     MAX_ADDED,
     PROGRESS,
-    Call,
     Progress,
-    Reply,
+    ToolCall,
+    ToolReply,
     question_of,
 )
 
@@ -81,7 +81,7 @@ class Server(Observer):
         return live_state(reader, kinds, server.url)
 
 
-def answered(call: Call) -> Reply:
+def answered(call: ToolCall) -> ToolReply:
     """Raises KschedError, also where the answer is not of the tool's kind."""
     tool = BY_NAME[call.tool]
     inputs = Inputs(keeps_states=len(call.runs) > 1, most_added=MAX_ADDED)
@@ -95,7 +95,7 @@ def answered(call: Call) -> Reply:
     warnings = (f"warning: {line}" for line in answer.warnings if line not in server.aside)
     text = "\n".join((render(answer, Form.TABLE, TEXT), *warnings))
     fields = dict(zip(answer.__struct_fields__, answer.__struct_encode_fields__, strict=True))
-    return Reply(text, document_of(answer), fields.get(answer.ROWS, ""))
+    return ToolReply(text, document_of(answer), fields.get(answer.ROWS, ""))
 
 
 def _with_state(run: Run) -> Run:
@@ -106,7 +106,7 @@ def _with_state(run: Run) -> Run:
 
 
 def main() -> int:
-    call = msgspec.json.decode(sys.stdin.buffer.read(), type=Call)
+    call = msgspec.json.decode(sys.stdin.buffer.read(), type=ToolCall)
     try:
         with redirect_stdout(sys.stderr):  # whatever plugins print
             output = msgspec.json.encode(answered(call))

@@ -37,7 +37,7 @@ from ksched_cli.serve.tools import (
     ArgumentsError,
     Progress,
     QuestionTool,
-    Reply,
+    ToolReply,
     call_of,
     cut_document,
 )
@@ -101,7 +101,7 @@ class Questions:
         if text is None:
             text = await self._run(sent, tool, report)
             self._cache(sent, text)
-        reply = msgspec.json.decode(text, type=Reply)
+        reply = msgspec.json.decode(text, type=ToolReply)
         shown, notes = cut_document(reply.document, ANSWER_SIZE, page, reply.main)
         # People and models read what the command prints; a part that is asked for is data.
         first = msgspec.json.encode(shown).decode() if page.pointer else reply.text

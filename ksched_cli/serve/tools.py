@@ -36,7 +36,7 @@ MOST_FIELDS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ToolPage:
     """The part of a document to show from another entry on than the first.
 
     pointer: of a list or map, as "/placements"; "" for none
@@ -55,7 +55,7 @@ class Cut:
     notes: a line for each that was cut
     """
 
-    page: Page
+    page: ToolPage
     count: int
     main: str = ""
     notes: list[str] = field(default_factory=list)
@@ -96,7 +96,7 @@ class Cut:
         return shown
 
 
-def cut_document(document: Any, size: int, page: Page, main: str = "") -> tuple[Any, list[str]]:
+def cut_document(document: Any, size: int, page: ToolPage, main: str = "") -> tuple[Any, list[str]]:
     """Return the document in about `size` characters of JSON, and a line for each part that was
     cut. main: the name of its list that matters most. Raises ValueError where the page is of no
     list of it."""
@@ -211,7 +211,7 @@ class ArgumentsError(UsageError):
     """The client's arguments do not fit the tool."""
 
 
-class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ToolCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A question as it is sent to the process that answers it.
 
     runs:          that it is about
@@ -225,7 +225,7 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     configuration: str = ""
 
 
-class Reply(msgspec.Struct, frozen=True):
+class ToolReply(msgspec.Struct, frozen=True):
     """An answer as its process sends it: the command's text, and the document. main: the name of
     its list that matters most"""
 
@@ -246,7 +246,9 @@ class Progress(msgspec.Struct, frozen=True):
     noun: str
 
 
-def call_of(tool: QuestionTool, arguments: Mapping[str, Any], base: Run) -> tuple[Call, Page]:
+def call_of(
+    tool: QuestionTool, arguments: Mapping[str, Any], base: Run
+) -> tuple[ToolCall, ToolPage]:
     """Return the call and the part of the answer to show. base: the server's Run. Raises
     ArgumentsError."""
     _check(tool, arguments)
@@ -273,9 +275,9 @@ def call_of(tool: QuestionTool, arguments: Mapping[str, Any], base: Run) -> tupl
     asks = {name: arguments[name] for name in tool.asks if name in arguments}
     if tool.chooses and run.namespace:
         asks["shows"] = {"namespace": run.namespace}
-    page = Page(arguments.get("part", ""), arguments.get("offset", 0))
+    page = ToolPage(arguments.get("part", ""), arguments.get("offset", 0))
     runs = (base, run) if tool.compares else (run,)
-    return Call(tool.name, runs, {**tool.fields, **asks}, text), page
+    return ToolCall(tool.name, runs, {**tool.fields, **asks}, text), page
 
 
 def question_of(tool: QuestionTool, arguments: Mapping[str, Any]) -> Question[Answer]:

@@ -15,7 +15,7 @@ from ksched_cli.sweep.summary import (
     MAXIMIZE,
     AxisEffect,
     MetricSummary,
-    Spread,
+    Percentiles,
     Summary,
     VariantSummary,
 )
@@ -40,7 +40,7 @@ class SpreadResult(Part, frozen=True):
     max: float
 
     @classmethod
-    def of(cls, spread: Spread) -> SpreadResult:
+    def of(cls, spread: Percentiles) -> SpreadResult:
         figures = (spread.median, spread.low, spread.high, spread.least, spread.most)
         return cls(*(round(figure, DIGITS) for figure in figures))
 

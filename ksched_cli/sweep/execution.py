@@ -14,7 +14,7 @@ import msgspec
 from ksched_cli.errors import InputError, MissingExtraError
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.outcome import Outcome, Row, RowsFile, Task, outcome_of
-from ksched_cli.sweep.plan import Indexes, Parameters, Plan
+from ksched_cli.sweep.plan import Indexes, Parameters, StudyPlan
 from ksched_cli.sweep.preparation import Shared, every
 from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially, side_by_side
 
@@ -59,12 +59,12 @@ class Execution:
     ids: of the plan's runs, in order; equal ones are one run
     """
 
-    plan: Plan
+    plan: StudyPlan
     rows: RowsFile
     ids: Sequence[str]
 
     @classmethod
-    def of(cls, plan: Plan, shared: Shared, rows: RowsFile) -> Execution:
+    def of(cls, plan: StudyPlan, shared: Shared, rows: RowsFile) -> Execution:
         """Raises InputError for a row of this plan that was changed since it was written."""
         execution = cls(plan, rows, [shared.id_of(run) for run in plan.runs()])
         for row in rows.rows(execution._unique):

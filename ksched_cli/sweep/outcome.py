@@ -245,8 +245,8 @@ class Share(Struct, frozen=True, forbid_unknown_fields=True):
 class BestPlacement(Struct, frozen=True, rename="camel"):
     """What the best placement has beyond the run, and what none exceeds; see Regret."""
 
-    regret: Count
-    at_most: Count
+    regret: Sum
+    at_most: Sum
 
     @classmethod
     def of(cls, regret: Regret | UnsetType) -> BestPlacement | UnsetType:
@@ -379,7 +379,7 @@ class Performer:
             return _failure_of(simulation)
         regret: Regret | UnsetType = UNSET
         if run.regret:
-            regret = regret_of(simulation, record, run.regret, run.time_limit)
+            regret = regret_of(simulation, record, run.regret, run.time_limit, self._metrics)
         lines = [f"{pod} {node}\n" for pod, node in record.placements.items()]
         return Ended(
             placed=len(record.placements),
@@ -415,7 +415,7 @@ class Performer:
         outcomes = [each.outcome for each in log.live.values()]
         lines = [f"{pod.pod} {pod.node} {pod.placed}\n" for pod in log.records if pod.node]
         evicted = (pod.pod for pod in log.records if pod.evicted is not None)
-        regret = regret_at_end(self._opener, run, replay)
+        regret = regret_at_end(self._opener, run, replay, self._metrics)
         ended = Ended(
             placed=log.counts.placed,
             pending=outcomes.count(PodOutcome.PENDING),

@@ -56,7 +56,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class SweepAxis:
     """key: as the file has it; `patches.NAME` of a path in the configuration"""
 
     key: str
@@ -75,11 +75,11 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """axes: the last one varies first; settings: keys of those that are fields of rows, too"""
 
     base: Run
-    axes: tuple[Axis, ...]
+    axes: tuple[SweepAxis, ...]
     is_zipped: bool = False
     settings: tuple[str, ...] = ()
 
@@ -143,7 +143,7 @@ class Plan:
                 *(range(len(axis)) if axis.key in keys else (0,) for axis in self.axes)
             )
 
-    def with_patch(self, key: str) -> Plan:
+    def with_patch(self, key: str) -> StudyPlan:
         """Return the same without the other patches. key: "" for none"""
         axes = (axis for axis in self.axes if not axis.is_patch or axis.key == key)
         return replace(self, axes=tuple(axes))
@@ -154,7 +154,7 @@ class Plan:
     def run(self, indexes: Indexes) -> Run:
         return _with(self.base, [value.fields for _, value in self.values(indexes)])
 
-    def values(self, indexes: Indexes) -> list[tuple[Axis, Value]]:
+    def values(self, indexes: Indexes) -> list[tuple[SweepAxis, Value]]:
         """The values of a run, with their axes."""
         return [(axis, axis.values[i]) for axis, i in zip(self.axes, indexes, strict=True)]
 
@@ -274,7 +274,7 @@ _PAIRED_FIELDS = ("states", "workloads", "timeline", "until", "tie_break", "seed
 
 
 @dataclass(frozen=True)
-class ListedRuns(Plan):
+class ListedRuns(StudyPlan):
     """The index of a run is its place in the list."""
 
     listed: tuple[Run, ...] = ()
@@ -292,13 +292,13 @@ class ListedRuns(Plan):
     def varied(self, *keys: str) -> Iterator[Indexes]:
         return self.indexes()
 
-    def with_patch(self, key: str) -> Plan:
+    def with_patch(self, key: str) -> StudyPlan:
         return self
 
     def run(self, indexes: Indexes) -> Run:
         return self.listed[indexes[0]]
 
-    def values(self, indexes: Indexes) -> list[tuple[Axis, Value]]:
+    def values(self, indexes: Indexes) -> list[tuple[SweepAxis, Value]]:
         return []
 
     def parameters(self, indexes: Indexes) -> Parameters:

@@ -32,7 +32,7 @@ from ksched_cli.sweep.plan import (
     STATES,
     TIMELINES,
     VERSIONS,
-    Plan,
+    StudyPlan,
 )
 
 Step = Callable[[Run], object]
@@ -94,7 +94,7 @@ def every(run: Run) -> bool:
 
 def prepare(
     document: OwnDocument,
-    plans: Sequence[Plan],
+    plans: Sequence[StudyPlan],
     metrics: Sequence[str],
     may_import: Callable[[Run], bool] = every,
 ) -> Prepared:
@@ -113,13 +113,13 @@ def prepare(
     return _prepared(preparation, shared, plans[0])
 
 
-def prepare_runs(plan: Plan, inputs: Inputs) -> Prepared:
+def prepare_runs(plan: StudyPlan, inputs: Inputs) -> Prepared:
     """Open all Runs of a plan. Raises KschedError."""
     preparation = _Preparation(OwnDocument("", "", Path(), {}), [plan], every, inputs)
     return _prepared(preparation, Shared(inputs, preparation.reads), plan)
 
 
-def _prepared(preparation: _Preparation, shared: Shared, plan: Plan) -> Prepared:
+def _prepared(preparation: _Preparation, shared: Shared, plan: StudyPlan) -> Prepared:
     preparation.check()
     preparation.inputs.read(preparation.runs)
     return Prepared(
@@ -137,7 +137,7 @@ class _Preparation:
     def __init__(
         self,
         document: OwnDocument,
-        plans: Sequence[Plan],
+        plans: Sequence[StudyPlan],
         may_import: Callable[[Run], bool],
         inputs: Inputs,
     ) -> None:

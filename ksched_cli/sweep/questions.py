@@ -13,12 +13,12 @@ from ksched_cli.run.run import Run
 from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
 from ksched_cli.sweep.execution import Execution
 from ksched_cli.sweep.outcome import RowsFile, is_evicting
-from ksched_cli.sweep.plan import Plan
+from ksched_cli.sweep.plan import StudyPlan
 from ksched_cli.sweep.preparation import Prepared, every
 from ksched_cli.sweep.run_process import Executor, serially
 from ksched_cli.sweep.summary import effects_of, summarize
 from ksched_cli.sweep.tune_file import TuneFile
-from ksched_cli.sweep.tuning import Problem, Search, search_and_judge
+from ksched_cli.sweep.tuning import Problem, TrialSearch, search_and_judge
 
 # Opens what makes runs, and says how many workers it has.
 OpenExecutor: TypeAlias = Callable[[], AbstractContextManager[tuple[Executor, int]]]
@@ -32,7 +32,7 @@ class Sweep(Question[SweepResult], frozen=True, kw_only=True):
     with_rows: whether the answer has the row of each run
     """
 
-    plan: Plan
+    plan: StudyPlan
     prepared: Prepared
     executor: OpenExecutor
     metrics: Mapping[str, str] = {}
@@ -83,7 +83,7 @@ class PlanSweep(Question[SweepPlan], frozen=True, kw_only=True):
     may_import: whether the plugins of a Run may be imported
     """
 
-    plan: Plan
+    plan: StudyPlan
     prepared: Prepared
     workers: int
     timeout: float
@@ -117,7 +117,7 @@ class Tune(Question[TuneResult], frozen=True, kw_only=True):
         _introduce(self.prepared, opened)
         problem = Problem(self.file, self.prepared.shared)
         with locked(self.study, "--study"):
-            search = Search(problem, self.study)
+            search = TrialSearch(problem, self.study)
             with (
                 opened.observer.progress("trials") as on_trial,
                 self.executor() as (executor, _),

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypeAlias
 import msgspec
 from msgspec import structs
 
-from ksched_cli.kube.job_commands import Lines, is_job
+from ksched_cli.kube.job_commands import GuardedStream, is_job
 from ksched_cli.kube.own_python import python_process
 from ksched_cli.kube.streams import occupy_closed_streams, unfailing
 from ksched_cli.run.run import Run
@@ -286,7 +286,7 @@ def serve() -> None:
     os.dup2(2, 1)  # whatever plugins print
     sys.stdout = sys.stderr = unfailing(sys.stderr)
     if is_job():
-        sys.stdout = sys.stderr = Lines(sys.stderr).as_text()
+        sys.stdout = sys.stderr = GuardedStream(sys.stderr).as_text()
     requests = sys.stdin.buffer
     try:
         shared, timeout = pickle.load(requests)  # nosec B301  # of the process above this one

@@ -13,7 +13,7 @@ import numpy as np
 from ksched_cli.analysis.compare import Interval
 from ksched_cli.sweep.execution import Result
 from ksched_cli.sweep.outcome import Failed
-from ksched_cli.sweep.plan import PAIRED, SEEDS, Indexes, Parameters, Plan
+from ksched_cli.sweep.plan import PAIRED, SEEDS, Indexes, Parameters, StudyPlan
 
 MINIMIZE, MAXIMIZE = "minimize", "maximize"
 # What a result compares, besides the metrics of plugins and functions, where the file names none:
@@ -30,7 +30,7 @@ MAX_FAILURES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Percentiles:
     """low, high: 5 and 95 per cent"""
 
     median: float
@@ -40,7 +40,7 @@ class Spread:
     most: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
+    def of(cls, values: Sequence[float]) -> Percentiles:
         low, median, high = np.quantile(values, (0.05, 0.5, 0.95)).tolist()
         return cls(median, low, high, min(values), max(values))
 
@@ -56,9 +56,9 @@ class MetricSummary:
     worse_seeds: of the losses
     """
 
-    spread: Spread
+    spread: Percentiles
     mean: Interval
-    difference: Spread | None = None
+    difference: Percentiles | None = None
     pairs: int = 0
     wins: int | None = None
     losses: int | None = None
@@ -81,7 +81,7 @@ class VariantSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailureGroup:
     """Runs that ended in the same way. example: parameters of the first"""
 
     status: str
@@ -101,7 +101,7 @@ class Summary:
     is_defective: bool
     metrics: Mapping[str, str | None]
     variants: tuple[VariantSummary, ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[FailureGroup, ...]
     front: tuple[str, ...] = ()
 
 
@@ -209,7 +209,7 @@ def _metric(
     direction: str | None,
 ) -> MetricSummary:
     values = [sample.figures[key] for sample in group if key in sample.figures]
-    spread, mean = Spread.of(values), Interval.of(values)
+    spread, mean = Percentiles.of(values), Interval.of(values)
     differences = [
         (sample.seed, sample.figures[key] - baseline[sample.pair].figures[key])
         for sample in group
@@ -219,7 +219,7 @@ def _metric(
     ]
     if not differences:
         return MetricSummary(spread, mean)
-    difference = Spread.of([value for _, value in differences])
+    difference = Percentiles.of([value for _, value in differences])
     if direction is None:
         return MetricSummary(spread, mean, difference, len(differences))
     sign = 1 if direction == MAXIMIZE else -1
@@ -247,7 +247,9 @@ class AxisEffect:
     runs: int
 
 
-def effects_of(results: Iterable[Result], plan: Plan, metrics: Iterable[str]) -> list[AxisEffect]:
+def effects_of(
+    results: Iterable[Result], plan: StudyPlan, metrics: Iterable[str]
+) -> list[AxisEffect]:
     """Return the effect of each value of each axis that is compared, beside its first; none where
     the axes go side by side, or with the first value a metric is 0 with some seed."""
     figures: dict[Indexes, Mapping[str, float]] = {}
@@ -341,10 +343,10 @@ def pareto_front(points: Mapping[str, tuple[float, ...]]) -> set[str]:
     return front
 
 
-def _most_frequent(groups: Mapping[tuple[str, str], Sequence[Result]]) -> tuple[Failure, ...]:
+def _most_frequent(groups: Mapping[tuple[str, str], Sequence[Result]]) -> tuple[FailureGroup, ...]:
     """groups: of runs that failed, by status and error"""
     failures = [
-        Failure(status, error, len(group), group[0].parameters)
+        FailureGroup(status, error, len(group), group[0].parameters)
         for (status, error), group in groups.items()
     ]
     return tuple(sorted(failures, key=lambda failure: -failure.runs)[:MAX_FAILURES])

@@ -28,9 +28,9 @@ from ksched_cli.sweep.plan import (
     STATES,
     TIMELINES,
     VERSIONS,
-    Axis,
     Place,
-    Plan,
+    StudyPlan,
+    SweepAxis,
     Value,
 )
 
@@ -170,7 +170,7 @@ class SweepFile:
     """metrics: by name, minimize or maximize; none where the file names none"""
 
     document: OwnDocument
-    plan: Plan
+    plan: StudyPlan
     metrics: Mapping[str, str]
 
 
@@ -188,14 +188,14 @@ def read_sweep(path: str, base: Run) -> SweepFile:
     return SweepFile(document, plan, data.metrics or {})
 
 
-def plan_of(document: OwnDocument, data: StudyDocument, base: Run) -> Plan:
+def plan_of(document: OwnDocument, data: StudyDocument, base: Run) -> StudyPlan:
     """The runs of a file, of either kind. Raises InputError with line and column."""
     for key in _OF_REPLAYS:
         if data.given(key) and data.timelines is UNSET:
             raise document.error("requires `timelines`", key)
     settings = tuple(key for key in SETTINGS if data.given(key) is not None)
     axes = [
-        Axis(STATES, unique(document, state_values(document, data.states, STATES))),
+        SweepAxis(STATES, unique(document, state_values(document, data.states, STATES))),
         *_path_axis(document, data, TIMELINES, "timeline"),
         _axis(CHANGES, unique(document, _change_values(document, data)), changes_label(base)),
         _axis(PLUGINS, _plugin_values(document, data), ", ".join(base.plugins) or _NONE),
@@ -206,14 +206,14 @@ def plan_of(document: OwnDocument, data: StudyDocument, base: Run) -> Plan:
         *_path_axis(document, data, AUTOSCALERS, "autoscaler"),
         *_price_axis(document, data),
         *_patch_axes(document, data),
-        Axis(SEEDS, tuple(seed_values(None if data.seeds is UNSET else data.seeds, SEEDS))),
+        SweepAxis(SEEDS, tuple(seed_values(None if data.seeds is UNSET else data.seeds, SEEDS))),
     ]
-    return Plan(base, tuple(axes), data.given("combine") == "zip", settings)
+    return StudyPlan(base, tuple(axes), data.given("combine") == "zip", settings)
 
 
-def _axis(key: str, values: Iterable[Value], default: Any) -> Axis:
+def _axis(key: str, values: Iterable[Value], default: Any) -> SweepAxis:
     """default: the label where the file has no values, and the base's counts"""
-    return Axis(key, tuple(values) or (Value(default),))
+    return SweepAxis(key, tuple(values) or (Value(default),))
 
 
 def state_values(document: OwnDocument, entries: States, *place: str) -> Iterator[Value]:
@@ -239,14 +239,16 @@ def path_values(
         yield Value(name, {attribute: path}, {attribute: shown}, (*place, index))
 
 
-def _path_axis(document: OwnDocument, data: StudyDocument, key: str, attribute: str) -> list[Axis]:
+def _path_axis(
+    document: OwnDocument, data: StudyDocument, key: str, attribute: str
+) -> list[SweepAxis]:
     entries = data.given(key)
     if not entries:
         return []
-    return [Axis(key, unique(document, path_values(document, entries, attribute, key)))]
+    return [SweepAxis(key, unique(document, path_values(document, entries, attribute, key)))]
 
 
-def _price_axis(document: OwnDocument, data: StudyDocument) -> list[Axis]:
+def _price_axis(document: OwnDocument, data: StudyDocument) -> list[SweepAxis]:
     """Each value is one text of --price, or several."""
     values = []
     for index, entry in enumerate(data.prices or ()):
@@ -254,10 +256,10 @@ def _price_axis(document: OwnDocument, data: StudyDocument) -> list[Axis]:
         own = (document.from_here(text) if is_price_file(text) else text for text in texts)
         fields, shown = {PRICES: tuple(own)}, {PRICES: (name,)}
         values.append(Value(name, fields, shown, (PRICES, index)))
-    return [Axis(PRICES, unique(document, values))] if values else []
+    return [SweepAxis(PRICES, unique(document, values))] if values else []
 
 
-def _configuration(document: OwnDocument, data: StudyDocument, base: Run) -> Axis:
+def _configuration(document: OwnDocument, data: StudyDocument, base: Run) -> SweepAxis:
     """Return the one that is tuned, else the default one."""
     entries = filter(None, [data.given("configuration")])
     values = path_values(document, entries, "configuration", "configuration")
@@ -314,14 +316,14 @@ def _version_values(data: StudyDocument) -> Iterator[Value]:
             yield Value(minor, {"kubernetes_version": minor}, place=place)
 
 
-def _setting_axis(document: OwnDocument, data: StudyDocument, key: str) -> Axis:
+def _setting_axis(document: OwnDocument, data: StudyDocument, key: str) -> SweepAxis:
     field = SETTINGS[key]
     values = []
     for value, place in _listed(data, key):
         own = setting_of(field, value, document.from_here)
         label = own if key == "until" else value
         values.append(Value(label, {field.name: own}, place=place))
-    return Axis(key, tuple(values))
+    return SweepAxis(key, tuple(values))
 
 
 def path_of(document: OwnDocument, text: str, *place: str | int) -> str:
@@ -330,7 +332,7 @@ def path_of(document: OwnDocument, text: str, *place: str | int) -> str:
         return parse_path(text).text
 
 
-def _patch_axes(document: OwnDocument, data: StudyDocument) -> Iterator[Axis]:
+def _patch_axes(document: OwnDocument, data: StudyDocument) -> Iterator[SweepAxis]:
     """Raises InputError for a path that is none, and for a name that two of them have."""
     names: set[str] = set()
     entries: Sequence[PatchValues] = data.given(PATCHES) or ()
@@ -350,7 +352,7 @@ def _patch_axes(document: OwnDocument, data: StudyDocument) -> Iterator[Axis]:
             )
             for position, value in enumerate(entry.values)
         ]
-        yield Axis(f"{PATCHES}.{name}", tuple(values))
+        yield SweepAxis(f"{PATCHES}.{name}", tuple(values))
 
 
 def seed_values(seeds: int | Sequence[int] | None, *place: str) -> Iterator[Value]:

@@ -17,9 +17,9 @@ from ksched_cli.sweep.plan import (
     SEEDS,
     STATES,
     TIMELINES,
-    Axis,
     Place,
-    Plan,
+    StudyPlan,
+    SweepAxis,
     Value,
 )
 from ksched_cli.sweep.sweep_file import (
@@ -63,11 +63,11 @@ class Dimension:
         return Patch(self.path, value)
 
     @property
-    def axis(self) -> Axis:
+    def axis(self) -> SweepAxis:
         """Return the values, or the least and the most."""
         values = self.values or (self.low, self.high)
         listed = (Value(each, {PATCHES: (self.patch(each),)}, place=self.place) for each in values)
-        return Axis(f"{PATCHES}.{self.name}", tuple(listed))
+        return SweepAxis(f"{PATCHES}.{self.name}", tuple(listed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class MetricConstraint:
     """Bounds of a metric's mean that the result is to keep; None if there is none."""
 
     metric: str
@@ -108,11 +108,11 @@ class TuneFile:
     """
 
     document: OwnDocument
-    plan: Plan
-    held_out: Plan
+    plan: StudyPlan
+    held_out: StudyPlan
     dimensions: tuple[Dimension, ...]
     objectives: tuple[Objective, ...]
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[MetricConstraint, ...]
     trials: int
     sampler_seed: int
 
@@ -123,7 +123,7 @@ class TuneFile:
         return (*objectives, *(each.metric for each in self.constraints))
 
     @property
-    def bounds(self) -> Plan:
+    def bounds(self) -> StudyPlan:
         """Run with the values of the dimensions, or the least and the most of each."""
         return replace(self.plan, axes=(*self.plan.axes, *(item.axis for item in self.dimensions)))
 
@@ -221,7 +221,7 @@ def read_tune(path: str, base: Run) -> TuneFile:
         _dimensions(document, data.space),
         tuple(Objective(item.metric, item.goal) for item in data.objectives),
         tuple(
-            Constraint(
+            MetricConstraint(
                 item.metric,
                 None if item.at_most is UNSET else item.at_most,
                 None if item.at_least is UNSET else item.at_least,
@@ -233,7 +233,7 @@ def read_tune(path: str, base: Run) -> TuneFile:
     )
 
 
-def _held_out(document: OwnDocument, data: TuneDocument, plan: Plan) -> Plan:
+def _held_out(document: OwnDocument, data: TuneDocument, plan: StudyPlan) -> StudyPlan:
     """The same runs with other states, timelines or seeds: as many seeds that no trial has, where
     the file names none. Raises InputError where nothing would be held out."""
     entries = data.held_out

@@ -20,11 +20,11 @@ from ksched_cli.run.inputs import digest
 from ksched_cli.run.run import Patch
 from ksched_cli.sweep.execution import Result
 from ksched_cli.sweep.outcome import Failed, Outcome, Task, is_evicting
-from ksched_cli.sweep.plan import Plan
+from ksched_cli.sweep.plan import StudyPlan
 from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.run_process import Executor
 from ksched_cli.sweep.summary import MAXIMIZE, MINIMIZE, Summary, summarize
-from ksched_cli.sweep.tune_file import Constraint, Dimension, Objective, TuneFile
+from ksched_cli.sweep.tune_file import Dimension, MetricConstraint, Objective, TuneFile
 
 STUDY = "ksched"
 # User attributes: of a study, and of a trial whose runs failed.
@@ -54,7 +54,7 @@ class Problem:
     file: TuneFile
     shared: Shared
 
-    def tasks(self, plan: Plan, patches: Sequence[Patch] = ()) -> list[Task]:
+    def tasks(self, plan: StudyPlan, patches: Sequence[Patch] = ()) -> list[Task]:
         """The runs of a plan with these patches."""
         tasks = []
         for number, run in enumerate(plan.runs()):
@@ -91,7 +91,7 @@ class _OpenTrial:
         return len(self.outcomes) == len(self.ids)
 
 
-class Search:
+class TrialSearch:
     """Asks for trials as long as runs are asked for, and tells what came of those that are done.
 
     on_trial: called after each trial with how many are done, and of how many
@@ -208,7 +208,7 @@ class Search:
         )
 
 
-def excesses(values: Sequence[float], constraints: Sequence[Constraint]) -> tuple[float, ...]:
+def excesses(values: Sequence[float], constraints: Sequence[MetricConstraint]) -> tuple[float, ...]:
     """By how much each value is beyond its constraint; 0 or less where it keeps it."""
     return tuple(each.excess(value) for each, value in zip(constraints, values, strict=True))
 
@@ -403,7 +403,7 @@ class Tuning:
         sign = 1 if objective.goal == MAXIMIZE else -1
         return sign * metric.difference.median > 0
 
-    def broken(self, variant: str) -> list[Constraint]:
+    def broken(self, variant: str) -> list[MetricConstraint]:
         """Return the constraints that a variant breaks where it was held out."""
         constraints = self.problem.file.constraints
         over = excesses(self.constrained[variant], constraints)
@@ -411,7 +411,7 @@ class Tuning:
 
 
 def search_and_judge(
-    problem: Problem, search: Search, executor: Executor, on_trial: OnTrial | None = None
+    problem: Problem, search: TrialSearch, executor: Executor, on_trial: OnTrial | None = None
 ) -> Tuning:
     """Raises TuningError where no trial came to its end."""
     file = problem.file

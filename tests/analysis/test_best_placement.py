@@ -11,6 +11,9 @@ import pytest
 
 from ksched_cli.analysis import best_placement
 from ksched_cli.analysis.best_placement import Regret, regret_of
+from ksched_cli.analysis.metrics import Metric, per_placement
+from ksched_cli.cluster.objects import Node
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.testing import cluster, node, pod, simulation
 
@@ -19,12 +22,12 @@ pytest.importorskip("ortools", reason="the extra optimum is not installed")
 Manifest = dict[str, Any]
 
 
-def regret(*objects: Manifest, quantity: str = "pods") -> Regret:
+def regret(*objects: Manifest, quantity: str = "pods", metrics: Sequence[Metric] = ()) -> Regret:
     run: Simulation = simulation(cluster(*objects))
-    return regret_of(run, run.run(), quantity, 600)
+    return regret_of(run, run.run(), quantity, 600, metrics)
 
 
-def by_priority(answer: Regret, field: str) -> list[int]:
+def by_priority(answer: Regret, field: str) -> list[float]:
     return [getattr(level, field) for level in answer.levels]
 
 
@@ -51,13 +54,17 @@ class Case:
             ),
         ]
 
-    def best(self, amounts: Sequence[int]) -> list[int]:
+    def best(self, amounts: Sequence[float]) -> list[float]:
         """Return what the best of all placements reaches, by priority."""
+        return self.best_by_node([[amount] * 3 for amount in amounts])
+
+    def best_by_node(self, amounts: Sequence[Sequence[float]]) -> list[float]:
+        """The same; amounts: of each pod on each node"""
         priorities = sorted({priority for *_, priority in self.pods}, reverse=True)
         return max(
             [
                 sum(
-                    amount
+                    amount[at]
                     for (*_, own), amount, at in zip(self.pods, amounts, places, strict=True)
                     if at is not None and own == priority
                 )
@@ -84,6 +91,38 @@ def test_the_best_placement_is_the_one_that_brute_force_finds(seed: int) -> None
     amounts = [1000 * cpu for cpu, *_ in case.pods]
     cpu = regret(*case.objects, quantity="cpu")
     assert by_priority(cpu, "best") == by_priority(cpu, "at_most") == case.best(amounts)
+
+
+def worth_of(seed: int) -> tuple[Metric, list[list[float]]]:
+    """Return a metric that counts a random amount for each pod and node."""
+    draw = random.Random(seed)
+    amounts = [[draw.choice((0, 0.5, 1, 2.25, 7)) for _ in range(3)] for _ in range(5)]
+
+    @per_placement
+    def worth(pod: PodInfo, node: Node) -> float:
+        return amounts[int(pod.name[1:])][int(node.name[1:])]
+
+    return Metric("worth", worth), amounts
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_best_of_a_metric_is_the_one_that_brute_force_finds(seed: int) -> None:
+    case, (metric, amounts) = Case(seed), worth_of(seed)
+    answer = regret(*case.objects, quantity="worth", metrics=[metric])
+    best = case.best_by_node(amounts)
+    assert by_priority(answer, "best") == by_priority(answer, "at_most") == best
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_of_a_metric_with_many_nodes_the_bound_holds(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(best_placement, "MAX_PAIRS", 0)
+    case, (metric, amounts) = Case(seed), worth_of(seed)
+    answer = regret(*case.objects, quantity="worth", metrics=[metric])
+    best = case.best_by_node(amounts)
+    assert by_priority(answer, "at_most") >= best >= by_priority(answer, "best")
+    assert by_priority(answer, "best") >= by_priority(answer, "reached")
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -461,3 +461,30 @@ if __name__ == "__main__":
     tried = (compare_large(seed, large[0]) if large else compare(seed) for seed in seeds)
     for text, number in Counter(tried).most_common():
         print(number, text)
+
+
+def crowded() -> ClusterState:
+    """Nine pods wait for a good 3 of 8 cpu each, on eight nodes with 3 free: seven of them fit in
+    what is free, but only after moves, on which a solver has to work."""
+    draw = random.Random(1)
+    objects = []
+    for index in range(8):
+        name = f"n{index}"
+        objects.append(node(name, cpu=8))
+        for other in "ab":
+            amount = f"{draw.choice((2400, 2500, 2600))}m"
+            objects.append(owned(pod(f"{other}-{index}", cpu=amount, node=name)))
+    objects += (owned(pod(f"waits-{index}", cpu=f"{3300 + index}m")) for index in range(9))
+    return cluster(*objects)
+
+
+def test_where_time_runs_out_the_answer_says_how_many_could_get_a_node() -> None:
+    # The solver counts its work: on every machine it ends before it has a proof, and after.
+    early = planned(crowded(), seconds=0.001)
+    assert isinstance(early, NoMoves)
+    assert early.outcome == "none found"
+    assert early.because == ("the search ended after 0.001 s",)
+    assert early.at_most == 7
+    late = planned(crowded())
+    assert isinstance(late, NoMoves)
+    assert (late.outcome, late.at_most) == ("none exists", 5)

@@ -6,8 +6,8 @@ from ksched_cli.cel.cost import LIMIT
 from ksched_cli.cel.interpreter import (
     OPERATORS,
     DeviceInput,
+    EvalState,
     Interpretable,
-    Run,
     constant,
     has_field,
     membership,
@@ -16,12 +16,12 @@ from ksched_cli.cel.interpreter import (
 from ksched_cli.cel.values import NONE, CelAbortError, CelError, DomainMap, Optional
 
 
-def run() -> Run:
-    return Run(DeviceInput())
+def run() -> EvalState:
+    return EvalState(DeviceInput())
 
 
 def failing(message: str = "failed") -> Interpretable:
-    def fail(_: Run) -> None:
+    def fail(_: EvalState) -> None:
         raise CelError(message)
 
     return Interpretable(fail)

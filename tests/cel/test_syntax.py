@@ -4,7 +4,7 @@ from typing import Any
 
 from ksched_cli.cel.environment import check
 from ksched_cli.cel.syntax import (
-    Call,
+    CallExpression,
     Comprehension,
     Constant,
     Identifier,
@@ -36,7 +36,7 @@ def test_a_variable_has_its_qualified_name() -> None:
 
 def test_a_call_has_its_target_first_and_the_overloads_left() -> None:
     call = root("device.driver.startsWith('a')")
-    assert isinstance(call, Call)
+    assert isinstance(call, CallExpression)
     assert call.is_member
     assert call.overloads == ("starts_with_string",)
     assert children(call)[1:] == (Constant("a", offset=25),)

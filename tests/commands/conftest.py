@@ -28,7 +28,7 @@ def built(names: tuple[str, ...]) -> Any:
 def _settings_of_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the command of another test has set does not last, and no cluster is there."""
     monkeypatch.setenv("KUBECONFIG", "/nowhere/kubeconfig")
-    for field in fields(output.Settings):
+    for field in fields(output.OutputSettings):
         setattr(output.SETTINGS, field.name, field.default)
 
 

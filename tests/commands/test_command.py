@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from ksched_cli.commands.command import as_command
-from ksched_cli.commands.command_line import Command
+from ksched_cli.commands.command_line import ExampleCommand
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import results
 from ksched_cli.errors import ExitCode
@@ -39,7 +39,7 @@ def ask(
 
 def run(*args: str) -> Result:
     app = typer.Typer(rich_markup_mode=None)
-    app.command(cls=Command)(as_command(ask))
+    app.command(cls=ExampleCommand)(as_command(ask))
     return CliRunner().invoke(app, args)
 
 

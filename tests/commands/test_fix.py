@@ -86,10 +86,10 @@ def test_the_heading_names_what_has_the_pods(subject: str, heading: str, ksched:
 # -- moves of running pods ------------------------------------------------------------------------
 
 
-def running(name: str, there: str, app: str = "a") -> dict[str, Any]:
+def running(name: str, there: str, app: str = "a", cpu: int | str = 2) -> dict[str, Any]:
     owner = {"kind": "ReplicaSet", "name": app, "uid": app, "controller": True}
     metadata = {"ownerReferences": [{**owner, "apiVersion": "apps/v1"}], "labels": {"app": app}}
-    return pod(name, cpu=2, node=there, metadata=metadata)
+    return pod(name, cpu=cpu, node=there, metadata=metadata)
 
 
 HALF_FULL = (
@@ -195,3 +195,23 @@ def test_moves_for_all_that_wait_say_how_many_could_have_a_node(
     text = " ".join(out.split())
     assert "no moves of running pods help, which is proven" in text
     assert "wherever pods are moved, at most 1 of 2 get a node" in text
+
+
+def test_a_search_that_ends_says_how_many_could_get_a_node(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    path = write_state(
+        *(node(f"n{index}", cpu=8) for index in range(8)),
+        *(
+            running(f"{name}-{index}", f"n{index}", cpu=f"{cpu}m")
+            for index in range(8)
+            for name, cpu in (("a", 2400 + 100 * (index % 3)), ("b", 2600))
+        ),
+        *(pod(f"waits-{index}", cpu=f"{3300 + index}m") for index in range(9)),
+    )
+    never = ("--never", "node,request,evict,scale,priority", "--time-limit", "0.001")
+    code, out, _ = ksched("fix", "--pending", "--state", path, *never)
+    assert code == 1
+    assert "no moves of running pods were found, which is no proof" in out
+    assert "wherever pods are moved, at most 7 of 9 get a node" in out

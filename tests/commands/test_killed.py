@@ -21,7 +21,7 @@ import pytest
 import ksched_cli
 from ksched_cli.cluster.redaction.codebook import Codes, key_text
 from ksched_cli.cluster.redaction.redact import redacted
-from ksched_cli.extenders.recording import Replay
+from ksched_cli.extenders.recording import RecordedReplies
 from ksched_cli.testing import node, pod
 from tests.commands.killed import RECORDER
 from tests.commands.runners import Ksched
@@ -216,7 +216,7 @@ def test_a_recording_of_extenders_has_the_whole_lines(outcomes: Outcomes, tmp_pa
         assert each.content_again == complete.content
         if each.content:
             file.write_bytes(each.content)
-            Replay(str(file), warnings.append)
+            RecordedReplies(str(file), warnings.append)
     assert warnings
     assert {*warnings} == {f"{file} is cut off after line 0; ksched reads it up to there"}
 

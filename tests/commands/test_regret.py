@@ -73,7 +73,7 @@ def test_bad_input_gets_one_line(
 ) -> None:
     code, _, err = ksched("schedule", "--state", state, "--regret", "example.com/none")
     assert code == 2
-    assert "--regret takes pods, or a resource that waiting pods request" in err
+    assert "--regret takes pods, a resource that waiting pods request, or a --metric" in err
     assert (
         "--time-limit requires --regret"
         in ksched("schedule", "--state", state, "--time-limit", "5s")[2]
@@ -141,7 +141,7 @@ def test_at_some_instants_no_pod_requests_the_resource(
     code, out, _ = ksched("replay", *replay, "--regret", "cpu", "--regret-at", "10", "-o", "json")
     assert (code, json.loads(out)["regret"]["regret"]) == (0, 0)
     err = ksched("replay", *replay, "--regret", "gpu", "--regret-at", "10")[2]
-    assert "--regret takes pods, or a resource that waiting pods request" in err
+    assert "--regret takes pods, a resource that waiting pods request, or a --metric" in err
 
 
 @pytest.mark.parametrize(
@@ -159,3 +159,38 @@ def test_wrong_instants_get_one_line(
     code, _, err = ksched("replay", *replay, *options)
     assert code == 2
     assert message in err
+
+
+WORTH = """
+from ksched_cli.api import per_placement
+
+@per_placement
+def worth(pod, node):
+    return 2.5 if (pod.name, node.name) == ("p1", "b") else 1
+
+@per_placement
+def negative(pod, node):
+    return -1
+
+def whole(snapshot, run):
+    return 1
+"""
+
+
+def test_regret_of_a_metric(state: Path, tmp_path: Path, ksched: Ksched) -> None:
+    (tmp_path / "m.py").write_text(WORTH)
+    metric = tmp_path / "m.py"
+    schedule = ("schedule", "--state", state, "--metric", f"{metric}:worth", "--regret", "worth")
+    answer = json.loads(ksched(*schedule, "-o", "json")[1])["regret"]
+    (level,) = answer["levels"]
+    # p1 and p2 on b, and p3 on a; kube-scheduler spreads the first two.
+    assert (level["reached"], level["best"], level["atMost"]) == (2, 4.5, 4.5)
+    assert "4.5" in ksched(*schedule)[1]
+    for name, message in (
+        ("negative", "--regret negative: values are 0 to 1,000,000, and more is better; not -1"),
+        ("whole", "--regret whole: no solver can bound a figure of the whole run"),
+    ):
+        options = ("--metric", f"{metric}:{name}", "--regret", name)
+        code, _, err = ksched("schedule", "--state", state, *options)
+        assert code == 2
+        assert message in err

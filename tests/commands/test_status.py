@@ -1,5 +1,6 @@
 """`ksched status`: a cluster at a glance."""
 
+import json
 from typing import Any
 
 import pytest
@@ -120,3 +121,33 @@ def test_a_cluster_without_nodes_is_shown_where_that_is_allowed(
 ) -> None:
     code, out, _ = ksched("status", "--allow-empty-state", "--state", write_state(pod("p")))
     assert (code, out.splitlines()[0]) == (0, "1 of 1 pod stays pending; the cluster has no nodes")
+
+
+def test_prices_say_what_namespaces_and_owners_request(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    state = write_state(
+        node("a", cpu=4, memory="8Gi"),
+        node("b", cpu=4, memory="8Gi"),
+        pod("p", "shop", cpu=1, memory="4Gi", node="a"),
+        pod("q", "batch", cpu=1, memory="2Gi", node="a"),
+        pod("r", "batch", cpu=1, node="b"),
+    )
+    for command in ("status", "capacity"):
+        answer = json.loads(ksched(command, "--state", state, "--price", "*=8", "-o", "json")[1])
+        # The fullest resource counts: memory of node a (6 of 8 GiB), cpu of node b (1 of 4).
+        assert [(each["name"], each["perHour"]) for each in answer["costByNamespace"]] == [
+            ("batch", 4),
+            ("shop", 4),
+        ]
+        owners = answer["costByOwner"]
+        assert {each["name"]: each["perHour"] for each in owners} == {
+            "batch/Pod/q": 2,
+            "batch/Pod/r": 2,
+            "shop/Pod/p": 4,
+        }
+        total = sum(each["perHour"] for each in owners)
+        assert total == answer["cost"]["perHour"] - answer["cost"]["idle"]
+        out = ksched(command, "--state", state, "--price", "*=8")[1]
+        assert "Cost of requests by namespace" in out
+        assert "costByOwner" not in json.loads(ksched(command, "--state", state, "-o", "json")[1])

@@ -85,7 +85,7 @@ ABOUT = ClusterSnapshot("", "", "", ())
 # Where each command has its file in hand.
 AT_WORK = {
     "--rows": "ksched_cli.sweep.outcome.RowsFile.append",
-    "--study": "ksched_cli.sweep.tuning.Search.take",
+    "--study": "ksched_cli.sweep.tuning.TrialSearch.take",
     "--redact-key": "ksched_cli.commands.snapshot_files.key_text",
     "--record-extenders": "ksched_cli.extenders.recording.Recording.wrap",
 }

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ksched_cli.config.sources import ConfigurationText, Place, configurations_in
+from ksched_cli.config.sources import ConfigurationText, TextPlace, configurations_in
 from ksched_cli.errors import InputError, Position
 from tests.config.registries import HEAD
 
@@ -58,7 +58,7 @@ def test_comments_above_a_mapping_are_its_own() -> None:
     text = f"kind: Namespace\n---\n# ours\n\n# and yours\n{HEAD}"
     held = only(text)
     assert held.text == f"# ours\n\n# and yours\n{HEAD}"
-    assert held.place == Place(3, 1, 0)
+    assert held.place == TextPlace(3, 1, 0)
     nested = "a:\n  # of b\n  b:\n    # ours\n" + "".join(
         f"    {line}\n" for line in HEAD.split("\n")
     )
@@ -80,11 +80,11 @@ def test_anchors_before_it_and_anchors_given_twice_do_not_cut_it() -> None:
     body = HEAD.replace("\n", "\n  ") + "parallelism: 3\n"
     anchored = only(f"scheduler: &a\n  {body}b: &a 1\n")
     assert anchored.text == f"{HEAD}parallelism: 3\n"
-    assert anchored.place == Place(2, 3, 2)
+    assert anchored.place == TextPlace(2, 3, 2)
     flow = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}"
     assert only(f"a: &a 1\nb: &a 2\nc: {flow}\n").data()["kind"]
     twice = only(f"a: &a 1\nb: &a 2\nscheduler: |\n  {body}")
-    assert twice.place == Place(4, 3, 2)
+    assert twice.place == TextPlace(4, 3, 2)
 
 
 @pytest.mark.parametrize(

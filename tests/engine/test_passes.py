@@ -6,7 +6,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.engine import Options, Progress
 from ksched_cli.engine.queue import Queue
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.scheduling_cycle import Outcome
+from ksched_cli.engine.scheduling_cycle import AttemptOutcome
 from ksched_cli.engine.simulation import PassScheduler
 from ksched_cli.framework.handle import WaitingPod, WaitingPods
 from ksched_cli.framework.runtime import Framework
@@ -27,20 +27,20 @@ class Script:
         self.binding = self
         self.tried: list[str] = []
 
-    def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
+    def attempt(self, framework: Framework, pod: PodInfo) -> AttemptOutcome:
         self.tried.append(pod.name)
         answers = self.script[pod.name]
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if answer == "wait":
             self.waiting.add(pod, "a", {"Permit": 10.0})
-            return Outcome(Attempt(pod.key, "default-scheduler"), 0, waits=True)
+            return AttemptOutcome(Attempt(pod.key, "default-scheduler"), 0, waits=True)
         if answer == "refused":
-            return Outcome(Attempt(pod.key, "", reserve=Status.unschedulable("no")))
-        return Outcome(Attempt(pod.key, "default-scheduler", answer), 0 if answer else None)
+            return AttemptOutcome(Attempt(pod.key, "", reserve=Status.unschedulable("no")))
+        return AttemptOutcome(Attempt(pod.key, "default-scheduler", answer), 0 if answer else None)
 
-    def settle(self, decided: WaitingPod, now: float) -> Outcome:
+    def settle(self, decided: WaitingPod, now: float) -> AttemptOutcome:
         self.waiting.remove(decided.pod.uid)
-        return Outcome(Attempt(decided.pod.key, "", permit=Status.unschedulable("timeout")))
+        return AttemptOutcome(Attempt(decided.pod.key, "", permit=Status.unschedulable("timeout")))
 
 
 def loop(

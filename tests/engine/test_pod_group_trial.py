@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.engine.pod_group_cycle import Trial, TrialBinding, blank_attempt, refused
+from ksched_cli.engine.pod_group_cycle import PodTrial, TrialBinding, blank_attempt, refused
 from ksched_cli.engine.scheduling_cycle import NO_NODES
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PermitPlugin, ReservePlugin
@@ -72,4 +72,4 @@ def test_an_error_ends_the_trial_of_all_unless_there_are_no_nodes(
     run = simulation(cluster(pod("p")))
     (info,) = run.pending()
     outcome = refused(blank_attempt(info), Status.error(error))
-    assert Trial(outcome, CycleState(), row).error == expected
+    assert PodTrial(outcome, CycleState(), row).error == expected

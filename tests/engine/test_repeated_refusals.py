@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.pipeline import Pipeline
-from ksched_cli.engine.pod_group_cycle import GroupResult
+from ksched_cli.engine.pod_group_cycle import GroupAttempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.testing import cluster, find, node, pod, simulation
@@ -56,7 +56,7 @@ def three_on_two(minor: str, **more: Any) -> Simulation:
     return opened(minor, *nodes, gang(3, minor), there, *pods, **more)
 
 
-def tried(run: Simulation, *names: str) -> GroupResult:
+def tried(run: Simulation, *names: str) -> GroupAttempt:
     assert run.group_cycle is not None
     pods = [find(run, name) for name in names]
     return run.group_cycle.attempt(pods, repeats=True)

@@ -13,7 +13,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.records import NO_DETAIL
-from ksched_cli.engine.scheduling_cycle import Outcome
+from ksched_cli.engine.scheduling_cycle import AttemptOutcome
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.runtime import Framework
@@ -41,7 +41,7 @@ def twins(count: int = 2, **fields: Any) -> list[dict[str, Any]]:
     return [pod(f"p{i}", **fields) for i in range(count)]
 
 
-def attempts(run: Simulation, names: list[str]) -> list[Outcome]:
+def attempts(run: Simulation, names: list[str]) -> list[AttemptOutcome]:
     """One attempt for each of the pods, of which the cache expects more."""
     framework = run.frameworks["default-scheduler"]
     framework.answer_cache.expect(run.pending())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ksched_cli.engine.records import NO_DETAIL
-from ksched_cli.engine.scheduling_cycle import NO_NODES, Outcome, first_by_name
+from ksched_cli.engine.scheduling_cycle import NO_NODES, AttemptOutcome, first_by_name
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework import score_runner
 from ksched_cli.framework.status import Status
@@ -24,7 +24,7 @@ def attempt(
     nodes: str = "abc",
     detailed: bool = True,
     tie_break: Callable[..., Any] = first_by_name,
-) -> tuple[Simulation, Outcome]:
+) -> tuple[Simulation, AttemptOutcome]:
     """The outcome of one attempt to place the pod p, with these plugins alone."""
     run = simulation(
         cluster(*(node(name) for name in nodes), pod("p")),

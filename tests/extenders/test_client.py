@@ -13,8 +13,8 @@ from ksched_cli.config.types import Extender
 from ksched_cli.extenders.client import (
     TIMEOUT,
     ExtenderRequest,
+    HttpReply,
     HTTPTransport,
-    Reply,
     UnreachableError,
 )
 from ksched_cli.testing import cluster, node, pod
@@ -32,14 +32,14 @@ def scores(data: dict[str, Any]) -> list[Any]:
 class Call(Protocol):
     """Sends a body of JSON to a URL; gives the reply."""
 
-    def __call__(self, url: str, body: bytes = b"{}") -> Reply: ...
+    def __call__(self, url: str, body: bytes = b"{}") -> HttpReply: ...
 
 
 @pytest.fixture
 def call() -> Iterator[Call]:
     transport = HTTPTransport(Extender(url_prefix="http://127.0.0.1", http_timeout=5 * 10**9))
 
-    def send(url: str, body: bytes = b"{}") -> Reply:
+    def send(url: str, body: bytes = b"{}") -> HttpReply:
         return transport.start(ExtenderRequest(url, body))()
 
     yield send
@@ -50,7 +50,7 @@ def test_a_reply_is_status_and_body_and_the_request_says_who_sends_it(
     serve: Serve, call: Call
 ) -> None:
     server = serve({"/x": {"a": 1}})
-    assert call(f"{server.url}/x", b'{"b": 2}') == Reply(200, b'{"a": 1}')
+    assert call(f"{server.url}/x", b'{"b": 2}') == HttpReply(200, b'{"a": 1}')
     (received,) = server.calls
     assert received.data == {"b": 2}
     assert received.headers["Content-Type"] == "application/json"
@@ -64,7 +64,7 @@ def test_a_compressed_body_is_unpacked(serve: Serve, call: Call) -> None:
 
 def test_the_body_is_read_only_with_status_200(serve: Serve, call: Call) -> None:
     server = serve({"/x": Code(500, b"boom")})
-    assert call(f"{server.url}/x") == Reply(500, b"")
+    assert call(f"{server.url}/x") == HttpReply(500, b"")
 
 
 def test_user_and_password_of_the_url_are_sent_as_basic_authentication(
@@ -81,7 +81,7 @@ def test_a_redirect_that_keeps_method_and_body_is_followed_with_both(
 ) -> None:
     other = serve({"/y": {"b": 1}})
     server = serve({"/x": Code(status, headers={"Location": f"{other.url}/y"})})
-    assert call(f"{server.url}/x", b'{"a": 1}') == Reply(200, b'{"b": 1}')
+    assert call(f"{server.url}/x", b'{"a": 1}') == HttpReply(200, b'{"b": 1}')
     (received,) = other.calls
     assert received.data == {"a": 1}
     assert received.headers["Content-Type"] == "application/json"
@@ -92,7 +92,7 @@ def test_other_redirects_are_followed_as_get_without_a_body(
     status: int, serve: Serve, call: Call
 ) -> None:
     server = serve({"/x": Code(status, headers={"Location": "y"}), "/y": {"b": 1}})
-    assert call(f"{server.url}/x") == Reply(200, b'{"b": 1}')
+    assert call(f"{server.url}/x") == HttpReply(200, b'{"b": 1}')
     assert server.calls[1].data is None
     assert "Content-Type" not in server.calls[1].headers
 
@@ -110,7 +110,7 @@ def test_a_body_that_a_redirect_dropped_does_not_come_back(serve: Serve, call: C
 
 
 def test_a_redirect_to_nowhere_is_the_reply(serve: Serve, call: Call) -> None:
-    assert call(serve({"/x": Code(302)}).url + "/x") == Reply(302, b"")
+    assert call(serve({"/x": Code(302)}).url + "/x") == HttpReply(302, b"")
 
 
 def test_redirects_in_a_circle_end_after_ten_requests(serve: Serve, call: Call) -> None:

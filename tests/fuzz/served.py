@@ -25,7 +25,7 @@ from ksched_cli.run.run import Run
 from ksched_cli.serve.answering import answered
 from ksched_cli.serve.extender import ExtenderServer
 from ksched_cli.serve.listening import Listening
-from ksched_cli.serve.tools import BY_NAME, TOOLS, ArgumentsError, Call, call_of
+from ksched_cli.serve.tools import BY_NAME, TOOLS, ArgumentsError, ToolCall, call_of
 
 PLUGINS = Path(__file__).parents[1] / "serve" / "plugins.py"
 FIRST_CLUSTER = EXAMPLES / "first-cluster" / "cluster.yaml"
@@ -144,7 +144,7 @@ def ask_tool(call: tuple[str, Any]) -> None:
     if not isinstance(arguments, dict):
         raise ValueError("no object")
     sending, _ = call_of(BY_NAME[name], arguments, BASE)
-    sent = msgspec.json.decode(msgspec.json.encode(sending), type=Call)
+    sent = msgspec.json.decode(msgspec.json.encode(sending), type=ToolCall)
     try:
         assert answered(sent)
     except KschedError as error:

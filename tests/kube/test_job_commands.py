@@ -9,7 +9,14 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 
-from ksched_cli.kube.job_commands import JSON, VARIABLES, XML, Lines, disarmed, disarmed_errors
+from ksched_cli.kube.job_commands import (
+    JSON,
+    VARIABLES,
+    XML,
+    GuardedStream,
+    disarmed,
+    disarmed_errors,
+)
 from tests.job_logs import PARTS, SECTION, leave_job, obeyed
 
 
@@ -58,7 +65,7 @@ def test_no_line_of_any_text_is_obeyed(parts: list[str]) -> None:
 
 def printed(parts: Iterable[str]) -> str:
     sink = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
-    lines = Lines(sink)
+    lines = GuardedStream(sink)
     stream = lines.as_text()
     for part in parts:
         stream.write(part)

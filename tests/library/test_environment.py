@@ -24,6 +24,7 @@ from ksched_cli.api import (
     UsageError,
 )
 from ksched_cli.testing import node, pod
+from tests.scenario.build import workload
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 NODES = [node("a", cpu=4), node("b", cpu=8), node("c", cpu=4)]
@@ -244,6 +245,39 @@ def test_a_reward_is_a_figure_of_the_end_or_a_function() -> None:
     assert play(Environment(Run(state=STATE), reward=used), last)[0] == 1 + 1 + 2 + 2 + 2 + 2
     with pytest.raises(UsageError, match=r"there is no figure speed; there are: .*placed"):
         play(Environment(run, reward="speed", max_nodes=9), default)
+
+
+@pytest.mark.parametrize("timeline", [None, [{"at": 1, "pod": pod("q", cpu=8)}]])
+def test_regret_is_computed_without_the_agent(timeline: list[dict[str, Any]] | None) -> None:
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    state = [node("a", cpu=8), node("b", cpu=8), pod("x", cpu=4), pod("y", cpu=4), pod("z", cpu=8)]
+    run = Run(state=state, timeline=timeline, regret="cpu", plugins=[], preemption=False)
+    environment = Environment(run, reward="-best.regret")
+    spread = {"default/x": 0, "default/y": 1}
+    total, _, _ = play(environment, lambda _, info: spread[info["pod"]])
+    assert total == -environment.figures["best.regret"] == -8000
+    packed, _, _ = play(environment, lambda _, info: 0)
+    assert packed == 0
+
+
+def test_a_rollout_before_the_episode_is_the_schedulers() -> None:
+    old = pod("web-abc-1", cpu=2, node="a", labels={"app": "web", "pod-template-hash": "abc"})
+    owner = {"kind": "ReplicaSet", "name": "web-abc", "controller": True}
+    old["metadata"]["ownerReferences"] = [owner]
+    state = [*STATE, workload("Deployment", replicas=1), old]
+    run = Run(state=state, changes=["rollout restart deployment/web"])
+    environment = Environment(run)
+    play(environment, default)
+    assert placements(environment) == run.schedule().placements
+
+
+def test_an_episode_whose_engine_fails_is_over() -> None:
+    late = {"at": 5, "change": "drain nowhere"}
+    environment = Environment(Run(state=STATE, timeline=[late]))
+    with pytest.raises(KschedError, match="nowhere"):
+        play(environment, default)
+    with pytest.raises(UsageError, match="call reset first"):
+        environment.step(1)
 
 
 def test_more_nodes_than_rows_are_refused() -> None:

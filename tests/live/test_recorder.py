@@ -15,7 +15,7 @@ from ksched_cli.errors import KschedError
 from ksched_cli.live import recorder as recorder_module
 from ksched_cli.live import watch
 from ksched_cli.live.client import ClusterError
-from ksched_cli.live.recorder import Limits, Recorder
+from ksched_cli.live.recorder import Recorder, RecordingLimits
 from ksched_cli.live.snapshot_file import parts
 from ksched_cli.testing import node, pod
 from tests.live.fake_api_server import (
@@ -70,7 +70,7 @@ class Recording:
             return not coming and written >= count
 
         files = parts(str(self.folder / "day.jsonl"))
-        options = {"limits": Limits(is_interrupted=is_over), **options}
+        options = {"limits": RecordingLimits(is_interrupted=is_over), **options}
         recorder = Recorder(self.client, "", files, warn=self.warnings.append, **options)
         recorder.run()
         return events_of([Path(part.path) for part in recorder.parts])
@@ -244,7 +244,7 @@ def test_a_watch_that_breaks_loses_nothing(
             server.publish("ADDED", coming.pop())
         return '"web"' in (tmp_path / "day.jsonl").read_text()
 
-    events = record(0, limits=Limits(is_interrupted=is_over))
+    events = record(0, limits=RecordingLimits(is_interrupted=is_over))
     gaps = [event["gap"] for event in events if event.get("gap", {}).get("kind") == "Pod"]
     assert not any("relisted" in gap for gap in gaps)
     assert bool(gaps) == (outage != CLOSED)  # a watch that ends in order is no gap
@@ -318,7 +318,7 @@ def test_another_kind_that_goes_is_a_warning(
 ) -> None:
     server.faults.watches = {"/api/v1/services": [status]}
 
-    record(0, limits=Limits(is_interrupted=lambda: bool(record.warnings)))
+    record(0, limits=RecordingLimits(is_interrupted=lambda: bool(record.warnings)))
     assert record.warnings[0].startswith("Service is not watched any more: ")
 
 
@@ -345,7 +345,7 @@ def test_a_large_timeline_goes_on_in_another_part(
         events = events_of(list(tmp_path.glob("day*.jsonl")))
         return [event["pod"]["metadata"]["name"] for event in events]
 
-    record(0, limits=Limits(part_bytes=300, is_interrupted=is_over))
+    record(0, limits=RecordingLimits(part_bytes=300, is_interrupted=is_over))
     assert sorted(arrivals()) == ["p0", "p1", "p2", "p3"]
     state = json.loads((tmp_path / "day.1.state.json").read_text())
     assert {item["kind"] for item in state["items"]} == {"Node", "Pod"}
@@ -394,7 +394,7 @@ def paused(server: ApiServer, record: Recording, monkeypatch: pytest.MonkeyPatch
         return wait(event, timeout)
 
     monkeypatch.setattr(threading.Event, "wait", note)
-    record(0, limits=Limits(is_interrupted=lambda: len(seconds) >= 7))
+    record(0, limits=RecordingLimits(is_interrupted=lambda: len(seconds) >= 7))
     return seconds[:7]
 
 
@@ -461,7 +461,7 @@ def test_a_list_with_an_object_without_a_name_is_a_warning(
             server.objects.append(nameless)
 
     server.watches_begin = lose  # type: ignore[method-assign]
-    record(0, limits=Limits(is_interrupted=lambda: bool(record.warnings)))
+    record(0, limits=RecordingLimits(is_interrupted=lambda: bool(record.warnings)))
     assert record.warnings[0].startswith("the list of pods has an object without a name")
 
 

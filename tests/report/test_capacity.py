@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.analysis.capacity import CapacityResult
-from ksched_cli.analysis.more_nodes import NodesNeeded, Trial
+from ksched_cli.analysis.more_nodes import NodesNeeded, NodeTrial
 from ksched_cli.report.forms import Form
 from ksched_cli.report.limit import EVERYTHING
 from tests.report.schemas import conforms, shown
@@ -30,13 +30,13 @@ NEEDED = NodesNeeded(
     like=("a",),
     nodes_needed=1,
     mix={"a": 1},
-    runs=(Trial(0, {"a": 0}, 2, 0), Trial(2, {"a": 2}, 0, 0), Trial(1, {"a": 1}, 0, 0)),
+    runs=(NodeTrial(0, {"a": 0}, 2, 0), NodeTrial(2, {"a": 2}, 0, 0), NodeTrial(1, {"a": 1}, 0, 0)),
 )
 HOPELESS = NodesNeeded(
     like=("a",),
     nodes_needed=None,
     limited_by="default/p: it never fits",
-    runs=(Trial(0, {"a": 0}, 1, 0), Trial(1, {"a": 1}, 1, 0)),
+    runs=(NodeTrial(0, {"a": 0}, 1, 0), NodeTrial(1, {"a": 1}, 1, 0)),
 )
 
 
@@ -97,7 +97,7 @@ def test_the_runs_are_shown_by_number_of_nodes() -> None:
 
 
 def test_of_many_runs_those_nearest_to_the_answer_are_shown() -> None:
-    runs = tuple(Trial(n, {"a": n}, max(0, 20 - n), 0) for n in range(40))
+    runs = tuple(NodeTrial(n, {"a": n}, max(0, 20 - n), 0) for n in range(40))
     lines = shown(replace(NEEDED, nodes_needed=20, mix={"a": 20}, runs=runs))
     rows = [line for line in lines if line[:1].isdigit()][1:]
     assert [line.split()[0] for line in rows] == [str(n) for n in range(14, 26)]

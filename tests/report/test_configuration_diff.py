@@ -6,7 +6,7 @@ from ksched_cli.analysis.configuration import ConfigurationDiff
 from ksched_cli.config.differences import ConfigurationChange
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.html.page import page_of
-from ksched_cli.report.html.sections import Bars, Table
+from ksched_cli.report.html.sections import BarsSection, TableSection
 from tests.report.schemas import conforms, shown
 
 CHANGES = (
@@ -87,9 +87,9 @@ def test_what_others_wrote_is_code_in_markdown() -> None:
 
 def test_the_page_has_weights_as_bars() -> None:
     _, profile, weights = page_of(diff(("old/a.yaml", "old/b.yaml"))).sections
-    assert isinstance(profile, Table)
+    assert isinstance(profile, TableSection)
     assert (profile.heading, profile.headers) == ("Profile night", ["", "Path", "a.yaml", "b.yaml"])
-    assert isinstance(weights, Bars)
+    assert isinstance(weights, BarsSection)
     assert [bar.cells for bar in weights.bars] == [
         ["NodeAffinity", "a.yaml", "2"],
         ["NodeAffinity", "b.yaml", "5"],

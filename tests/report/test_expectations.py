@@ -3,7 +3,7 @@
 from ksched_cli.analysis.expectations import CaseResult, ExpectationsResult
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.html.page import page_of
-from ksched_cli.report.html.sections import Bars, Grid, Groups
+from ksched_cli.report.html.sections import BarsSection, Grid, GroupsSection
 from tests.report.html.pages import titled
 from tests.report.schemas import conforms, shown
 
@@ -59,9 +59,9 @@ def test_a_failed_case_is_annotated_at_its_expectation() -> None:
 
 def test_the_page_has_the_failed_cases_the_files_and_all_cases() -> None:
     failed, files, every = page_of(ANSWER).sections
-    assert isinstance(failed, Groups)
+    assert isinstance(failed, GroupsSection)
     assert [group.heading for group in failed.groups] == ["a.yaml:6: web, on a"]
-    assert isinstance(files, Bars)
+    assert isinstance(files, BarsSection)
     assert [bar.cells for bar in files.bars] == [["a.yaml", "1", "1"], ["b.yaml", "1", "0"]]
     assert isinstance(every, Grid)
     assert titled(every.columns)["Result"] == ["passed", "failed", "passed"]

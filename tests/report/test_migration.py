@@ -7,7 +7,7 @@ from ksched_cli.config.migration.settle import Remark, RemarkKind
 from ksched_cli.report.configuration import is_warning, remark_line
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.html.page import page_of
-from ksched_cli.report.html.sections import Groups, Prose
+from ksched_cli.report.html.sections import GroupsSection, Prose
 from ksched_cli.report.view import shown_lines
 from tests.report.schemas import conforms
 
@@ -57,7 +57,7 @@ def test_the_page_shows_what_is_lost_before_what_is_only_written_otherwise() -> 
     page = page_of(MIGRATION)
     assert page.title == "The new file does not take effect as the old one does"
     remarks, text = page.sections
-    assert isinstance(remarks, Groups)
+    assert isinstance(remarks, GroupsSection)
     assert [group.heading for group in remarks.groups] == ["line 3: a.b", "line 3: a"]
     assert [line.text for line in shown_lines(remarks.groups[0].lede)] == ["b is gone", "use c"]
     assert isinstance(text, Prose)

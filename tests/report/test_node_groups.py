@@ -14,7 +14,7 @@ from ksched_cli.analysis.replay_result import (
     sizes_at,
 )
 from ksched_cli.answers import plain
-from ksched_cli.engine.replay.records import NodeCounts
+from ksched_cli.engine.replay.records import NodeCountSeries
 from ksched_cli.report.replay import hours_text, range_text
 from tests.replays import node, pod, replay
 from tests.report.schemas import shown
@@ -34,7 +34,7 @@ HOUR = 3_600_000_000
 def test_numbers_of_nodes_and_their_hours(
     steps: list[tuple[int, int]], text: str, hours: str
 ) -> None:
-    counts = NodeCounts()
+    counts = NodeCountSeries()
     for at, count in steps:
         counts.note(at, count)
     nodes = NodeRange.of(counts, 2 * HOUR)
@@ -49,7 +49,7 @@ def test_a_few_minutes_are_not_no_hours() -> None:
 
 
 def test_sizes_hold_until_the_next_step() -> None:
-    counts = NodeCounts([(5, 2), (9, 4)])
+    counts = NodeCountSeries([(5, 2), (9, 4)])
     assert sizes_at(counts, [0, 5, 8, 9, 100]) == [0, 2, 2, 4, 4]
 
 

@@ -7,7 +7,7 @@ from ksched_cli.framework.plugin_list import BrokenSource, ListedPlugin, PluginL
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.report.forms import Form
 from ksched_cli.report.html.page import page_of
-from ksched_cli.report.html.sections import Table
+from ksched_cli.report.html.sections import TableSection
 from ksched_cli.report.limit import EVERYTHING
 from tests.report.schemas import shown
 
@@ -70,7 +70,7 @@ def test_plugins_of_the_default_profile_are_apart_from_those_that_have_to_be_ena
 def test_plugins_have_a_mark_at_each_extension_point_on_the_page() -> None:
     page = page_of(SOME)
     assert page.title == "2 plugins, 1 of them run by default"
-    tables = [section for section in page.sections if isinstance(section, Table)]
+    tables = [section for section in page.sections if isinstance(section, TableSection)]
     assert [(table.headers, [*table.rows]) for table in tables] == [
         (["From", "Cause"], [["theirs 2.0", "no module"]]),
         (["Plugin", "filter", "score"], [["Fit", "\u25cf", "\u25cf"]]),

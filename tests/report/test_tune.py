@@ -11,15 +11,15 @@ from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.own_document import OwnDocument
 from ksched_cli.sweep.answers import TuneResult
-from ksched_cli.sweep.plan import Axis, Plan, Value
+from ksched_cli.sweep.plan import StudyPlan, SweepAxis, Value
 from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.summary import summarize
-from ksched_cli.sweep.tune_file import Constraint, Dimension, Objective, TuneFile
+from ksched_cli.sweep.tune_file import Dimension, MetricConstraint, Objective, TuneFile
 from ksched_cli.sweep.tuning import BASELINE, TUNED, Problem, TrialResult, Tuning
 from tests.report.schemas import shown
 from tests.sweep import test_summary
 
-PLAN = Plan(Run(), (Axis("seeds", (Value(1), Value(2))),))
+PLAN = StudyPlan(Run(), (SweepAxis("seeds", (Value(1), Value(2))),))
 FILE = TuneFile(
     OwnDocument("tune.yaml", "", Path(), {}),
     PLAN,
@@ -33,7 +33,9 @@ FILE = TuneFile(
 
 
 def result(
-    tuned_nodes: int, constraints: tuple[Constraint, ...] = (), means: tuple[float, ...] = (3, 3)
+    tuned_nodes: int,
+    constraints: tuple[MetricConstraint, ...] = (),
+    means: tuple[float, ...] = (3, 3),
 ) -> Tuning:
     """means: of the constraint's metric, of the baseline and of the best"""
     results = [test_summary.result(BASELINE, seed, 4) for seed in (1, 2)]
@@ -78,7 +80,7 @@ def test_what_is_no_better_is_called_so() -> None:
     assert TuneResult.of(result(3), "").exit_code == ExitCode.YES
 
 
-BOUND = (Constraint("wait.p95", at_most=120),)
+BOUND = (MetricConstraint("wait.p95", at_most=120),)
 
 
 def test_a_constraint_that_is_broken_where_it_was_held_out_is_named() -> None:

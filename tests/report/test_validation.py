@@ -6,7 +6,7 @@ import pytest
 
 from ksched_cli.analysis.configuration import ValidationResult, ValidationResults
 from ksched_cli.analysis.reviewer import ReviewedText, review_text
-from ksched_cli.config.sources import ConfigurationText, Place, Sources
+from ksched_cli.config.sources import ConfigurationText, Sources, TextPlace
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.limit import EVERYTHING, Limit
 from tests.config.registries import REGISTRY
@@ -15,10 +15,10 @@ from tests.report.schemas import conforms
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
-WHOLE = Place()
+WHOLE = TextPlace()
 
 
-def result(text: str, place: Place = WHOLE) -> ValidationResult:
+def result(text: str, place: TextPlace = WHOLE) -> ValidationResult:
     source = ConfigurationText("c.yaml", text.encode(), place=place)
     return ValidationResult.of(review_text(source, REGISTRY))
 
@@ -61,11 +61,11 @@ def test_the_caret_is_under_the_place_in_a_long_line() -> None:
 
 
 def test_a_line_inside_of_another_object_is_that_of_the_file() -> None:
-    answer = result(HEAD + "paralelism: 3\n", Place(5, 5, 4))
+    answer = result(HEAD + "paralelism: 3\n", TextPlace(5, 5, 4))
     lines = render(answer, Form.TABLE, EVERYTHING).splitlines()
     at = lines.index("c.yaml:7:5: error: paralelism (unknown-key)")
     assert lines[at + 2 : at + 4] == ["   7 | paralelism: 3", "     | ^"]
-    quoted = result(HEAD + "paralelism: 3\n", Place(5, 5, line_by_line=False))
+    quoted = result(HEAD + "paralelism: 3\n", TextPlace(5, 5, line_by_line=False))
     assert "|" not in render(quoted, Form.TABLE, EVERYTHING)
 
 

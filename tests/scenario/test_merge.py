@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.scenario.apply import PatchError, json_patch, strategic_merge
+from ksched_cli.scenario.apply import JsonPatchError, json_patch, strategic_merge
 from ksched_cli.scenario.objects import json_merge
 
 KEYS = st.sampled_from(["a", "b", "c"])
@@ -96,7 +96,7 @@ def test_a_json_patch_does_what_its_rfc_says(original: Any, operations: Any, res
     ],
 )
 def test_a_patch_that_cannot_be_carried_out_is_an_error(operation: Any, message: str) -> None:
-    with pytest.raises(PatchError) as error:
+    with pytest.raises(JsonPatchError) as error:
         json_patch({"a": 1, "list": [1]}, [operation])
     assert message in str(error.value)
 

@@ -34,7 +34,7 @@ from ksched_cli.serve import mcp as served
 from ksched_cli.serve.http import HttpServer
 from ksched_cli.serve.listening import Listening
 from ksched_cli.serve.mcp import Questions, http_app, server_of
-from ksched_cli.serve.tools import BY_NAME, TOOLS, Page, cut_document
+from ksched_cli.serve.tools import BY_NAME, TOOLS, ToolPage, cut_document
 from ksched_cli.testing import node, pod
 from tests.serve.conftest import PLUGINS
 
@@ -414,14 +414,14 @@ def test_long_answers_are_cut_and_say_how_to_get_the_rest(
 
 def test_the_list_that_matters_most_keeps_the_most_entries() -> None:
     document = {"nodes": list(range(200)), "placements": list(range(200))}
-    shown, notes = cut_document(document, 500, Page(), "placements")
+    shown, notes = cut_document(document, 500, ToolPage(), "placements")
     assert (len(shown["nodes"]), len(shown["placements"])) == (30, 100)
     assert notes[0] == '/nodes has 200 entries, here 0 to 30; for more: part="/nodes", offset=30'
 
 
 def test_lists_within_lists_are_cut_with_their_pointers() -> None:
     document = {"a/b": [{"c": list(range(50))}, {"c": [1]}]}
-    shown, notes = cut_document(document, 100, Page("/a~1b/0/c", 40))
+    shown, notes = cut_document(document, 100, ToolPage("/a~1b/0/c", 40))
     assert shown == {"a/b": [{"c": list(range(40, 50))}, {"c": [1]}]}
     assert notes == ["/a~1b/0/c has 50 entries, here 40 to 50"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.outcome import Outcome, Performer, Task
-from ksched_cli.sweep.plan import Plan
+from ksched_cli.sweep.plan import StudyPlan
 from ksched_cli.sweep.preparation import Prepared, Shared, prepare
 from ksched_cli.sweep.run_process import Executor
 from ksched_cli.sweep.sweep_file import SweepFile, read_sweep
@@ -53,7 +53,7 @@ def sweep_file(folder: Path, base: Run = BASE, **fields: Any) -> SweepFile:
 class Sweep:
     """A sweep whose files have been read."""
 
-    plan: Plan
+    plan: StudyPlan
     prepared: Prepared
 
     @property

@@ -7,7 +7,7 @@ import pytest
 
 from ksched_cli.errors import UsageError
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.plan import Plan
+from ksched_cli.sweep.plan import StudyPlan
 from tests.sweep.sweeps import BASE, STRATEGY, WEIGHT, sweep_file
 
 PATCHES = [
@@ -16,7 +16,7 @@ PATCHES = [
 ]
 
 
-def plan(folder: Path, base: Run = BASE, **fields: Any) -> Plan:
+def plan(folder: Path, base: Run = BASE, **fields: Any) -> StudyPlan:
     return sweep_file(folder, base, **fields).plan
 
 

@@ -8,7 +8,7 @@ from ksched_cli.analysis.replay_figures import Durations
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.execution import Result
 from ksched_cli.sweep.outcome import Ended, Failed, Share
-from ksched_cli.sweep.plan import Axis, Plan, Value
+from ksched_cli.sweep.plan import StudyPlan, SweepAxis, Value
 from ksched_cli.sweep.summary import MAXIMIZE, MINIMIZE, effects_of, pareto_front, summarize
 
 ORDER = ("base", "other")
@@ -138,9 +138,9 @@ def test_the_mean_has_its_95_per_cent_interval() -> None:
 def test_the_effect_of_an_axis_is_over_all_runs_that_differ_in_nothing_else() -> None:
     """With gates on instead of off, 10 and 20 nodes become 11 and 25 with the seed 0, and 12 and 21
     with the seed 1: 20 and 10 per cent of the 30."""
-    gates = Axis("featureGates", (Value("off"), Value("on")))
-    weight = Axis("patches.weight", (Value(1), Value(2)))
-    plan = Plan(Run(), (gates, weight, Axis("seeds", (Value(0), Value(1)))))
+    gates = SweepAxis("featureGates", (Value("off"), Value("on")))
+    weight = SweepAxis("patches.weight", (Value(1), Value(2)))
+    plan = StudyPlan(Run(), (gates, weight, SweepAxis("seeds", (Value(0), Value(1)))))
     nodes = {(0, 0): (10, 10), (0, 1): (20, 20), (1, 0): (11, 12), (1, 1): (25, 21)}
     results = [
         result("a", seed, count)._replace(indexes=(gate, value, seed))

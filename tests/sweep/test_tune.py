@@ -12,7 +12,7 @@ pytest.importorskip("optuna", reason="the extra tune is not installed")
 from ksched_cli.errors import InputError
 from ksched_cli.sweep.preparation import prepare
 from ksched_cli.sweep.tune_file import TuneFile
-from ksched_cli.sweep.tuning import Problem, Search, Tuning, search_and_judge
+from ksched_cli.sweep.tuning import Problem, TrialSearch, Tuning, search_and_judge
 from ksched_cli.testing import node
 from tests.run.runs import TIMELINE
 from tests.sweep.sweeps import in_this_process, write_state
@@ -26,7 +26,7 @@ def problem_of(file: TuneFile) -> Problem:
 
 def tuned(folder: Path, **fields: object) -> Tuning:
     problem = problem_of(tune_file(folder, **fields))
-    return search_and_judge(problem, Search(problem), in_this_process(problem.shared))
+    return search_and_judge(problem, TrialSearch(problem), in_this_process(problem.shared))
 
 
 def test_the_strategy_that_fills_nodes_is_chosen_and_is_better_where_it_was_held_out(

@@ -7,7 +7,7 @@ import pytest
 
 from ksched_cli.errors import InputError
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.plan import Plan
+from ksched_cli.sweep.plan import StudyPlan
 from ksched_cli.sweep.tune_file import TuneFile, read_tune
 from tests.sweep.sweeps import BASE, STRATEGY, WEIGHT, write_sweep
 
@@ -23,7 +23,7 @@ def tune_file(folder: Path, **fields: Any) -> TuneFile:
     return read_tune(str(write_sweep(folder, "Tune", **fields)), BASE)
 
 
-def seeds_of(plan: Plan) -> list[int | None]:
+def seeds_of(plan: StudyPlan) -> list[int | None]:
     return [run.seed for run in plan.runs()]
 
 

@@ -14,8 +14,8 @@ from ksched_cli.sweep.outcome import Failed, Outcome, Task
 from ksched_cli.sweep.tune_file import Objective
 from ksched_cli.sweep.tuning import (
     Problem,
-    Search,
     TrialResult,
+    TrialSearch,
     TuningError,
     means,
     nearest_to_ideal,
@@ -39,7 +39,7 @@ def distance(task: Task) -> Outcome:
     return outcome(abs(weight - 7))
 
 
-def search_through(search: Search, limit: int = 10_000) -> int:
+def search_through(search: TrialSearch, limit: int = 10_000) -> int:
     """Makes up to so many runs, and returns how many there were."""
     count = 0
     for task in search.tasks():
@@ -51,7 +51,7 @@ def search_through(search: Search, limit: int = 10_000) -> int:
 
 
 def test_the_best_value_is_searched_for(tmp_path: Path) -> None:
-    search = Search(problem(tmp_path, trials=30, seeds=2))
+    search = TrialSearch(problem(tmp_path, trials=30, seeds=2))
     count = search_through(search)
     assert (search.complete, search.missing) == (30, 0)
     assert count <= 60, "trials with the same parameters share their runs"
@@ -63,7 +63,7 @@ def test_the_best_value_is_searched_for(tmp_path: Path) -> None:
 def test_a_search_is_repeatable(tmp_path: Path) -> None:
     fronts = []
     for _ in range(2):
-        search = Search(problem(tmp_path, trials=10))
+        search = TrialSearch(problem(tmp_path, trials=10))
         search_through(search)
         fronts.append(search.front())
     assert fronts[0] == fronts[1]
@@ -71,31 +71,31 @@ def test_a_search_is_repeatable(tmp_path: Path) -> None:
 
 def test_a_study_goes_on_where_it_was(tmp_path: Path) -> None:
     path = str(tmp_path / "study.log")
-    first = Search(problem(tmp_path, trials=8), path)
+    first = TrialSearch(problem(tmp_path, trials=8), path)
     search_through(first, limit=10)
-    again = Search(problem(tmp_path, trials=8), path)
+    again = TrialSearch(problem(tmp_path, trials=8), path)
     assert again.resumed == first.ended > 0
     search_through(again)
     assert again.ended == 8
-    assert Search(problem(tmp_path, trials=8), path).missing == 0
+    assert TrialSearch(problem(tmp_path, trials=8), path).missing == 0
 
 
 def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "study.log")
-    Search(problem(tmp_path), path)
+    TrialSearch(problem(tmp_path), path)
     with pytest.raises(UsageError, match="its trials have other states"):
-        Search(problem(tmp_path, seeds=9), path)
+        TrialSearch(problem(tmp_path, seeds=9), path)
 
 
 def test_a_line_of_a_study_that_was_not_finished_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "study.log"
-    Search(problem(tmp_path), str(path))
+    TrialSearch(problem(tmp_path), str(path))
     whole = path.read_text()
     path.write_text(whole + '{"op_code":4,"wor')
-    Search(problem(tmp_path), str(path))
+    TrialSearch(problem(tmp_path), str(path))
     assert path.read_text().startswith(whole + '{"op_code":0,')
     path.write_text('{"op_co')
-    Search(problem(tmp_path), str(path))
+    TrialSearch(problem(tmp_path), str(path))
     assert path.read_text().startswith('{"op_code":0,')
 
 
@@ -104,17 +104,17 @@ def test_a_file_of_other_things_is_no_study_and_stays_as_it_is(text: str, tmp_pa
     path = tmp_path / "precious"
     path.write_text(text)
     with pytest.raises(UsageError, match=r"line \d is not a line of a study"):
-        Search(problem(tmp_path), str(path))
+        TrialSearch(problem(tmp_path), str(path))
     assert path.read_text() == text
 
 
 def test_trials_that_fail_are_passed_over(tmp_path: Path) -> None:
-    search = Search(problem(tmp_path, trials=6, seeds=1))
+    search = TrialSearch(problem(tmp_path, trials=6, seeds=1))
     for index, task in enumerate(search.tasks()):
         search.take(task, Failed(error="broken") if index % 2 else outcome(3))
     assert search.complete > 0
     assert search.front()[0].values == (3,)
-    broken = Search(problem(tmp_path, trials=3, seeds=1))
+    broken = TrialSearch(problem(tmp_path, trials=3, seeds=1))
     for task in broken.tasks():
         broken.take(task, Failed(error="broken"))
     with pytest.raises(TuningError, match="no trial finished: error: broken"):
@@ -136,10 +136,10 @@ def test_of_several_objectives_the_trial_nearest_to_the_best_of_each_is_chosen()
     assert nearest_to_ideal(front, objectives).number == 1
 
 
-def constrained(folder: Path, trials: int, study: str = "", **bounds: float) -> Search:
+def constrained(folder: Path, trials: int, study: str = "", **bounds: float) -> TrialSearch:
     """The weight 7 uses fewest nodes; of each weight as many pods are placed."""
     bound = {"metric": "placed", **bounds}
-    search = Search(problem(folder, trials=trials, seeds=1, constraints=[bound]), study)
+    search = TrialSearch(problem(folder, trials=trials, seeds=1, constraints=[bound]), study)
     for task in search.tasks():
         weight = {patch.path[-6:]: patch.value for patch in task.run.patches}["weight"]
         search.take(task, outcome(abs(weight - 7), placed=weight))

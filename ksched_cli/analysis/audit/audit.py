@@ -27,9 +27,9 @@ from ksched_cli.analysis.audit.decisions import (
     NodeChoice,
     ObjectChange,
     OrderSource,
-    Placement,
     PodEvent,
     PreemptionDecision,
+    RecordedPlacement,
     Unexplained,
 )
 from ksched_cli.analysis.audit.replayed_cluster import (
@@ -181,7 +181,7 @@ class Doubts:
         is_ordered = self._is_log or self.decision_log.state.noticed_nodes
         return "" if is_ordered else EQUAL_VICTIMS.format(decision.node)
 
-    def _departures(self, placement: Placement) -> str:
+    def _departures(self, placement: RecordedPlacement) -> str:
         """Return the doubt that pods had left that did so nobody knows when, or ""."""
         absent = [
             (pod.pod, node)
@@ -197,7 +197,7 @@ class Doubts:
 
     # -- nodes ------------------------------------------------------------------------------------
 
-    def _changed_nodes(self, placement: Placement, verdict: DecisionVerdict) -> str:
+    def _changed_nodes(self, placement: RecordedPlacement, verdict: DecisionVerdict) -> str:
         changed = self.decision_log.changed_nodes
         for name in (placement.node, *verdict.expected):
             if name in changed:
@@ -207,7 +207,7 @@ class Doubts:
 
     # -- volumes and devices ----------------------------------------------------------------------
 
-    def _volumes_come(self, placement: Placement) -> str:
+    def _volumes_come(self, placement: RecordedPlacement) -> str:
         """Return the doubt that the real node has too many volumes for the pod only because those
         of pods placed just before may not have been bound yet, which kube-scheduler waits for
         aside."""
@@ -221,7 +221,7 @@ class Doubts:
         pods = [each.pod.key for each in near if self._waits(each)]
         return VOLUMES_COME.format(placement.node, _listed(pods)) if pods else ""
 
-    def _claims_come(self, placement: Placement, verdict: DecisionVerdict) -> str:
+    def _claims_come(self, placement: RecordedPlacement, verdict: DecisionVerdict) -> str:
         """Return a doubt where every better node has devices that pods placed just before are being
         given."""
         if not (verdict.expected and self._has_devices(placement)):
@@ -233,29 +233,31 @@ class Doubts:
         keys = [each.pod.key for each in near]
         return CLAIMS_COME.format(_listed(verdict.expected), _listed(keys))
 
-    def _bound_near(self, placement: Placement, nodes: Iterable[str]) -> list[Placement]:
+    def _bound_near(
+        self, placement: RecordedPlacement, nodes: Iterable[str]
+    ) -> list[RecordedPlacement]:
         """Return the placements made just before on these nodes."""
         return [
             each
             for each in self.decisions
-            if isinstance(each, Placement)
+            if isinstance(each, RecordedPlacement)
             and each.node in nodes
             and each.pod.uid in self.cluster.bound
             and are_near(placement, each)
         ]
 
-    def _has_devices(self, placement: Placement) -> bool:
+    def _has_devices(self, placement: RecordedPlacement) -> bool:
         handle = self.cluster.simulation.handle
         return may_allocate_devices(self.cluster.info(placement.pod), handle)
 
-    def _waits(self, placement: Placement) -> bool:
+    def _waits(self, placement: RecordedPlacement) -> bool:
         """Return whether its binding waited for a volume."""
         pod, chosen = placement.pod, self.decision_log.chosen_volumes
         return any((pod.namespace, use.claim) in chosen for use in claim_uses(pod))
 
     # -- images -----------------------------------------------------------------------------------
 
-    def about_images(self, placement: Placement, verdict: DecisionVerdict) -> str:
+    def about_images(self, placement: RecordedPlacement, verdict: DecisionVerdict) -> str:
         """Return a doubt where unknown images may make up for the real node's lower score."""
         weights = self.cluster.framework(placement.pod).profile.weights
         if not verdict.expected or ImageLocality.name not in weights:
@@ -475,7 +477,7 @@ def _with_likely_sizes(
     report different sizes of an image, one counts for all; of these the one is likely with which
     the most decisions agree as they were recorded."""
     state, decisions = decision_log.state, decision_log.decisions[:COUNTED]
-    placements = (each for each in decisions if isinstance(each, Placement) and each.judged)
+    placements = (each for each in decisions if isinstance(each, RecordedPlacement) and each.judged)
     containers = (each for placement in placements for each in placement.pod.spec.containers)
     names = Counter(normalized_image_name(each.image) for each in containers)
     sizes = image_sizes(state, names)
@@ -656,7 +658,7 @@ class _Auditor:
         for difference in differ:
             if len(difference.expected) == 1:
                 pods.setdefault(difference.expected[0], []).append(difference.pod)
-        placements = (each for each in self.decisions if isinstance(each, Placement))
+        placements = (each for each in self.decisions if isinstance(each, RecordedPlacement))
         taken = {each.node for each in placements if each.judged}
         for node, keys in sorted(pods.items(), key=lambda item: (-len(item[1]), item[0])):
             if len(keys) >= LEAST_GROUPED:

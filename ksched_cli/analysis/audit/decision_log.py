@@ -22,8 +22,8 @@ from ksched_cli.analysis.audit.decisions import (
     LogEvent,
     LogLine,
     OrderSource,
-    Placement,
     PreemptionDecision,
+    RecordedPlacement,
     Unexplained,
     UnseenPod,
     has_left,
@@ -148,7 +148,7 @@ class _Reader:
 
     # -- decisions --------------------------------------------------------------------------------
 
-    def _placements(self) -> Iterator[Placement]:
+    def _placements(self) -> Iterator[RecordedPlacement]:
         for uid, given in self.unplaced.items():
             pod = self.pods_after[uid]
             if not pod.node_name:
@@ -162,7 +162,7 @@ class _Reader:
             )
             event = self.events.bindings.get(uid)
             time = event.time if event is not None else _bound_at(pod)
-            yield Placement(given, pod.node_name, time, judged)
+            yield RecordedPlacement(given, pod.node_name, time, judged)
 
     def _is_given_node(self, pod: Pod) -> bool:
         """Return whether the pod was created with its node, as static and mirror pods are. A
@@ -172,7 +172,7 @@ class _Reader:
             return False
         return pod.owner[0] == "Node" or (self.tells_conditions and not _is_scheduled(pod))
 
-    def _placements_of_gone(self) -> Iterator[Placement]:
+    def _placements_of_gone(self) -> Iterator[RecordedPlacement]:
         """Return placements of pods that waited in the first state, were bound, and are gone in the
         second."""
         for uid, pod in self.pods_before.items():
@@ -182,7 +182,7 @@ class _Reader:
             if event is not None and event.node in self.nodes:
                 self.unplaced[uid] = pod
                 self.departed[pod.key] = event.node
-                yield Placement(pod, event.node, event.time)
+                yield RecordedPlacement(pod, event.node, event.time)
             elif not why_ignored(pod, self.scheduler_names):
                 reason = (
                     "it waited in the first state and is gone in the second; no event shows "

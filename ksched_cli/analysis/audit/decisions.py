@@ -220,7 +220,7 @@ class OrderSource(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class RecordedPlacement:
     """A pod that was bound. pod: as it was before; time: of the binding; judged: whether a profile
     of the configuration placed it; since: when the pod came, or failed for the last time, as a
     recording tells"""
@@ -273,7 +273,7 @@ class ObjectChange:
     node: str = ""
 
 
-NodeChoice = Placement | PreemptionDecision
+NodeChoice = RecordedPlacement | PreemptionDecision
 """A decision that is judged: it takes a node."""
 
 Decision = NodeChoice | PodEvent | ObjectChange
@@ -465,7 +465,9 @@ def in_order_of_log(  # noqa: PLR0915  # one pass, from top to bottom
     that it left; unseen: key of a pod that came and went → the node that it was on
     """
     on_node = {key: pod.node_name for key, pod in pods.items()}
-    on_node |= {each.pod.key: each.node for each in decisions if isinstance(each, Placement)}
+    on_node |= {
+        each.pod.key: each.node for each in decisions if isinstance(each, RecordedPlacement)
+    }
     left = {**departed, **unseen}
     pods = {**pods, **{key: _named(key) for key in unseen}}
     attempts = logged_attempts(log, on_node)
@@ -480,7 +482,7 @@ def in_order_of_log(  # noqa: PLR0915  # one pass, from top to bottom
         key = each.pod.key
         if isinstance(each, PreemptionDecision):
             left.update(dict.fromkeys(each.victims, each.node))
-        elif isinstance(each, Placement) and each.judged and key not in last:
+        elif isinstance(each, RecordedPlacement) and each.judged and key not in last:
             raise UsageError(
                 f"the scheduler's log has no attempt to schedule {key}, which was placed: give "
                 "every file of a rotated log of that time, at -v=3 or more"
@@ -535,8 +537,8 @@ def _begun_at(decisions: Sequence[Decision], log: Sequence[LogLine]) -> dict[int
             lines.setdefault(outcome, []).append(attempts[line.pod])
     places: dict[tuple[str, str, bool], list[int]] = {}
     for place, each in enumerate(decisions):
-        if isinstance(each, Placement | PreemptionDecision):
-            outcome = (each.pod.key, each.node, isinstance(each, Placement))
+        if isinstance(each, RecordedPlacement | PreemptionDecision):
+            outcome = (each.pod.key, each.node, isinstance(each, RecordedPlacement))
             places.setdefault(outcome, []).append(place)
     return {
         place: line

@@ -21,9 +21,9 @@ from ksched_cli.analysis.audit.decisions import (
     LogLine,
     ObjectChange,
     OrderSource,
-    Placement,
     PodEvent,
     PreemptionDecision,
+    RecordedPlacement,
     Unexplained,
     in_order_of_attempts,
     in_order_of_notices,
@@ -222,7 +222,7 @@ class _Reader:
         if pod.node_name and not pod.finished:
             self._flush()
             unplaced = structs.replace(pod, node_name="")
-            self._place(Placement(unplaced, pod.node_name, time, judged=False))
+            self._place(RecordedPlacement(unplaced, pod.node_name, time, judged=False))
 
     def _update(self, action: Replacement, time: float) -> None:
         (new,) = load_objects(self.state, [action.manifest], _SOURCE).pods
@@ -263,7 +263,7 @@ class _Reader:
         self.pods[pod.key] = structs.replace(pod, node_name=decision.node)
         self._making_room.pop(pod.uid, None)
         judged = not why_ignored(pod, self.names)
-        self._place(Placement(pod, decision.node, time, judged, self._since(pod.uid)))
+        self._place(RecordedPlacement(pod, decision.node, time, judged, self._since(pod.uid)))
 
     def _decide(self, decision: RecordedDecision, time: float) -> None:
         """An attempt without a node. Where nothing is evicted, a nomination tells of a binding that
@@ -280,7 +280,7 @@ class _Reader:
             self.decisions.append(refusal)
         self._refusals[pod.uid] = time, decision.message
 
-    def _place(self, placement: Placement) -> None:
+    def _place(self, placement: RecordedPlacement) -> None:
         if placement.node in self.nodes:
             self.decisions.append(placement)
         elif placement.judged:

@@ -29,9 +29,9 @@ from ksched_cli.analysis.audit.decisions import (
     LogEvent,
     NodeChoice,
     ObjectChange,
-    Placement,
     PodEvent,
     PreemptionDecision,
+    RecordedPlacement,
     has_left,
 )
 from ksched_cli.cluster.objects import Pod
@@ -54,26 +54,26 @@ from ksched_cli.scenario.timeline import Replacement
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class StatusPatch:
     """A change of a pod's status. node: the nominated one, "" for none, None for no change.
     message: of the refusal, None for no change"""
 
     node: str | None
     message: str | None
 
-    def over(self, earlier: Patch) -> Patch:
+    def over(self, earlier: StatusPatch) -> StatusPatch:
         """Return both combined; this one comes later."""
-        return Patch(
+        return StatusPatch(
             earlier.node if self.node is None else self.node,
             earlier.message if self.message is None else self.message,
         )
 
-    def changes(self, status: Patch) -> bool:
+    def changes(self, status: StatusPatch) -> bool:
         return self.over(status) != status
 
-    def without(self, status: Patch) -> Patch:
+    def without(self, status: StatusPatch) -> StatusPatch:
         """Return the part of it that differs from the status."""
-        return Patch(
+        return StatusPatch(
             None if self.node == status.node else self.node,
             None if self.message == status.message else self.message,
         )
@@ -84,12 +84,12 @@ class PodStatusCalls:
     """noticed: the status as the scheduler knows it; written: as the API server returns it; coming:
     what was written and is not yet noticed; waiting: what is to be written"""
 
-    noticed: Patch
-    written: Patch
-    coming: deque[Patch] = field(default_factory=deque)
-    waiting: Patch | None = None
+    noticed: StatusPatch
+    written: StatusPatch
+    coming: deque[StatusPatch] = field(default_factory=deque)
+    waiting: StatusPatch | None = None
 
-    def enqueue(self, patch: Patch) -> None:
+    def enqueue(self, patch: StatusPatch) -> None:
         """Later changes come on top of earlier ones; what changes nothing is dropped."""
         merged = patch.over(self.waiting) if self.waiting is not None else patch
         self.waiting = merged if self.coming or merged.changes(self.noticed) else None
@@ -127,7 +127,7 @@ class Nominations:
     def _calls_of(self, pod: PodInfo) -> PodStatusCalls:
         calls = self._calls.get(pod.uid)
         if calls is None:
-            status = Patch(self.nominator.node_of(pod), "")
+            status = StatusPatch(self.nominator.node_of(pod), "")
             calls = self._calls[pod.uid] = PodStatusCalls(status, status)
         return calls
 
@@ -136,7 +136,7 @@ class Nominations:
         is: what is in memory becomes what was noticed."""
         calls = self._calls_of(pod)
         self._nominate(pod, (calls.noticed.node if node is None else node) or "")
-        calls.enqueue(Patch(node, message))
+        calls.enqueue(StatusPatch(node, message))
 
     def begin(self, pod: PodInfo) -> None:
         """An attempt begins: the pod's own nomination is the one in its status."""
@@ -147,7 +147,7 @@ class Nominations:
         """A more important pod is nominated to the node."""
         calls = self._calls_of(pod)
         is_waiting = calls.waiting is not None
-        calls.enqueue(Patch("", None))
+        calls.enqueue(StatusPatch("", None))
         if not is_waiting:
             calls.write()
         if not self.follows_statuses:
@@ -264,7 +264,7 @@ class ReplayedCluster:
     def judge(self, decision: NodeChoice) -> DecisionVerdict:
         """Changes nothing but where the sampled search starts."""
         self.nominations.begin(self.info(decision.pod))
-        if isinstance(decision, Placement):
+        if isinstance(decision, RecordedPlacement):
             return self._judge_placement(decision)
         verdict = self._judge_preemption(decision)
         # kube-scheduler reads nominations node by node, not once when the attempt begins.
@@ -276,7 +276,7 @@ class ReplayedCluster:
                 return other
         return verdict
 
-    def _judge_placement(self, placement: Placement) -> DecisionVerdict:
+    def _judge_placement(self, placement: RecordedPlacement) -> DecisionVerdict:
         simulation, pod = self.simulation, self.info(placement.pod)
         row = simulation.snapshot.row[placement.node]
         pipeline = simulation.pipeline
@@ -322,7 +322,7 @@ class ReplayedCluster:
 
     # -- following --------------------------------------------------------------------------------
 
-    def place(self, placement: Placement, verdict: DecisionVerdict | None) -> None:
+    def place(self, placement: RecordedPlacement, verdict: DecisionVerdict | None) -> None:
         """Put the pod on its real node. verdict: on the cluster as it is now"""
         simulation, pod = self.simulation, self.info(placement.pod)
         self.bound.add(pod.uid)
@@ -561,7 +561,7 @@ class Moments:
         """Whether it is ksched's choice, in its place, once some that were bound just before are
         decided on after it, and some that were bound just after before it. reaches: among how many
         on either side these are looked for"""
-        if not isinstance(decision, Placement):
+        if not isinstance(decision, RecordedPlacement):
             return False
         ahead = islice(self._near(decision, range(own - 1, -1, -1)), reaches[-1])
         earlier = [each for each in ahead if self.cluster.is_on(each.pod, each.node)]
@@ -571,20 +571,29 @@ class Moments:
             self._agrees_among(decision, earlier[:reach], later[:reach]) for reach in reaches
         )
 
-    def _near(self, placement: Placement, places: Iterable[int]) -> Iterator[Placement]:
+    def _near(
+        self, placement: RecordedPlacement, places: Iterable[int]
+    ) -> Iterator[RecordedPlacement]:
         """Return placements that it may have overtaken, the nearest first, up to a change of nodes
         or objects. What waits for volumes or devices is none of them."""
         for index in places:
             other = self.decisions[index]
             if isinstance(other, ObjectChange) or not are_near(placement, other):
                 return
-            if isinstance(other, Placement) and other.judged and other.pod.uid != placement.pod.uid:
+            if (
+                isinstance(other, RecordedPlacement)
+                and other.judged
+                and other.pod.uid != placement.pod.uid
+            ):
                 waits = any(claim_uses(other.pod)) or other.pod.spec.resource_claims
                 if not waits and _were_both_there(placement, other):
                     yield other
 
     def _agrees_among(
-        self, placement: Placement, earlier: Sequence[Placement], later: Sequence[Placement]
+        self,
+        placement: RecordedPlacement,
+        earlier: Sequence[RecordedPlacement],
+        later: Sequence[RecordedPlacement],
     ) -> bool:
         """Climb from the order of the recording: exchange what brings the real node nearest to the
         best one, until it is the best, or nothing brings it nearer."""
@@ -609,10 +618,10 @@ class Moments:
 
     def _behind(
         self,
-        placement: Placement,
+        placement: RecordedPlacement,
         exchanged: frozenset[int],
-        earlier: Sequence[Placement],
-        later: Sequence[Placement],
+        earlier: Sequence[RecordedPlacement],
+        later: Sequence[RecordedPlacement],
     ) -> float:
         """Return by how many points the real node is behind the best, where these are exchanged: 0
         where it may be chosen, infinity where it does not fit."""
@@ -650,7 +659,7 @@ class Moments:
         cluster = self.cluster
         if decision.node not in cluster.simulation.snapshot.row:
             return False
-        coming, sure, left = list[NodeChoice](), list[Placement](), list[PodEvent]()
+        coming, sure, left = list[NodeChoice](), list[RecordedPlacement](), list[PodEvent]()
         for index in range(place, len(self.decisions)):
             other = self.decisions[index]
             if index > own and not are_near(decision, other):
@@ -661,7 +670,7 @@ class Moments:
             elif not isinstance(other, ObjectChange) and other.pod.uid != decision.pod.uid:
                 if _were_both_there(decision, other):
                     coming.append(other)
-                elif index < own and isinstance(other, Placement) and other.judged:
+                elif index < own and isinstance(other, RecordedPlacement) and other.judged:
                     sure.append(other)
         departures = [(), tuple(left)] if left else [()]
         return any(self._agrees_after(decision, sure, gone, coming) for gone in departures)
@@ -669,7 +678,7 @@ class Moments:
     def _agrees_after(
         self,
         decision: NodeChoice,
-        sure: Sequence[Placement],
+        sure: Sequence[RecordedPlacement],
         left: Sequence[PodEvent],
         coming: Sequence[NodeChoice],
     ) -> bool:
@@ -694,7 +703,7 @@ class Moments:
                 if not others:
                     break
                 for other in others:
-                    if isinstance(other, Placement):
+                    if isinstance(other, RecordedPlacement):
                         cluster.put(other.pod, other.node)
                     else:
                         preemptor = cluster.info(other.pod)

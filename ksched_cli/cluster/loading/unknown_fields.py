@@ -25,7 +25,7 @@ from ksched_cli.cluster.loading.object_errors import (
 from ksched_cli.cluster.loading.sources import Document, looks_like_json
 from ksched_cli.cluster.objects import Pod, PodSpec
 from ksched_cli.kube import json_tree
-from ksched_cli.kube.documents import Lines, Path
+from ksched_cli.kube.documents import LineIndex, Path
 from ksched_cli.kube.near_names import nearest
 from ksched_cli.kube.plain_json import plain_json
 
@@ -240,7 +240,7 @@ def _json_repeated(document: Document, paths: list[Path]) -> list[str]:
         return []
     text = bytes(document.data).decode()
     before = document.source.data[: document.start].decode("utf-8-sig")
-    offsets, lines = json_tree.Offsets(text), Lines(before + text)
+    offsets, lines = json_tree.Offsets(text), LineIndex(before + text)
     answer = []
     for path in paths:
         position = lines.position(len(before) + (offsets.of(path) or 0))

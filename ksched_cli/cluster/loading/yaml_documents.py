@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ksched_cli.cluster.loading.yaml_pieces import YamlPieces
 from ksched_cli.kube import yaml_blocks
-from ksched_cli.kube.documents import Lines, read_documents
+from ksched_cli.kube.documents import LineIndex, read_documents
 from ksched_cli.kube.yaml_blocks import UnsupportedYamlError
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
@@ -45,7 +45,7 @@ class _NotByItselfError(Exception):
 
 def json_documents(text: str) -> Iterator[JsonDocument]:
     """Raises YamlError, RecursionError and ValueError."""
-    count, lines = 0, Lines(text)
+    count, lines = 0, LineIndex(text)
     try:
         for start, end in _document_spans(text):
             document = _read_document(text, lines, start, end)
@@ -78,7 +78,7 @@ def _document_spans(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _read_document(text: str, lines: Lines, start: int, end: int) -> JsonDocument | None:
+def _read_document(text: str, lines: LineIndex, start: int, end: int) -> JsonDocument | None:
     """Read a document; None if it is empty. lines: of the text. Raises _NotByItselfError."""
     items = _ITEMS.search(text, start, end)
     if items is None:
@@ -115,7 +115,7 @@ def _end_of_items(text: str, start: int, end: int, column: int) -> int:
 
 
 def _read_items(
-    text: str, lines: Lines, bounds: array[int], duplicates: list[Duplicate]
+    text: str, lines: LineIndex, bounds: array[int], duplicates: list[Duplicate]
 ) -> Iterator[msgspec.Raw]:
     """Yield each item as JSON, so that no more than one is there as plain data. bounds: see
     YamlPieces"""
@@ -127,7 +127,7 @@ def _read_items(
         yield _encode(item[0])
 
 
-def _read_piece(text: str, lines: Lines, start: int, end: int) -> tuple[Any, list[Duplicate]]:
+def _read_piece(text: str, lines: LineIndex, start: int, end: int) -> tuple[Any, list[Duplicate]]:
     """Plain data of a piece of the text, and its duplicates. Raises _NotByItselfError."""
     piece = text[start:end]
     try:

@@ -70,5 +70,6 @@ class Node(KubeObject, frozen=True):
 
     @property
     def is_not_ready(self) -> bool:
-        """The node lifecycle controller has tainted it for its Ready condition."""
+        """Return whether the node lifecycle controller has tainted the node for its Ready
+        condition."""
         return any(taint.key in NOT_READY_TAINTS for taint in self.spec.taints)

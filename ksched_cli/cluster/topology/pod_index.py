@@ -291,7 +291,7 @@ class TermCounter(DomainCounter):
 GroupKey: TypeAlias = tuple[str, frozenset[LabelPair], bool]
 
 
-class PodGroup:
+class AlikePods:
     """Pods of one namespace and one set of labels, all being deleted or none. By identity.
 
     key:      the namespace, the labels, and whether the pods are being deleted
@@ -324,7 +324,7 @@ class PodShape:
 
     __slots__ = ("group", "model", "rows")
 
-    def __init__(self, model: PodInfo, group: PodGroup, rows: dict[int, int]) -> None:
+    def __init__(self, model: PodInfo, group: AlikePods, rows: dict[int, int]) -> None:
         self.model, self.group, self.rows = model, group, rows
         group.rows.append(rows)
 
@@ -336,17 +336,17 @@ class _Selected:
 
     def __init__(self, selection: PodSelection) -> None:
         self.selection = selection
-        self.groups: list[PodGroup] = []
+        self.groups: list[AlikePods] = []
         self.counters: dict[Domains, DomainCounter] = {}
         self.terms: dict[tuple[Domains, TermKind, int], TermCounter] = {}
 
-    def matches(self, group: PodGroup) -> bool:
+    def matches(self, group: AlikePods) -> bool:
         namespace, _, deleting = group.key
         if deleting and not self.selection.terminating:
             return False
         return self.selection.matches(namespace, group.labels)
 
-    def join(self, group: PodGroup) -> None:
+    def join(self, group: AlikePods) -> None:
         """The group is new, and no pod is counted yet."""
         self.groups.append(group)
         group.counters.update(self.counters.values())
@@ -366,9 +366,9 @@ class PodIndex:
         """counted: another index's shapes, and row → how many of each are there; without, the pods
         of the snapshot are counted. parsed: see there"""
         self.snapshot = snapshot
-        self._groups: dict[GroupKey, PodGroup] = {}
+        self._groups: dict[GroupKey, AlikePods] = {}
         self._shapes: dict[int, PodShape] = {}
-        self._by_label: dict[LabelPair, list[PodGroup]] = {}
+        self._by_label: dict[LabelPair, list[AlikePods]] = {}
         self._selected: dict[PodSelection, _Selected] = {}
         self._anchored: dict[LabelPair, list[_Selected]] = {}
         self._loose: list[_Selected] = []
@@ -433,14 +433,14 @@ class PodIndex:
         """Return the shapes of all pods that are or were counted or asked about."""
         return self._shapes.values()
 
-    def group(self, pod: PodInfo) -> PodGroup:
+    def group(self, pod: PodInfo) -> AlikePods:
         """Return the group that the pod belongs to, whether it runs or not."""
         return self._shape(pod).group
 
-    def _group_of(self, key: GroupKey, labels: Mapping[str, str]) -> PodGroup:
+    def _group_of(self, key: GroupKey, labels: Mapping[str, str]) -> AlikePods:
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = PodGroup(key, labels)
+            group = self._groups[key] = AlikePods(key, labels)
             for pair in key[1]:
                 self._by_label.setdefault(pair, []).append(group)
             for selected in self._possible_selections(group):
@@ -448,7 +448,7 @@ class PodIndex:
                     selected.join(group)
         return group
 
-    def _possible_selections(self, group: PodGroup) -> Iterator[_Selected]:
+    def _possible_selections(self, group: AlikePods) -> Iterator[_Selected]:
         """Yield the selections that the group may match, each once: its anchors are of one key."""
         yield from self._loose
         for pair in group.key[1]:

@@ -32,7 +32,7 @@ from ksched_cli.masking import masked_url
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class LintedProfile:
     """One profile under a rule. effective is None where the profile cannot start."""
 
     path: Path
@@ -70,7 +70,7 @@ class Subject:
         return {ref.name for ref in self.effective.plugins.get(point, ())}
 
 
-def odd_weights(subject: Subject) -> None:
+def odd_weights(subject: LintedProfile) -> None:
     """A weight of 0 counts as 1 (framework.go, getScoreWeights). Upstream takes negative weights,
     and overflows where another weight follows."""
     for path, _, plugin in subject.entries("score", MULTI_POINT):
@@ -89,7 +89,7 @@ def odd_weights(subject: Subject) -> None:
             subject.findings.warn("weight-negative", path, message, hint)
 
 
-def ignored_weights(subject: Subject) -> None:
+def ignored_weights(subject: LintedProfile) -> None:
     """Only score, and multiPoint for plugins that score, read a weight."""
     for path, point, plugin in subject.entries(*POINT_KEYS, MULTI_POINT):
         belongs = subject.extends(plugin.name, "score")
@@ -105,7 +105,7 @@ def ignored_weights(subject: Subject) -> None:
             subject.findings.warn("weight-ignored", (*path, "weight"), message, "remove it")
 
 
-def hidden_weights(subject: Subject) -> None:
+def hidden_weights(subject: LintedProfile) -> None:
     """A plugin under both score and multiPoint has score's weight."""
     here = {plugin.name: plugin.weight or 1 for _, _, plugin in subject.entries("score")}
     for path, _, plugin in subject.entries(MULTI_POINT):
@@ -118,7 +118,7 @@ def hidden_weights(subject: Subject) -> None:
             subject.findings.warn("weight-hidden", (*path, "weight"), message, "keep one of them")
 
 
-def outvoted_strategy(subject: Subject) -> None:
+def outvoted_strategy(subject: LintedProfile) -> None:
     """Plugins that spread by default pull against a strategy that packs."""
     if subject.effective is None:
         return
@@ -164,7 +164,7 @@ _REPLACED = (
 )
 
 
-def halves(subject: Subject) -> None:
+def halves(subject: LintedProfile) -> None:
     """A plugin whose other half is switched off; one finding per entry that does so. Nobody knows
     what an allowed plugin without code needs."""
     for point, other, severity, rule, problem in _PAIRS:
@@ -182,7 +182,7 @@ def halves(subject: Subject) -> None:
             subject.findings.add(severity, rule, path, message, hint)
 
 
-def switched_off(subject: Subject) -> None:
+def switched_off(subject: LintedProfile) -> None:
     """Plugins that pods rely on and that the profile does not run; one finding per entry."""
     if subject.effective is None:
         return
@@ -205,7 +205,7 @@ def switched_off(subject: Subject) -> None:
                 subject.findings.add(severity, rule, path, message, hint)
 
 
-def _by_entry(subject: Subject, names: Iterable[str], point: str) -> dict[Path, list[str]]:
+def _by_entry(subject: LintedProfile, names: Iterable[str], point: str) -> dict[Path, list[str]]:
     """Return the plugins by the entry that takes them from a point."""
     by_entry: dict[Path, list[str]] = {}
     disabled = list(subject.entries(point, MULTI_POINT, key="disabled"))
@@ -215,7 +215,7 @@ def _by_entry(subject: Subject, names: Iterable[str], point: str) -> dict[Path, 
     return by_entry
 
 
-def unused_args(subject: Subject) -> None:
+def unused_args(subject: LintedProfile) -> None:
     """pluginConfig for a plugin that the profile does not run."""
     enabled = set().union(*(subject.placed(point) for point in POINT_KEYS))
     for index, config in enumerate(subject.given.plugin_config or ()):
@@ -234,7 +234,7 @@ def unused_args(subject: Subject) -> None:
             subject.findings.warn("args-unused", (*path, "name"), message, "remove them")
 
 
-def vain_disabling(subject: Subject) -> None:
+def vain_disabling(subject: LintedProfile) -> None:
     """Names in a disabled list that were not on; one near a plugin's leaves that one on."""
     for path, point, plugin in subject.entries(*POINT_KEYS, MULTI_POINT, key="disabled"):
         name = plugin.name
@@ -249,7 +249,7 @@ def vain_disabling(subject: Subject) -> None:
             subject.findings.warn("disables-nothing", path, message, hint)
 
 
-def _disabled_unknown(subject: Subject, path: Path, name: str) -> None:
+def _disabled_unknown(subject: LintedProfile, path: Path, name: str) -> None:
     problem, hint = unknown_plugin(name, subject.registry)
     near, tables = nearest(name, subject.registry), name_tables()
     if near and name not in (
@@ -337,7 +337,7 @@ def extender_files(given: SchedulerConfiguration, findings: Findings) -> None:
                 findings.inform("extender-file", path, message, hint)
 
 
-PROFILE_RULES: tuple[Callable[[Subject], None], ...] = (
+PROFILE_RULES: tuple[Callable[[LintedProfile], None], ...] = (
     odd_weights,
     ignored_weights,
     hidden_weights,

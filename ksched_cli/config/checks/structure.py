@@ -12,7 +12,7 @@ from typing import Any
 from ksched_cli.config.checks.findings import Edit, Findings
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugins
-from ksched_cli.config.go_types import Kind, ListOf, Scalar, Wire
+from ksched_cli.config.go_types import GoKind, ListOf, Scalar, Wire
 from ksched_cli.config.parsing import Decoder, Scheme, is_whole, ordered
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.kube.document_schemas import duration_hint, shown, wrong_type
@@ -76,9 +76,9 @@ def _unknown_key(
 def _unquoted(wire: Wire, data: Any) -> int | bool | None:
     """Return the number or the truth value that a text in quotes is, where that is expected."""
     if isinstance(wire, Scalar) and isinstance(data, str):
-        if wire.kind is Kind.INTEGER:
+        if wire.kind is GoKind.INTEGER:
             return parse_int64(data)
-        if wire.kind is Kind.BOOL and data in ("true", "false"):
+        if wire.kind is GoKind.BOOL and data in ("true", "false"):
             return data == "true"
     return None
 
@@ -89,16 +89,16 @@ def _wrong_value(wire: Wire, data: Any) -> tuple[str, str]:
     if isinstance(wire, Scalar):
         kinds = [wire.kind.value]
         match wire.kind:
-            case Kind.INTEGER if is_whole(data):
+            case GoKind.INTEGER if is_whole(data):
                 return f"{shown(data)} is not a whole number that fits {wire.bits} bits", ""
-            case Kind.BYTES if isinstance(data, str):
+            case GoKind.BYTES if isinstance(data, str):
                 return f"{shown(data)} is not base64 text", ""
-            case Kind.BYTES:
+            case GoKind.BYTES:
                 kinds = ["string", "array"]
-            case Kind.DURATION if isinstance(data, str):
+            case GoKind.DURATION if isinstance(data, str):
                 expected = 'a duration such as "10s" or "1m30s"'
                 return f"{shown(data)} is not {expected}", duration_hint(data)
-            case Kind.DURATION:
+            case GoKind.DURATION:
                 message, hint = wrong_type(data, ["string"])
                 return message, duration_hint(data) or hint
     return wrong_type(data, kinds)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugins
-from ksched_cli.config.migration.old_versions import FIT, Effect, OldVersion, Strategy
+from ksched_cli.config.migration.old_versions import FIT, EnabledPlugins, OldStrategy, OldVersion
 from ksched_cli.config.migration.settle import Remarks, index_named, list_at
 from ksched_cli.config.types import API_VERSION, GROUP
 from ksched_cli.kube.document_edits import EditableDocument
@@ -27,8 +27,8 @@ class OldProfile:
     """A profile of an old document, and what it did. named: what it enables at score itself"""
 
     index: int
-    effect: Effect
-    strategy: Strategy
+    effect: EnabledPlugins
+    strategy: OldStrategy
     named: tuple[str, ...]
     version: OldVersion
     registry: KnownPlugins

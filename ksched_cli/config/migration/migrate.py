@@ -27,10 +27,10 @@ from ksched_cli.config.migration.old_versions import (
     OLD_VERSIONS,
     POLICY,
     STRATEGIES,
-    Effect,
+    EnabledPlugins,
     Expected,
+    OldStrategy,
     OldVersion,
-    Strategy,
     enabled_names,
     expected_of,
     old_effect,
@@ -280,7 +280,7 @@ class PolicyPlugins:
     labels: list[dict[str, Any]] = field(default_factory=list)
     ratio: Mapping[str, Any] = field(default_factory=dict)
 
-    def effect(self) -> Effect:
+    def effect(self) -> EnabledPlugins:
         """Return the plugins per point, by their names in v1.22."""
         points: dict[str, list[str]] = {point: [name] for point, name in _ALWAYS.items()}
         for predicate in self.predicates:
@@ -292,7 +292,7 @@ class PolicyPlugins:
             weights.setdefault(_TABLES.priorities[priority], self.priorities[priority])
         points["score"] = points["preScore"] = list(weights)
         names = {point: tuple(dict.fromkeys(names)) for point, names in points.items()}
-        return Effect(names, weights)
+        return EnabledPlugins(names, weights)
 
     def args(self, hard_weight: int, strategy: str) -> list[dict[str, Any]]:
         """pluginConfig, but for what the labels need. strategy: the plugin that scores by
@@ -394,7 +394,7 @@ def _migrate_policy(
     policy = dict(document.data)
     plugins = read_policy(policy, remarks)
     names = strategy_names(plugins)
-    strategy = Strategy(names[0], tuple(names[1:])) if names else Strategy("")
+    strategy = OldStrategy(names[0], tuple(names[1:])) if names else OldStrategy("")
     for name in strategy.others:
         message = f"{name} scored too; v1 has one scoring strategy, that of {strategy.plugin}"
         remarks.lost(("priorities",), message)

@@ -74,7 +74,7 @@ POLICY = OLD_VERSIONS["v1beta1"]
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class EnabledPlugins:
     """plugins: per point, in the order they run; weights: of those that score.
 
     refusal: why the old kube-scheduler refused the profile, "" where it did not; then the rest is
@@ -89,7 +89,9 @@ class Effect:
         return name in self.plugins.get(point, ())
 
 
-def old_effect(version: OldVersion, plugins: Plugins | None, registry: KnownPlugins) -> Effect:
+def old_effect(
+    version: OldVersion, plugins: Plugins | None, registry: KnownPlugins
+) -> EnabledPlugins:
     """Return the effect of what a profile of an old version says. registry: that version's
     plugins"""
     written = plugins or Plugins()
@@ -139,12 +141,12 @@ def _each_once(chosen: PluginSet, key: str, registry: KnownPlugins) -> PluginSet
     return PluginSet(tuple(enabled.values()), chosen.disabled)
 
 
-def _effect(plugins: Plugins, registry: KnownPlugins) -> Effect:
+def _effect(plugins: Plugins, registry: KnownPlugins) -> EnabledPlugins:
     """Raises FrameworkError."""
     placed = expand(plugins, registry)
     weights, _ = score_weights(plugins, registry)
     names = {point: tuple(ref.name for ref in refs) for point, refs in placed.items()}
-    return Effect(names, {name: weights[name] for name in names["score"]})
+    return EnabledPlugins(names, {name: weights[name] for name in names["score"]})
 
 
 def enabled_names(plugins: Plugins | None, points: Iterable[str]) -> tuple[str, ...]:
@@ -187,7 +189,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class OldStrategy:
     """The plugin that scored nodes by their resources ("": none), and others that did so beside
     it, for which v1 has no place."""
 
@@ -199,16 +201,16 @@ class Strategy:
         return STRATEGIES.get(self.plugin, "")
 
 
-def strategy_of(effect: Effect, named: Sequence[str]) -> Strategy:
+def strategy_of(effect: EnabledPlugins, named: Sequence[str]) -> OldStrategy:
     """named: what the file enables at score itself, which goes before the defaults"""
     names = (*STRATEGIES, FIT)
     scoring = [name for name in effect.plugins.get("score", ()) if name in names]
     candidates = [name for name in named if name in scoring] or scoring
     chosen = candidates[0] if candidates else ""
-    return Strategy(chosen, tuple(name for name in scoring if name != chosen))
+    return OldStrategy(chosen, tuple(name for name in scoring if name != chosen))
 
 
-def with_strategy(effect: Effect, strategy: Strategy) -> Effect:
+def with_strategy(effect: EnabledPlugins, strategy: OldStrategy) -> EnabledPlugins:
     """Return the effect with NodeResourcesFit in the place of what scored by resources."""
     weights = {
         name: weight
@@ -220,7 +222,7 @@ def with_strategy(effect: Effect, strategy: Strategy) -> Effect:
     return replace(effect, plugins={**effect.plugins, "score": tuple(weights)}, weights=weights)
 
 
-def expected_of(effect: Effect, version: OldVersion, registry: KnownPlugins) -> Expected:
+def expected_of(effect: EnabledPlugins, version: OldVersion, registry: KnownPlugins) -> Expected:
     """effect: with_strategy's; registry: v1's plugins, with those of other builds"""
     running: dict[str, tuple[str, ...]] = {}
     absent: dict[str, frozenset[str]] = {}
@@ -245,7 +247,7 @@ def expected_of(effect: Effect, version: OldVersion, registry: KnownPlugins) -> 
 
 
 def _runs(
-    name: str, point: str, effect: Effect, version: OldVersion, registry: KnownPlugins
+    name: str, point: str, effect: EnabledPlugins, version: OldVersion, registry: KnownPlugins
 ) -> bool | None:
     """None where v1 is the same: a point that the plugin did not extend, beside others."""
     if registry[name].origin != "in-tree" or point in version.points[name]:

@@ -79,7 +79,7 @@ _ORDERED = ("queueSort", "postFilter", "reserve", "permit", "preBind", "bind", "
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class EffectDifference:
     """Between what a profile is expected to do and what it does. path: as plugins.score.NodeName;
     expected, actual: a weight, whether the plugin runs, or names in their order"""
 
@@ -92,7 +92,7 @@ class Difference:
 
 def settle(
     document: EditableDocument, expected: Sequence[Expected], registry: KnownPlugins
-) -> tuple[Judgement, list[Difference], dict[int, dict[str, int]]]:
+) -> tuple[Judgement, list[EffectDifference], dict[int, dict[str, int]]]:
     """Edits the document. The judgement of the result, what still differs, and the weights that
     were written out, per profile."""
     before = judge(document.text, registry, ())
@@ -107,7 +107,7 @@ def settle(
     return after, _differences(after, expected), weights
 
 
-def _differences(judgement: Judgement, expected: Sequence[Expected]) -> list[Difference]:
+def _differences(judgement: Judgement, expected: Sequence[Expected]) -> list[EffectDifference]:
     profiles = zip(expected, judgement.startup.profiles, strict=False)
     return [
         difference
@@ -117,24 +117,24 @@ def _differences(judgement: Judgement, expected: Sequence[Expected]) -> list[Dif
     ]
 
 
-def _differences_of(index: int, expected: Expected, actual: Profile) -> Iterator[Difference]:
+def _differences_of(index: int, expected: Expected, actual: Profile) -> Iterator[EffectDifference]:
     for point, names in expected.running.items():
         present = tuple(ref.name for ref in actual.plugins.get(point, ()))
         for name in names:
             weight = expected.weights[name] if point == "score" else True
             own: Any = actual.weights.get(name, False) if point == "score" else name in present
             if own != weight:
-                yield Difference(index, point, name, weight, own)
+                yield EffectDifference(index, point, name, weight, own)
         for name in present:
             if name in expected.absent.get(point, ()):
                 own = actual.weights[name] if point == "score" else True
-                yield Difference(index, point, name, False, own)
+                yield EffectDifference(index, point, name, False, own)
         order = tuple(name for name in present if name in names)
         if point in _ORDERED and sorted(order) == sorted(names) and order != names:
-            yield Difference(index, point, "", list(names), list(order))
+            yield EffectDifference(index, point, "", list(names), list(order))
 
 
-def _mend(document: EditableDocument, difference: Difference, expected: Expected) -> None:
+def _mend(document: EditableDocument, difference: EffectDifference, expected: Expected) -> None:
     name, plugins = difference.name, ("profiles", difference.profile, "plugins")
     if difference.expected is False:
         point = MULTI_POINT if expected.is_off(name) else difference.point

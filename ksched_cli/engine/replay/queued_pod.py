@@ -30,7 +30,7 @@ from ksched_cli.kube.time import SECOND
 _NO_PLUGINS: frozenset[str] = frozenset()
 
 
-class Place(Enum):
+class QueuePlace(Enum):
     """The place of a pod in the queue. NOWHERE: it is being tried, or is not queued."""
 
     NOWHERE = "nowhere"
@@ -44,7 +44,7 @@ class Place(Enum):
 
 
 # Every attempt compares with these. Python 3.11 takes 0.1 µs to find a member of an Enum.
-NOWHERE, ACTIVE, BACKOFF, ERROR_BACKOFF, UNSCHEDULABLE = Place
+NOWHERE, ACTIVE, BACKOFF, ERROR_BACKOFF, UNSCHEDULABLE = QueuePlace
 
 
 class QueuedPodInfo(Struct, eq=False):
@@ -80,7 +80,7 @@ class QueuedPodInfo(Struct, eq=False):
     first_active: int | None = None
     flushed: int = 0
     tries: int = 0
-    place: Place = NOWHERE
+    place: QueuePlace = NOWHERE
     gating_events: Sequence[ClusterEvent] = ()
     is_member: bool = False
     entry: int = 0
@@ -140,7 +140,7 @@ class QueuedPodGroupInfo(QueuedPodInfo, eq=False, kw_only=True):
         if self.members:
             self.pod = self.members[0].pod
 
-    def stand_in(self, place: Place) -> None:
+    def stand_in(self, place: QueuePlace) -> None:
         """The members are where the group is."""
         for member in self.members:
             member.place = place

@@ -176,7 +176,7 @@ class ReplayAttempt(Struct, frozen=True):
     rejected_by: tuple[str, ...] = ()
 
 
-class NodeCounts(Struct):
+class NodeCountSeries(Struct):
     """The node counts of a cluster or of a node group over time. Times are microseconds.
 
     steps: times, ascending, and how many nodes there were from then on

@@ -35,9 +35,9 @@ from ksched_cli.engine.replay.agenda import (
 from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.event_applier import EventApplier
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.engine.replay.queued_pod import Backoff, Place
+from ksched_cli.engine.replay.queued_pod import Backoff, QueuePlace
 from ksched_cli.engine.replay.records import (
-    NodeCounts,
+    NodeCountSeries,
     PodLog,
     PodOutcome,
     Recreation,
@@ -205,7 +205,7 @@ class Replay:
     agenda: Agenda = field(init=False)
     scheduler: ReplayScheduler = field(init=False)
     usage: UsageRecorder = field(init=False)
-    nodes: NodeCounts = field(default_factory=NodeCounts)
+    nodes: NodeCountSeries = field(default_factory=NodeCountSeries)
     autoscaler: Autoscaler | None = None
     biller: NodeBiller | None = None
     applier: EventApplier = field(init=False)
@@ -471,13 +471,13 @@ class Replay:
     def places(self) -> dict[str, list[str]]:
         """Return the places of the pods without a node: by place, their keys in order."""
 
-        def keys(*places: Place) -> list[str]:
+        def keys(*places: QueuePlace) -> list[str]:
             return [queued.pod.key for queued in self.queue.in_place(*places)]
 
-        held = self.queue.in_place(Place.UNSCHEDULABLE)
+        held = self.queue.in_place(QueuePlace.UNSCHEDULABLE)
         return {
-            "active": keys(Place.ACTIVE),
-            "backoff": keys(Place.BACKOFF, Place.ERROR_BACKOFF),
+            "active": keys(QueuePlace.ACTIVE),
+            "backoff": keys(QueuePlace.BACKOFF, QueuePlace.ERROR_BACKOFF),
             "unschedulable": [each.pod.key for each in held if not self.queue.is_held(each)],
             "gated": [each.pod.key for each in held if self.queue.is_held(each)]
             + [*self.queue.incomplete],

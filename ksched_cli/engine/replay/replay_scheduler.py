@@ -16,7 +16,7 @@ from msgspec import structs
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.base import ObjectMeta
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.pod_group_cycle import GroupResult
+from ksched_cli.engine.pod_group_cycle import GroupAttempt
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.agenda import END, EVICTION, Agenda
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
@@ -32,7 +32,7 @@ from ksched_cli.engine.replay.records import (
 )
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.scheduler import Scheduler
-from ksched_cli.engine.scheduling_cycle import NO_NODES, Outcome
+from ksched_cli.engine.scheduling_cycle import NO_NODES, AttemptOutcome
 from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.pod_groups import group_key
@@ -127,7 +127,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         elif group is not None:
             self.queue.end_group(group, SUCCESS)
 
-    def _end_group(self, result: GroupResult) -> None:
+    def _end_group(self, result: GroupAttempt) -> None:
         """The queue has the group back before it hears of the pods that were bound, and before the
         API server tells of the new conditions of the others."""
         if self._group is None or result.status is None:
@@ -167,14 +167,14 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def _activate(self, keys: Sequence[str]) -> None:
         self.queue.activate(keys)
 
-    def _hold(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
+    def _hold(self, queued: QueuedPodInfo, outcome: AttemptOutcome) -> None:
         """Upstream: the Permit of GangScheduling activates the other pods of the gang."""
         self._trace(outcome, "waiting")
         groups, key = self.engine.pod_groups, self.engine.entity_of(queued.pod)
         if groups is not None and key is not None:
             self.queue.activate(groups.members(key))
 
-    def _bind(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
+    def _bind(self, queued: QueuedPodInfo, outcome: AttemptOutcome) -> None:
         pod = outcome.bound or queued.pod
         before, record = pod.pod, self.log.live[pod.key]
         self.cluster.place(pod, outcome.attempt.node)
@@ -207,7 +207,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             for old, new in claims.take_changes():
                 self.queue.move(events.RESOURCE_CLAIM_UPDATE, old, new)
 
-    def _put_back(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
+    def _put_back(self, queued: QueuedPodInfo, outcome: AttemptOutcome) -> None:
         self._trace(outcome, _result(outcome))
         # Upstream binds pods aside: one whose binding fails comes to the queue after its group.
         if outcome.attempt.bind is not None:
@@ -215,7 +215,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         else:
             self._return(queued, outcome)
 
-    def _return(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
+    def _return(self, queued: QueuedPodInfo, outcome: AttemptOutcome) -> None:
         """Return the pod to the queue, and tell what follows."""
         pod, attempt, engine = queued.pod, outcome.attempt, self.engine
         message = self.log.live[pod.key].message = attempt.why_not
@@ -236,14 +236,14 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         if has_news:
             self._tell(self.queue.update_status, pod.key)
 
-    def _after_failure(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
+    def _after_failure(self, queued: QueuedPodInfo, outcome: AttemptOutcome) -> None:
         if _was_assumed(outcome) and _is_rejected(outcome):
             gone = self._forgotten(queued, outcome)
             self.queue.move(events.ASSIGNED_POD_DELETE, gone, None, skips_subject=True)
         if queued.repeats:
             self._reject_alike()
 
-    def _forgotten(self, queued: QueuedPodInfo, outcome: Outcome) -> PodInfo:
+    def _forgotten(self, queued: QueuedPodInfo, outcome: AttemptOutcome) -> PodInfo:
         """Return the pod on the node that it was assumed on, as events show it."""
         return self.cluster.info(structs.replace(queued.pod.pod, node_name=outcome.left))
 
@@ -383,7 +383,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.arrive(pending_pod(pod.pod), work)
         self.log.live[pod.key].first_queued = record.arrived
 
-    def _trace(self, outcome: Outcome, result: str) -> None:
+    def _trace(self, outcome: AttemptOutcome, result: str) -> None:
         if not self.log.traces:
             return
         attempt, preemption = outcome.attempt, outcome.preemption
@@ -412,7 +412,7 @@ def _group_order(queued: QueuedPodInfo) -> tuple[int, int, int]:
     return -queued.pod.priority, queued.first_active or 0, queued.sequence
 
 
-def rejectors(outcome: Outcome) -> tuple[frozenset[str], frozenset[str]]:
+def rejectors(outcome: AttemptOutcome) -> tuple[frozenset[str], frozenset[str]]:
     """Return the plugins that rejected the pod, and those of them whose rejection is pending; none
     where the attempt broke. Upstream: Diagnosis.AddPluginStatus."""
     attempt = outcome.attempt
@@ -427,18 +427,18 @@ def rejectors(outcome: Outcome) -> tuple[frozenset[str], frozenset[str]]:
     return plugins, plugins if status.code == Code.PENDING else _NO_PLUGINS
 
 
-def _was_assumed(outcome: Outcome) -> bool:
+def _was_assumed(outcome: AttemptOutcome) -> bool:
     """Return whether the pod had a node, from which it came back."""
     return outcome.attempt.bind is not None or outcome.attempt.waited is not None
 
 
-def _is_rejected(outcome: Outcome) -> bool:
+def _is_rejected(outcome: AttemptOutcome) -> bool:
     """Return whether plugins rejected the pod; else its attempt broke."""
     bind = outcome.attempt.bind
     return any(rejectors(outcome)) or bool(bind and bind.is_rejected)
 
 
-def _result(outcome: Outcome) -> str:
+def _result(outcome: AttemptOutcome) -> str:
     """Return the result as in kube-scheduler's condition: unschedulable or error."""
     attempt: Attempt = outcome.attempt
     status: Status | None = attempt.reserve or attempt.permit or attempt.bind

@@ -30,9 +30,9 @@ from ksched_cli.engine.replay.queued_pod import (
     Backoff,
     EquivalenceClass,
     OnRejections,
-    Place,
     QueuedPodGroupInfo,
     QueuedPodInfo,
+    QueuePlace,
     sort_key,
 )
 from ksched_cli.engine.replay.records import ReplayClock
@@ -57,7 +57,7 @@ from ksched_cli.kube.gates import COMPOSITE_GATE, PRE_QUEUEING_HINTS
 from ksched_cli.kube.time import SECOND
 
 
-class Strategy(IntEnum):
+class QueueingStrategy(IntEnum):
     """The reaction of an unschedulable pod to an event."""
 
     SKIP = 0
@@ -155,19 +155,19 @@ class HintTable:
             return None
         return lambda pod: any(is_concerned(pod) for is_concerned in concerned)
 
-    def strategy(self, queued: QueuedPodInfo, happened: ObjectEvent) -> Strategy:
+    def strategy(self, queued: QueuedPodInfo, happened: ObjectEvent) -> QueueingStrategy:
         """Ask the plugins that rejected the pod about an event. A hint that fails counts as yes."""
         rejectors = queued.rejectors
         if not rejectors or happened.event == EVERYTHING:
-            return Strategy.AFTER_BACKOFF
-        strategy = Strategy.SKIP
+            return QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.SKIP
         pending = queued.pending_plugins
         for plugin, hint in self._hints(queued.pod.spec.scheduler_name, happened.event):
             if plugin not in rejectors or not _says_queue(hint, queued, happened):
                 continue
             if plugin in pending:
-                return Strategy.IMMEDIATELY
-            strategy = Strategy.AFTER_BACKOFF
+                return QueueingStrategy.IMMEDIATELY
+            strategy = QueueingStrategy.AFTER_BACKOFF
             if not pending:
                 break
         return strategy
@@ -299,7 +299,7 @@ class SchedulingQueue:
             alike.refresh()
         return iter(sorted(self.pods.values(), key=attrgetter("sequence")))
 
-    def in_place(self, *places: Place) -> list[QueuedPodInfo]:
+    def in_place(self, *places: QueuePlace) -> list[QueuedPodInfo]:
         """Return the pods at these places, in the order in which they would be tried."""
         pods = [queued for queued in self if queued.place in places]
         return sorted(pods, key=lambda queued: sort_key(queued, self._first, self._clock))
@@ -325,7 +325,7 @@ class SchedulingQueue:
             return self.pop_group(queued)
         return None if queued is None else self._begin(queued)
 
-    def _next_place(self) -> Place:
+    def _next_place(self) -> QueuePlace:
         """Return the place of the pod to try next, if there is one."""
         if self.backoff.by_window and self._places.heaps.peek(ACTIVE) is None:
             backing_off = self._places.heaps.peek(BACKOFF)
@@ -516,17 +516,19 @@ class SchedulingQueue:
         self.pods[queued.pod.key] = queued
         self.done(queued.pod.uid)
 
-    def _strategy_in_flight(self, queued: QueuedPodInfo) -> Strategy:
+    def _strategy_in_flight(self, queued: QueuedPodInfo) -> QueueingStrategy:
         """Return where the events since its attempt began send the pod.
 
         Upstream: determineSchedulingHintForInFlightPod.
         """
         if not queued.rejectors or self._is_grouped(queued):
-            return Strategy.AFTER_BACKOFF
-        strategy = Strategy.SKIP
+            return QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.SKIP
         for happened in self._in_flight.since(queued.pod.uid):
             strategy = max(strategy, self._hints.strategy(queued, happened))
-            if strategy is Strategy.IMMEDIATELY or (strategy and not queued.pending_plugins):
+            if strategy is QueueingStrategy.IMMEDIATELY or (
+                strategy and not queued.pending_plugins
+            ):
                 break
         return strategy
 
@@ -672,12 +674,12 @@ class SchedulingQueue:
         if first.gated and not is_heard:
             return
         strategy = self._strategy(first, happened)
-        if strategy is not Strategy.SKIP:
+        if strategy is not QueueingStrategy.SKIP:
             for queued in alike:
                 self._places.put(queued, NOWHERE)
                 self._requeue(queued, strategy)
 
-    def _strategy(self, queued: QueuedPodInfo, happened: ObjectEvent) -> Strategy:
+    def _strategy(self, queued: QueuedPodInfo, happened: ObjectEvent) -> QueueingStrategy:
         """A group has the best strategy of its pods. Upstream: isEntityWorthRequeuing."""
         members = _members(queued)
         if queued.gated and self._asks_gated_members and any(each.gated for each in members):
@@ -723,11 +725,11 @@ class SchedulingQueue:
 
     # -- places ---------------------------------------------------------------------------------
 
-    def _requeue(self, queued: QueuedPodInfo, strategy: Strategy) -> None:
+    def _requeue(self, queued: QueuedPodInfo, strategy: QueueingStrategy) -> None:
         """Upstream: requeuePodWithQueueingStrategy."""
-        if strategy is Strategy.SKIP:
+        if strategy is QueueingStrategy.SKIP:
             self._places.put(queued, UNSCHEDULABLE)
-        elif strategy is Strategy.AFTER_BACKOFF and self.backoff.is_backing_off(
+        elif strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff.is_backing_off(
             queued, self._clock.now
         ):
             self._to_backoff(queued)
@@ -786,10 +788,10 @@ class SchedulingQueue:
 # Attempts of one pod at one instant. `schedule`, which is one instant, makes as many passes.
 _MAX_TRIES = 10
 _STRATEGY_OF = {
-    ACTIVE: Strategy.IMMEDIATELY,
-    BACKOFF: Strategy.AFTER_BACKOFF,
-    ERROR_BACKOFF: Strategy.AFTER_BACKOFF,
-    UNSCHEDULABLE: Strategy.SKIP,
+    ACTIVE: QueueingStrategy.IMMEDIATELY,
+    BACKOFF: QueueingStrategy.AFTER_BACKOFF,
+    ERROR_BACKOFF: QueueingStrategy.AFTER_BACKOFF,
+    UNSCHEDULABLE: QueueingStrategy.SKIP,
 }
 
 

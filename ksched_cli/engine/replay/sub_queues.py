@@ -23,9 +23,9 @@ from ksched_cli.engine.replay.queued_pod import (
     EquivalenceClass,
     Key,
     OnRejections,
-    Place,
     QueuedPodGroupInfo,
     QueuedPodInfo,
+    QueuePlace,
     sort_key,
 )
 from ksched_cli.engine.replay.records import ReplayClock
@@ -189,8 +189,8 @@ _Item = tuple[Key, int, int, QueuedPodInfo]
 class PodHeaps:
     """Pods to try and pods that back off, in sort order: a heap per place."""
 
-    def __init__(self, places: Iterable[Place]) -> None:
-        self._heaps: dict[Place, list[_Item]] = {place: [] for place in places}
+    def __init__(self, places: Iterable[QueuePlace]) -> None:
+        self._heaps: dict[QueuePlace, list[_Item]] = {place: [] for place in places}
         # A void item may have the key of one that is not.
         self._numbers = count()
 
@@ -201,15 +201,15 @@ class PodHeaps:
                 if queued.entry == entry and queued.place is place:
                     yield queued
 
-    def push(self, place: Place, key: Key, queued: QueuedPodInfo) -> None:
+    def push(self, place: QueuePlace, key: Key, queued: QueuedPodInfo) -> None:
         heappush(self._heaps[place], (key, next(self._numbers), queued.entry, queued))
 
-    def peek(self, place: Place) -> QueuedPodInfo | None:
+    def peek(self, place: QueuePlace) -> QueuedPodInfo | None:
         """Return the first."""
         item = self.first(place)
         return None if item is None else item[3]
 
-    def first(self, place: Place) -> _Item | None:
+    def first(self, place: QueuePlace) -> _Item | None:
         """Return the first with its key."""
         heap = self._heaps[place]
         while heap:
@@ -219,7 +219,7 @@ class PodHeaps:
             heappop(heap)
         return None
 
-    def take(self, place: Place) -> QueuedPodInfo | None:
+    def take(self, place: QueuePlace) -> QueuedPodInfo | None:
         """Return the first, which is in no place then."""
         item = self.first(place)
         if item is None:
@@ -231,7 +231,7 @@ class PodHeaps:
         return queued
 
     def take_while(
-        self, place: Place, accepts: Callable[[QueuedPodInfo], bool]
+        self, place: QueuePlace, accepts: Callable[[QueuedPodInfo], bool]
     ) -> tuple[list[tuple[Key, QueuedPodInfo]], Key | None]:
         """Return the first ones with their keys, as long as they are accepted, and the key of the
         next; None if there is no other."""
@@ -271,7 +271,7 @@ class SubQueues:
         self._backoff = backoff
         self._clock = clock
 
-    def put(self, queued: QueuedPodInfo, place: Place) -> None:
+    def put(self, queued: QueuedPodInfo, place: QueuePlace) -> None:
         """Take the pod out of the place where it is, and into another."""
         if queued.is_member:
             self._leave_class(queued)
@@ -291,7 +291,7 @@ class SubQueues:
                 key = (self._backoff.expiration(queued), key[0]), key[1]
             self.heaps.push(place, key, queued)
 
-    def take(self, place: Place) -> QueuedPodInfo | None:
+    def take(self, place: QueuePlace) -> QueuedPodInfo | None:
         """Return the first pod of a heap, which is in no place then."""
         queued = self.heaps.take(place)
         if not isinstance(queued, EquivalenceClass):
@@ -313,7 +313,7 @@ class SubQueues:
             self.put(alike, NOWHERE)
             alike.dissolve()
 
-    def place_of(self, queued: QueuedPodInfo) -> Place:
+    def place_of(self, queued: QueuedPodInfo) -> QueuePlace:
         return self._class_of(queued).place if queued.is_member else queued.place
 
     def _class_of(self, queued: QueuedPodInfo) -> EquivalenceClass:
@@ -330,7 +330,7 @@ class SubQueues:
             self.put(alike, place)
 
     def take_rejected(
-        self, place: Place, is_rejected: IsRejected, sequence: int
+        self, place: QueuePlace, is_rejected: IsRejected, sequence: int
     ) -> tuple[list[EquivalenceClass], int]:
         """Return the first classes of a heap that would be rejected, as far as they come before any
         other pod.
@@ -353,7 +353,7 @@ class SubQueues:
             rejected += classes
         return rejected, sequence
 
-    def _split(self, alike: EquivalenceClass, sequence: int, place: Place) -> EquivalenceClass:
+    def _split(self, alike: EquivalenceClass, sequence: int, place: QueuePlace) -> EquivalenceClass:
         """Return the members before that sequence; the others go back."""
         part = alike.split(sequence)
         if part is None:

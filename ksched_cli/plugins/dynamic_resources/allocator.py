@@ -44,11 +44,11 @@ from ksched_cli.plugins.dynamic_resources.requests import (
     DISTINCT_ATTRIBUTE,
     EXACT_COUNT,
     NOTHING,
-    Constraint,
     Consumed,
     Demand,
     RequestAlternative,
     RequestAlternatives,
+    RequestConstraint,
     consumed_capacities,
     fits,
 )
@@ -170,7 +170,7 @@ class ConstraintState:
 
     def __init__(
         self,
-        constraint: Constraint,
+        constraint: RequestConstraint,
         *,
         compares: bool = False,
         by_request: bool = False,
@@ -227,7 +227,7 @@ class ConstraintState:
             self._values.pop(request.base_name if self._by_request else self.count - 1, None)
 
 
-def constraint_state(constraint: Constraint, rules: Rules, as_sets: bool) -> ConstraintState:
+def constraint_state(constraint: RequestConstraint, rules: Rules, as_sets: bool) -> ConstraintState:
     compares = constraint.kind == DISTINCT_ATTRIBUTE and rules.compares_distinct_values
     return ConstraintState(
         constraint,
@@ -838,7 +838,7 @@ class DeviceAllocator:
         claim: int,
         request: RequestAlternative,
         device: CandidateDevice,
-        constraint: Constraint,
+        constraint: RequestConstraint,
         value: AttributeValue | None,
     ) -> AttributeValue | None:
         """Return the attribute as the request computes it, else the device's own value. Raises
@@ -859,7 +859,7 @@ class DeviceAllocator:
         claim: int,
         request: RequestAlternative,
         device: CandidateDevice,
-        constraint: Constraint,
+        constraint: RequestConstraint,
         value: AttributeValue | None,
     ) -> None:
         """Raise AllocationError for a value that cannot be compared."""

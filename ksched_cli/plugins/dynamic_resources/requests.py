@@ -298,7 +298,7 @@ class RequestAlternative(Struct, frozen=True):
         return self.parent or self.name
 
 
-class Constraint(Struct, frozen=True):
+class RequestConstraint(Struct, frozen=True):
     """kind: MATCH_ATTRIBUTE, DISTINCT_ATTRIBUTE, or "" for neither. requests: empty means all."""
 
     kind: str
@@ -328,7 +328,7 @@ class RequestAlternatives(Struct, frozen=True):
 
 class ClaimDemand(Struct, frozen=True):
     alternatives: tuple[RequestAlternatives, ...]
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[RequestConstraint, ...]
 
 
 class Demand(Struct, frozen=True, dict=True):
@@ -388,10 +388,10 @@ def expressions(selectors: tuple[DeviceSelector, ...]) -> tuple[str | None, ...]
     return tuple(selector.cel.expression if selector.cel else None for selector in selectors)
 
 
-def _constraint(constraint: DeviceConstraint) -> Constraint:
+def _constraint(constraint: DeviceConstraint) -> RequestConstraint:
     requests = frozenset(constraint.requests)
     if constraint.match_attribute is not None:
-        return Constraint(MATCH_ATTRIBUTE, constraint.match_attribute, requests)
+        return RequestConstraint(MATCH_ATTRIBUTE, constraint.match_attribute, requests)
     if constraint.distinct_attribute is not None:
-        return Constraint(DISTINCT_ATTRIBUTE, constraint.distinct_attribute, requests)
-    return Constraint("", "", requests)
+        return RequestConstraint(DISTINCT_ATTRIBUTE, constraint.distinct_attribute, requests)
+    return RequestConstraint("", "", requests)

@@ -79,9 +79,9 @@ from ksched_cli.plugins.dynamic_resources.pools import (
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
     ClaimDemand,
-    Constraint,
     Demand,
     RequestAlternative,
+    RequestConstraint,
     demand_of,
     fits,
     untolerated_taint,
@@ -819,7 +819,11 @@ class AllocationExplanation(Struct, frozen=True):
             yield "each request alone finds enough devices, but several need the same devices"
 
     def _attribute_values(
-        self, claim_number: int, constraint_number: int, claim: ClaimDemand, constraint: Constraint
+        self,
+        claim_number: int,
+        constraint_number: int,
+        claim: ClaimDemand,
+        constraint: RequestConstraint,
     ) -> str:
         parts = []
         for alternatives in claim.alternatives:

@@ -45,7 +45,7 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
 
 
-class Part(NamedTuple):
+class BarPart(NamedTuple):
     """A part of a bar: where it begins and how long it is, its colour's number, what it says."""
 
     x: float
@@ -58,7 +58,7 @@ class Bar(Shown, frozen=True):
     """cells: before the bar, in the order of the headers; label: what the bar says in words."""
 
     cells: Sequence[Any]
-    parts: Sequence[Part]
+    parts: Sequence[BarPart]
     label: str
 
 
@@ -69,13 +69,13 @@ def bar(cells: Sequence[Any], values: Sequence[float], names: Sequence[str], lon
     for colour, (value, name) in enumerate(zip(values, names, strict=True)):
         width = round(max(value, 0) * scale, 1)
         if width:
-            parts.append(Part(round(x, 1), width, colour % 10, f"{name}: {value:,}"))
+            parts.append(BarPart(round(x, 1), width, colour % 10, f"{name}: {value:,}"))
         x += width
     label = ", ".join(f"{name} {value:,}" for value, name in zip(values, names, strict=True))
     return Bar(cells, parts, label)
 
 
-class Column(NamedTuple):
+class ChartColumn(NamedTuple):
     """A column of a histogram's chart."""
 
     x: float
@@ -98,7 +98,7 @@ class Histogram(Shown, frozen=True):
     counts: Sequence[Sequence[int]]
     summary: Sequence[str]
     bins: Sequence[str]
-    columns: Sequence[Column]
+    columns: Sequence[ChartColumn]
     x_ticks: Sequence[Tick]
     y_ticks: Sequence[Tick]
 
@@ -144,14 +144,14 @@ def _summary(shares: Sequence[float]) -> str:
     return f"mean {mean:.0%} ± {deviation:.0%}, max {max(shares):.0%}"
 
 
-def _columns(counts: Sequence[Sequence[int]], top: float) -> list[Column]:
+def _columns(counts: Sequence[Sequence[int]], top: float) -> list[ChartColumn]:
     """The columns of a bin stand beside each other, a series each. top: of the chart"""
     if not counts:
         return []
     step = BINS_WIDTH / len(counts[0])
     width = (step - BINS_GAP) / len(counts)
     return [
-        Column(
+        ChartColumn(
             round(index * step + BINS_GAP / 2 + series * width, 1),
             round(BINS_HEIGHT - BINS_HEIGHT * value / top, 1),
             round(width, 1),
@@ -315,7 +315,7 @@ MAX_PLACES = 14
 OTHERS = "other places"
 
 
-class Block(NamedTuple):
+class ChartBox(NamedTuple):
     """A place: where it begins, how high it is, what it says."""
 
     y: float
@@ -336,8 +336,8 @@ class Flow(Shown, frozen=True):
     the order of their colours"""
 
     names: tuple[str, str]
-    left: list[Block]
-    right: list[Block]
+    left: list[ChartBox]
+    right: list[ChartBox]
     bands: list[Band]
     height: float
     legend: list[str]
@@ -385,16 +385,16 @@ def _merged(counts: Counter[tuple[str, str]], side: int) -> Counter[tuple[str, s
     return merged
 
 
-def _blocks(counts: Counter[tuple[str, str]], side: int, scale: float) -> dict[str, Block]:
+def _blocks(counts: Counter[tuple[str, str]], side: int, scale: float) -> dict[str, ChartBox]:
     """By place, in the order of the names."""
     totals: Counter[str] = Counter()
     for pair, count in counts.items():
         totals[pair[side]] += count
-    blocks: dict[str, Block] = {}
+    blocks: dict[str, ChartBox] = {}
     y = 0.0
     for place in sorted(totals):
         height = totals[place] * scale
-        blocks[place] = Block(
+        blocks[place] = ChartBox(
             round(y, 1), round(max(height, LEAST), 1), f"{place}  {totals[place]:,}"
         )
         y += height + FLOW_GAP

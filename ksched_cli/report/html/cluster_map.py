@@ -8,8 +8,8 @@ from typing import Any
 from ksched_cli.analysis.schedule import ClusterMap, MappedPod
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.report.html.charts import histogram
-from ksched_cli.report.html.columns import Kind, coded, column, resource_kind
-from ksched_cli.report.html.sections import Histograms, NodeMap, Section
+from ksched_cli.report.html.columns import CellKind, coded, column, resource_kind
+from ksched_cli.report.html.sections import Histograms, NodeMap, PageSection
 from ksched_cli.report.pending import shared_owner
 from ksched_cli.report.usage import PODS, ordinary, requested_of, without
 from ksched_cli.report.words import counted, printable
@@ -19,7 +19,7 @@ POD_RESOURCES = ("cpu", "memory")
 NODE_COLUMN = 2  # of the table of pods
 
 
-def before_and_after(cluster: ClusterMap, node_columns: Sequence[int]) -> list[Section]:
+def before_and_after(cluster: ClusterMap, node_columns: Sequence[int]) -> list[PageSection]:
     """Return the map of the nodes, and how full they are. node_columns: see map_data"""
     views = (("before", cluster.before), ("after", cluster.after))
     data = map_data(views, cluster.labels, cluster.taints, node_columns)
@@ -113,7 +113,7 @@ def node_columns(cluster: ClusterMap) -> list[dict[str, Any]]:
     columns += [
         column(key.rpartition("/")[2], values) for key, values in list(cluster.labels.items())[:1]
     ]
-    columns.append(column("Pods", [usage.pods for usage in cluster.after], Kind.NUMBER))
+    columns.append(column("Pods", [usage.pods for usage in cluster.after], CellKind.NUMBER))
     for resource in resource_names(cluster.after):
         kind = resource_kind(resource)
         if resource != PODS:
@@ -122,7 +122,7 @@ def node_columns(cluster: ClusterMap) -> list[dict[str, Any]]:
             amounts = [usage.allocatable.get(resource, 0) for usage in cluster.after]
             columns.append(column("of", amounts, kind))
         after = [_percent(usage, resource) for usage in cluster.after]
-        columns.append(column(f"{resource} %", after, Kind.SHARE))
+        columns.append(column(f"{resource} %", after, CellKind.SHARE))
     if any(cluster.taints):
         columns.append(column("Taints", cluster.taints))
     return columns
@@ -137,10 +137,10 @@ def pod_columns(pods: Sequence[MappedPod]) -> list[dict[str, Any]]:
         ("Owner", lambda pod: shared_owner(pod.owner)),
     ]
     columns = [column(title, map(value_of, pods)) for title, value_of in texts]
-    columns.append(column("Score", [pod.score for pod in pods], Kind.NUMBER))
+    columns.append(column("Score", [pod.score for pod in pods], CellKind.NUMBER))
     for resource in POD_RESOURCES:
         amounts = [pod.requests.get(resource, 0) for pod in pods]
         columns.append(column(resource, amounts, resource_kind(resource)))
-    columns.append(column("Priority", [pod.priority for pod in pods], Kind.NUMBER))
+    columns.append(column("Priority", [pod.priority for pod in pods], CellKind.NUMBER))
     columns.append(column("Why", [pod.why for pod in pods]))
     return columns

@@ -20,7 +20,7 @@ ROWS_PER_TERM = 2
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
-class Kind(StrEnum):
+class CellKind(StrEnum):
     """How a column's values are shown, and sorted: text by its letters, all others as numbers.
 
     cpu: in thousandths of a core; bytes; share: per cent; duration: seconds
@@ -36,19 +36,23 @@ class Kind(StrEnum):
     VERDICT = "verdict"
 
 
-RESOURCE_KINDS = {"cpu": Kind.CPU, "memory": Kind.BYTES, "ephemeral-storage": Kind.BYTES}
+RESOURCE_KINDS = {
+    "cpu": CellKind.CPU,
+    "memory": CellKind.BYTES,
+    "ephemeral-storage": CellKind.BYTES,
+}
 
 
-def resource_kind(resource: str) -> Kind:
+def resource_kind(resource: str) -> CellKind:
     """Return the kind of a resource's amounts, in the scheduler's units."""
     if resource.startswith("hugepages-"):
-        return Kind.BYTES
-    return RESOURCE_KINDS.get(resource, Kind.NUMBER)
+        return CellKind.BYTES
+    return RESOURCE_KINDS.get(resource, CellKind.NUMBER)
 
 
-def column(title: str, values: Iterable[Any], kind: Kind = Kind.TEXT) -> dict[str, Any]:
+def column(title: str, values: Iterable[Any], kind: CellKind = CellKind.TEXT) -> dict[str, Any]:
     """Return a column as plain data. values: None where a row has none"""
-    if kind is Kind.TEXT:
+    if kind is CellKind.TEXT:
         values = [printable(value or "") for value in values]
     return {"title": printable(title), "kind": kind.value, **coded(list(values))}
 

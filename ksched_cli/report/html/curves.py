@@ -29,7 +29,7 @@ _NIGHT = "Shaded: 18:00 to 06:00 UTC."
 _HOW = "Drag to zoom, double-click for the whole time; arrow keys move the line, + and - zoom."
 
 
-class Line(NamedTuple):
+class ChartCurve(NamedTuple):
     """A curve in a chart. colour: its number"""
 
     name: str
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 class Chart(NamedTuple):
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[ChartCurve]
     is_share: bool = False
 
 
@@ -61,7 +61,7 @@ class Curves(Shown, frozen=True):
         """Return what the page's script draws. Times that charts share are there once."""
         times: dict[tuple[float, ...], int] = {}
 
-        def line(each: Line) -> dict[str, Any]:
+        def line(each: ChartCurve) -> dict[str, Any]:
             curve, extent = each.curve, each.curve.extent
             return {
                 "name": printable(each.name),
@@ -106,7 +106,7 @@ class Curves(Shown, frozen=True):
         """Return the figures of each line, see HEADERS."""
         moment = MomentTexts(self.start, round(self.end * SECOND))
 
-        def row(chart: Chart, line: Line) -> tuple[str, ...]:
+        def row(chart: Chart, line: ChartCurve) -> tuple[str, ...]:
             extent = line.curve.extent
             figures = (
                 ("", "", "")
@@ -165,7 +165,7 @@ def _by_quantity(
 ) -> Iterator[Chart]:
     for quantity in dict.fromkeys(name for _, curves in sides for name in curves):
         lines = [
-            Line(name, curves[quantity], colour)
+            ChartCurve(name, curves[quantity], colour)
             for colour, (name, curves) in enumerate(sides)
             if quantity in curves
         ]
@@ -183,7 +183,7 @@ def _utilization(curves: ReplayCurves) -> dict[str, Curve]:
 
 
 def _chart(title: str, curves: Mapping[str, Curve], *, is_share: bool = False) -> Chart:
-    lines = [Line(name, curve, colour) for colour, (name, curve) in enumerate(curves.items())]
+    lines = [ChartCurve(name, curve, colour) for colour, (name, curve) in enumerate(curves.items())]
     return Chart(title, lines, is_share)
 
 

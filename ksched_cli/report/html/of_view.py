@@ -8,43 +8,43 @@ from typing import Any
 from ksched_cli.report import view as views
 from ksched_cli.report.cells import column_texts, excerpt_lines, folded
 from ksched_cli.report.html.charts import bar
-from ksched_cli.report.html.columns import Kind, column, filled
+from ksched_cli.report.html.columns import CellKind, column, filled
 from ksched_cli.report.html.sections import (
-    Bars,
+    BarsSection,
     CommandList,
     Figure,
     Grid,
     Group,
-    Groups,
-    Page,
+    GroupsSection,
+    HtmlPage,
+    PageSection,
     Prose,
-    Section,
-    Table,
+    TableSection,
 )
 
 _NAMED = 20  # of the names in a block
 _GRID_KINDS = {
-    views.Kind.NUMBER: Kind.NUMBER,
-    views.Kind.CPU: Kind.CPU,
-    views.Kind.BYTES: Kind.BYTES,
-    views.Kind.SHARE: Kind.SHARE,
-    views.Kind.DURATION: Kind.DURATION,
-    views.Kind.VERDICT: Kind.VERDICT,
+    views.Kind.NUMBER: CellKind.NUMBER,
+    views.Kind.CPU: CellKind.CPU,
+    views.Kind.BYTES: CellKind.BYTES,
+    views.Kind.SHARE: CellKind.SHARE,
+    views.Kind.DURATION: CellKind.DURATION,
+    views.Kind.VERDICT: CellKind.VERDICT,
 }
 
 
-def page_of_view(view: views.View) -> Page:
+def page_of_view(view: views.View) -> HtmlPage:
     """Return the page of a view whose sections are those of a page."""
     sections = [_section(section) for section in view.sections]
-    return Page(view.title, views.shown_lines(view.lines), view.tiles, sections, view.tone)
+    return HtmlPage(view.title, views.shown_lines(view.lines), view.tiles, sections, view.tone)
 
 
-def _section(section: views.Section) -> Section:
+def _section(section: views.Section) -> PageSection:
     """Return the section as a template draws it; sections of pages alone are ready."""
     heading = section.heading
     note = section.note if isinstance(section, views.Noted) else ""
     match section:
-        case Section():
+        case PageSection():
             return section
         case views.Text(lines=lines):
             return Prose(heading, views.shown_lines([*lines, note]))
@@ -69,9 +69,9 @@ def _section(section: views.Section) -> Section:
                 bar(row, parts, legend, longest) for row, parts in zip(cells, values, strict=True)
             ]
             headers = [*(each.title for each in columns), ""]
-            return Bars(heading, headers, bars, legend if len(legend) > 1 else (), note)
+            return BarsSection(heading, headers, bars, legend if len(legend) > 1 else (), note)
         case views.Groups(blocks=blocks, opened=opened):
-            return Groups(heading, [*map(group_of, blocks)], note, opened)
+            return GroupsSection(heading, [*map(group_of, blocks)], note, opened)
     raise TypeError(f"no page shows a {type(section).__name__}")
 
 
@@ -89,7 +89,7 @@ def group_of(block: views.Block) -> Group:
     )
 
 
-def _static(section: views.Table) -> Table:
+def _static(section: views.Table) -> TableSection:
     """Return a table of few rows. Rows that are folded away are counted below it."""
     shown, line = folded(section)
     rows = _cells(shown.columns, shown.rows)
@@ -97,7 +97,9 @@ def _static(section: views.Table) -> Table:
     if shown.marks:
         headers = ["", *headers]
         rows = [[mark, *row] for mark, row in zip(shown.marks, rows, strict=True)]
-    return Table(section.heading, headers, rows, " ".join(filter(None, (line, section.note))))
+    return TableSection(
+        section.heading, headers, rows, " ".join(filter(None, (line, section.note)))
+    )
 
 
 def _cells(columns: Sequence[views.Column], rows: Sequence[Sequence[Any]]) -> list[list[str]]:
@@ -112,9 +114,9 @@ def _cells(columns: Sequence[views.Column], rows: Sequence[Sequence[Any]]) -> li
 
 
 def _grid_column(each: views.Column, values: list[Any]) -> dict[str, Any]:
-    kind = _GRID_KINDS.get(each.kind, Kind.TEXT)
-    if kind is Kind.SHARE:
+    kind = _GRID_KINDS.get(each.kind, CellKind.TEXT)
+    if kind is CellKind.SHARE:
         values = [None if value is None else round(100 * value, 1) for value in values]
-    elif kind is Kind.TEXT:
+    elif kind is CellKind.TEXT:
         values = column_texts(each.kind, values)
     return column(each.title, values, kind)

@@ -19,7 +19,7 @@ from ksched_cli import __version__
 from ksched_cli.answers import Answer
 from ksched_cli.report.html.columns import embedded
 from ksched_cli.report.html.of_view import page_of_view
-from ksched_cli.report.html.sections import Figure, Page
+from ksched_cli.report.html.sections import Figure, HtmlPage
 from ksched_cli.report.view import Line, Medium
 from ksched_cli.report.views import view_of
 from ksched_cli.report.words import printable
@@ -105,6 +105,6 @@ def _hash(text: str) -> str:
 SCRIPTS = ("base", "grid", "map", "pair", "curves", "gantt", "page")
 
 
-def page_of(answer: Answer) -> Page:
+def page_of(answer: Answer) -> HtmlPage:
     """Return the page of an answer's view."""
     return page_of_view(view_of(answer, Medium.PAGE))

@@ -16,20 +16,20 @@ class _OnPage(view.Section, frozen=True, kw_only=True):
     on: Medium = Medium.PAGE
 
 
-class Section(_OnPage, frozen=True):
+class PageSection(_OnPage, frozen=True):
     """A part of a page alone, with a heading."""
 
     heading: str
 
 
-class Prose(Section, frozen=True):
+class Prose(PageSection, frozen=True):
     """Paragraphs. Messages of kube-scheduler's among them keep their words."""
 
     paragraphs: Sequence[str | view.Line]
     tone: str = ""
 
 
-class Table(Section, frozen=True):
+class TableSection(PageSection, frozen=True):
     """A table of few rows, which is there without JavaScript too. Cells that are numbers are
     aligned as such."""
 
@@ -44,14 +44,14 @@ class Figure(str):
     __slots__ = ()
 
 
-class CommandList(Section, frozen=True):
+class CommandList(PageSection, frozen=True):
     """Commands with a button that copies them."""
 
     commands: Sequence[Command]
     note: str = ""
 
 
-class Grid(Section, frozen=True):
+class Grid(PageSection, frozen=True):
     """A table of any number of rows, sorted and filtered in the page.
 
     name:    of the grid in the page's data
@@ -85,10 +85,10 @@ class Group(view.Shown, frozen=True):
     names: Sequence[str] = ()
     count: int = 0
     lede: Sequence[str | view.Line] = ()
-    sections: Sequence[Section] = ()
+    sections: Sequence[PageSection] = ()
 
 
-class Groups(Section, frozen=True):
+class GroupsSection(PageSection, frozen=True):
     """opened: how many of the first are shown whole"""
 
     groups: Sequence[Group]
@@ -96,7 +96,7 @@ class Groups(Section, frozen=True):
     opened: int = 3
 
 
-class Bars(Section, frozen=True):
+class BarsSection(PageSection, frozen=True):
     """Bars beneath each other, each of one part or several; legend: the parts' names."""
 
     headers: Sequence[str]
@@ -105,7 +105,7 @@ class Bars(Section, frozen=True):
     note: str = ""
 
 
-class Histograms(Section, frozen=True):
+class Histograms(PageSection, frozen=True):
     """Distributions of the same things beside each other; series: their names."""
 
     histograms: Sequence[Histogram]
@@ -118,20 +118,20 @@ class NamedFlow(NamedTuple):
     flow: Flow
 
 
-class Flows(Section, frozen=True):
+class Flows(PageSection, frozen=True):
     """Which pods go from where to where, drawn as bands between places."""
 
     flows: Sequence[NamedFlow]
     note: str = ""
 
 
-class NodeMap(Section, frozen=True):
+class NodeMap(PageSection, frozen=True):
     """One cell a node. data: as cluster_map.figures makes it."""
 
     data: Mapping[str, Any]
 
 
-class Pair(Section, frozen=True):
+class Pair(PageSection, frozen=True):
     """Any two nodes side by side, found by their names. data: as explanation.pair_data makes it."""
 
     keeps_names: ClassVar[bool] = True
@@ -139,7 +139,7 @@ class Pair(Section, frozen=True):
     data: Mapping[str, Any]
 
 
-class Ranges(Section, frozen=True):
+class Ranges(PageSection, frozen=True):
     """Intervals beneath each other; legend: the names of their series, where there are several."""
 
     headers: Sequence[str]
@@ -148,7 +148,7 @@ class Ranges(Section, frozen=True):
     note: str = ""
 
 
-class Metric(NamedTuple):
+class MetricColumn(NamedTuple):
     """A column of small multiples. goal: which way is better; least, most: the ends of its scale"""
 
     name: str
@@ -174,22 +174,22 @@ class MultiplesRow(NamedTuple):
     cells: Sequence[Multiple | None]
 
 
-class Multiples(Section, frozen=True):
+class Multiples(PageSection, frozen=True):
     """Variants by metrics: a small chart in each cell, those of a metric on one scale."""
 
-    metrics: Sequence[Metric]
+    metrics: Sequence[MetricColumn]
     rows: Sequence[MultiplesRow]
     note: str = ""
 
 
-class Scatter(Section, frozen=True):
+class Scatter(PageSection, frozen=True):
     """Variants as points in the plane of two metrics."""
 
     plane: Plane
     note: str = ""
 
 
-class TimeCharts(Section, frozen=True):
+class TimeCharts(PageSection, frozen=True):
     """Quantities over time: charts beneath each other along one time axis, and their figures."""
 
     headers: ClassVar[Sequence[str]] = HEADERS
@@ -197,7 +197,7 @@ class TimeCharts(Section, frozen=True):
     curves: Curves
 
 
-class Gantt(Section, frozen=True):
+class Gantt(PageSection, frozen=True):
     """Bars of pods by node over time, which the page's script draws from its table of pods.
 
     data: start: seconds since 1970, None where times are counted from the start; end: in seconds
@@ -207,13 +207,13 @@ class Gantt(Section, frozen=True):
     note: str = ""
 
 
-class Page(view.Shown, frozen=True):
+class HtmlPage(view.Shown, frozen=True):
     """title: the first line; lede: those that follow it; tone: of the title"""
 
     title: str
     lede: Sequence[str | view.Line] = ()
     tiles: Sequence[Tile] = ()
-    sections: Sequence[Section] = ()
+    sections: Sequence[PageSection] = ()
     tone: str = ""
 
     def data(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ksched_cli.report.html.charts import Range, number, plane, ranges
-from ksched_cli.report.html.sections import Metric, Multiple, Multiples, MultiplesRow, Scatter
+from ksched_cli.report.html.sections import MetricColumn, Multiple, Multiples, MultiplesRow, Scatter
 from ksched_cli.sweep.answers import (
     ComparedMetric,
     HeldOutVariant,
@@ -61,7 +61,7 @@ def multiples(
 
 def _cells(
     metric: ComparedMetric, variants: Sequence[VariantResult | HeldOutVariant]
-) -> tuple[Metric, list[Multiple | None]]:
+) -> tuple[MetricColumn, list[Multiple | None]]:
     results = [item.metrics.get(metric.name) for item in variants]
     spreads = [
         None if each is None else Range(each.min, each.p5, each.median, each.p95, each.max)
@@ -78,7 +78,7 @@ def _cells(
     ]
     ends = [end for spread in spreads if spread for end in (spread.least, spread.most)]
     goal = f"{metric.better} is better" if metric.better else ""
-    return Metric(metric.name, goal, number(min(ends)), number(max(ends))), cells
+    return MetricColumn(metric.name, goal, number(min(ends)), number(max(ends))), cells
 
 
 def _against(metric: MetricResult) -> str:

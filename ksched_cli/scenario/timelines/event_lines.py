@@ -15,7 +15,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def header(start: datetime | None = None, templates: Mapping[str, Plain] | None = None) -> Plain:
-    """start: what `at: 0` is, in whole seconds"""
+    """Return the first document of a timeline.
+
+    start: what `at: 0` is, in whole seconds
+    """
     document: Plain = {"apiVersion": "ksched/v1", "kind": "Timeline"}
     if start is not None:
         document["start"] = start.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -25,13 +28,16 @@ def header(start: datetime | None = None, templates: Mapping[str, Plain] | None 
 
 
 def number(seconds: float) -> float | int:
-    """Return a time to the microsecond, without a fraction if there is none."""
+    """Return a time rounded to the microsecond, as an int if it is whole."""
     rounded = round(seconds, 6)
     return int(rounded) if rounded == int(rounded) else rounded
 
 
 def lines(head: Plain, events: Iterable[Plain]) -> Iterator[bytes]:
-    """events: in any order; those of one time stay in theirs."""
+    """Yield the lines of a timeline, its events by time.
+
+    events: in any order; those of one time stay in theirs
+    """
     yield _encode(head) + b"\n"
     for event in sorted(events, key=lambda event: float(event["at"])):
         yield _encode(event) + b"\n"

@@ -116,7 +116,7 @@ _HINT = "Expected manifests of pods, or of objects with spec.template, as a Job 
 
 
 @dataclass(frozen=True, slots=True)
-class PodTemplate:
+class DrawnTemplate:
     """A pod to make others of. weight: how often it comes, beside the others."""
 
     manifest: Plain
@@ -124,7 +124,7 @@ class PodTemplate:
     run_time: RunTime | None = None
 
 
-def read_templates(path: str, weight: float = 1.0) -> list[PodTemplate]:
+def read_templates(path: str, weight: float = 1.0) -> list[DrawnTemplate]:
     """Return the pods of a file, and those of its workloads, which share the weight.
 
     The annotations ksched/weight and ksched/runs-for say of one how often it comes and how long it
@@ -140,7 +140,7 @@ def read_templates(path: str, weight: float = 1.0) -> list[PodTemplate]:
     return [replace(each, weight=each.weight * weight / total) for each in templates]
 
 
-def _template(document: object, source: str) -> PodTemplate:
+def _template(document: object, source: str) -> DrawnTemplate:
     if not isinstance(document, dict):
         raise InputError(source, "an object is expected", hint=_HINT)
     pod, kind = document, document.get("kind")
@@ -165,7 +165,7 @@ def _template(document: object, source: str) -> PodTemplate:
     pod = {"apiVersion": "v1", "kind": "Pod", **manifest}
     load_objects(ClusterState(), [{**pod, "metadata": {**metadata, "name": "p"}}], source)
     run_time = None if runs_for is None else run_time_of(str(runs_for), f"{source}: {RUNS_FOR}")
-    return PodTemplate(manifest, weight, run_time)
+    return DrawnTemplate(manifest, weight, run_time)
 
 
 def _object(document: Plain, key: str, source: str) -> Plain:
@@ -191,7 +191,7 @@ class Generator:
     """pods: how many come, in so many seconds. priorities: with their weights; none: those of the
     templates"""
 
-    templates: Sequence[PodTemplate]
+    templates: Sequence[DrawnTemplate]
     arrivals: Arrivals
     run_time: RunTime
     pods: int

@@ -54,8 +54,8 @@ def recipe_names() -> list[str]:
 
 
 def read_recipe(name: str) -> Recipe:
-    """By its name, or in a file. Raises UsageError for another name, InputError for a file that is
-    no recipe."""
+    """Read a recipe by its name, or from a file. Raises UsageError for another name, InputError for
+    a file that is no recipe."""
     if name.endswith(_SUFFIXES):
         raw, source = read_file(name)
         text = decode_text(raw, source)

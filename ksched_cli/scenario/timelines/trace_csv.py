@@ -461,7 +461,7 @@ def _pod_group(namespace: str, name: str, count: int) -> Plain:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeColumns:
+class NodeFileColumns:
     """The columns of a file of nodes. capacity, labels: as those of TraceColumns"""
 
     capacity: Mapping[str, tuple[str, str]]
@@ -474,7 +474,7 @@ class NodeColumns:
         yield from self.labels.values()
 
 
-def read_nodes(file: CsvFile, columns: NodeColumns) -> list[Plain]:
+def read_nodes(file: CsvFile, columns: NodeFileColumns) -> list[Plain]:
     """Return the nodes, a row each. Raises InputError with the lines of rows that are wrong."""
     names: set[str] = set()
 

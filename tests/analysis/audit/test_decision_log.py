@@ -17,9 +17,9 @@ from ksched_cli.analysis.audit.decisions import (
     LogEvent,
     LogLine,
     OrderSource,
-    Placement,
     PodEvent,
     PreemptionDecision,
+    RecordedPlacement,
 )
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
@@ -89,7 +89,7 @@ def test_evictions_for_one_pod_are_a_decision() -> None:
     )
     answer = decision_log(before, bound(p, "a", 7), bound(q, "a", 9), events=events)
     preemption, *others = answer.decisions
-    placements = [each for each in others if isinstance(each, Placement)]
+    placements = [each for each in others if isinstance(each, RecordedPlacement)]
     assert isinstance(preemption, PreemptionDecision)
     assert (preemption.pod.name, preemption.victims) == ("p", ("default/v1", "default/v2"))
     assert [placement.pod.name for placement in placements] == ["p", "q"]
@@ -145,7 +145,7 @@ def test_a_pod_on_a_node_that_is_not_there_is_unexplained() -> None:
 def test_pods_of_other_schedulers_are_placed_but_not_judged() -> None:
     before = cluster(node("a"), pod("p", profile="other"))
     (placement,) = decision_log(before, bound(before.pods[0], "a", 3)).decisions
-    assert isinstance(placement, Placement)
+    assert isinstance(placement, RecordedPlacement)
     assert not placement.judged
 
 
@@ -193,9 +193,9 @@ def test_a_log_has_the_order_and_when_pods_left() -> None:
     assert answer.order is OrderSource.LOG
     assert [(type(decision), decision.pod.name) for decision in answer.decisions] == [
         (PreemptionDecision, "p"),
-        (Placement, "q"),
+        (RecordedPlacement, "q"),
         (PodEvent, "v"),
-        (Placement, "p"),
+        (RecordedPlacement, "p"),
     ]
     others = [each.event for each in answer.decisions if isinstance(each, PodEvent)]
     assert others == [LogEvent.DEPARTURE]

@@ -6,9 +6,9 @@ from ksched_cli.analysis.audit.decisions import (
     Decision,
     LogEvent,
     LogLine,
-    Placement,
     PodEvent,
     PreemptionDecision,
+    RecordedPlacement,
     in_order_of_log,
     in_order_of_notices,
     logged_attempts,
@@ -42,7 +42,7 @@ def victim(pod: str, preemptor: str, node: str) -> LogLine:
 
 
 def ordered(log: list[LogLine], *placed: str) -> list[Decision]:
-    placements = [Placement(PODS[key], "a", 0.0) for key in placed]
+    placements = [RecordedPlacement(PODS[key], "a", 0.0) for key in placed]
     return in_order_of_log(log, placements, {P: PODS[P], Q: PODS[Q]}, PODS, {}, {})
 
 
@@ -71,7 +71,7 @@ def test_a_preemption_stands_before_what_left_while_it_was_decided() -> None:
         PreemptionDecision(PODS[P], "a", (V,), 0.0, NO_ROOM),
         PodEvent(PODS[P], "a", 0.0, LogEvent.EVICTION),
         PodEvent(PODS[V], "a", 0.0, LogEvent.DEPARTURE),
-        Placement(PODS[P], "a", 0.0),
+        RecordedPlacement(PODS[P], "a", 0.0),
     ]
 
 
@@ -92,7 +92,7 @@ def test_what_changes_on_a_node_stands_where_it_was_noticed() -> None:
     log = [LogLine(LogEvent.UPDATE, V), attempt(P), LogLine(LogEvent.ADDITION, P)]
     assert ordered(log, P) == [
         PodEvent(PODS[V], "a", 0.0, LogEvent.UPDATE),
-        Placement(PODS[P], "a", 0.0),
+        RecordedPlacement(PODS[P], "a", 0.0),
         PodEvent(PODS[P], "a", 0.0, LogEvent.ADDITION),
     ]
 

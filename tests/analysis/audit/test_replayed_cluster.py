@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from ksched_cli.analysis.audit.decisions import Grade, Placement, PreemptionDecision
+from ksched_cli.analysis.audit.decisions import Grade, PreemptionDecision, RecordedPlacement
 from ksched_cli.analysis.audit.replayed_cluster import ReplayedCluster, best_nodes
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation, Mode
@@ -22,8 +22,8 @@ def following(state: ClusterState, *, parallel: bool = True) -> ReplayedCluster:
     return ReplayedCluster(run)
 
 
-def placement(state: ClusterState, name: str, on: str, time: float = 0) -> Placement:
-    return Placement(next(pod for pod in state.pods if pod.name == name), on, time)
+def placement(state: ClusterState, name: str, on: str, time: float = 0) -> RecordedPlacement:
+    return RecordedPlacement(next(pod for pod in state.pods if pod.name == name), on, time)
 
 
 def test_the_one_best_node_is_best() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from ksched_cli.config.migration.old_versions import (
     OLD_VERSIONS,
-    Effect,
-    Strategy,
+    EnabledPlugins,
+    OldStrategy,
     expected_of,
     old_effect,
     strategy_of,
@@ -21,34 +21,34 @@ V1BETA2 = OLD_VERSIONS["v1beta2"]
 LEAST, MOST = "NodeResourcesLeastAllocated", "NodeResourcesMostAllocated"
 
 
-def scoring(*names: str) -> Effect:
-    return Effect({"score": names}, dict.fromkeys(names, 3))
+def scoring(*names: str) -> EnabledPlugins:
+    return EnabledPlugins({"score": names}, dict.fromkeys(names, 3))
 
 
 @pytest.mark.parametrize(
     ("effect", "named", "strategy"),
     [
-        (scoring(LEAST, "ImageLocality"), (), Strategy(LEAST)),
-        (scoring(LEAST, MOST), (MOST,), Strategy(MOST, (LEAST,))),
-        (scoring("NodeResourcesFit"), (), Strategy("NodeResourcesFit")),
-        (scoring("ImageLocality"), (), Strategy("")),
+        (scoring(LEAST, "ImageLocality"), (), OldStrategy(LEAST)),
+        (scoring(LEAST, MOST), (MOST,), OldStrategy(MOST, (LEAST,))),
+        (scoring("NodeResourcesFit"), (), OldStrategy("NodeResourcesFit")),
+        (scoring("ImageLocality"), (), OldStrategy("")),
     ],
 )
 def test_what_the_file_names_goes_before_the_defaults(
-    effect: Effect, named: tuple[str, ...], strategy: Strategy
+    effect: EnabledPlugins, named: tuple[str, ...], strategy: OldStrategy
 ) -> None:
     assert strategy_of(effect, named) == strategy
 
 
 def test_node_resources_fit_scores_in_the_place_of_a_strategy() -> None:
-    effect = with_strategy(scoring(LEAST, "ImageLocality"), Strategy(LEAST))
+    effect = with_strategy(scoring(LEAST, "ImageLocality"), OldStrategy(LEAST))
     assert effect.weights == {"NodeResourcesFit": 3, "ImageLocality": 3}
-    assert not with_strategy(scoring(LEAST), Strategy("")).runs("NodeResourcesFit", "score")
+    assert not with_strategy(scoring(LEAST), OldStrategy("")).runs("NodeResourcesFit", "score")
 
 
 def test_a_plugin_runs_at_points_that_it_has_since() -> None:
     effect = old_effect(V1BETA1, None, V1BETA1.plugins(REGISTRY))
-    expected = expected_of(with_strategy(effect, Strategy(LEAST)), V1BETA1, REGISTRY)
+    expected = expected_of(with_strategy(effect, OldStrategy(LEAST)), V1BETA1, REGISTRY)
     assert "VolumeZone" in expected.running["preFilter"]
     assert "NodeResourcesFit" in expected.running["preScore"]
     assert "VolumeBinding" not in expected.running["score"]

@@ -1,6 +1,11 @@
 """How old versions merged a file with their defaults."""
 
-from ksched_cli.config.migration.old_versions import OLD_VERSIONS, Effect, enabled_names, old_effect
+from ksched_cli.config.migration.old_versions import (
+    OLD_VERSIONS,
+    EnabledPlugins,
+    enabled_names,
+    old_effect,
+)
 from ksched_cli.config.types import Plugins, PluginSet, PluginSetEntry
 from tests.config.registries import FOREIGN
 
@@ -9,7 +14,7 @@ def entries(*names: str) -> tuple[PluginSetEntry, ...]:
     return tuple(map(PluginSetEntry, names))
 
 
-def effect_of(name: str, plugins: Plugins) -> Effect:
+def effect_of(name: str, plugins: Plugins) -> EnabledPlugins:
     version = OLD_VERSIONS[name]
     return old_effect(version, plugins, version.plugins(FOREIGN))
 

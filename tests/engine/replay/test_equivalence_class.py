@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.engine.replay.queued_pod import EquivalenceClass, Place, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod import EquivalenceClass, QueuedPodInfo, QueuePlace
 
 CATALOG = PodCatalog()
 SPEC = PodSpec()
@@ -47,18 +47,18 @@ def test_what_happened_to_all_is_written_into_a_member_that_leaves() -> None:
     assert (first.attempts, first.unschedulable_count, first.sequence) == (3, 3, 11)
     assert (second.attempts, second.unschedulable_count, second.sequence) == (2, 2, 12)
     assert (first.timestamp, first.unschedulable_plugins, first.message) == (9, FIT, "no room")
-    assert (first.is_member, first.place, len(alike)) == (False, Place.NOWHERE, 0)
+    assert (first.is_member, first.place, len(alike)) == (False, QueuePlace.NOWHERE, 0)
     assert notes == [("default/a", 2, "no room"), ("default/b", 1, "no room")]
 
 
 def test_a_refreshed_member_stays_and_is_not_counted_twice() -> None:
     first, second = queued("a", 1), queued("b", 2)
     alike = class_of(first, second)
-    alike.place = Place.BACKOFF
+    alike.place = QueuePlace.BACKOFF
     alike.reject(5, FIT, NO_PLUGIN, "")
     alike.refresh()
     alike.refresh()
-    assert (first.attempts, first.place, first.is_member) == (2, Place.BACKOFF, True)
+    assert (first.attempts, first.place, first.is_member) == (2, QueuePlace.BACKOFF, True)
     alike.reject(6, FIT, NO_PLUGIN, "")
     assert alike.take(1) is second
     assert (second.attempts, names(alike)) == (3, ["a"])
@@ -91,4 +91,4 @@ def test_a_member_is_found_and_dissolved_members_are_on_their_own() -> None:
     alike = class_of(first, second)
     assert (alike.index_of(second), alike.index_of(stranger)) == (1, None)
     alike.dissolve()
-    assert (len(alike), second.is_member, second.place) == (0, False, Place.NOWHERE)
+    assert (len(alike), second.is_member, second.place) == (0, False, QueuePlace.NOWHERE)

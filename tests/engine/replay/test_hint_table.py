@@ -11,7 +11,7 @@ import pytest
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
-from ksched_cli.engine.replay.scheduling_queue import HintTable, ObjectEvent, Strategy
+from ksched_cli.engine.replay.scheduling_queue import HintTable, ObjectEvent, QueueingStrategy
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_DELETE,
@@ -68,23 +68,23 @@ TABLE = HintTable({
 @pytest.mark.parametrize(
     ("plugins", "pending", "event", "strategy"),
     [
-        ("Node", "", NODE_ADD, Strategy.AFTER_BACKOFF),
-        ("Node", "Node", NODE_ADD, Strategy.IMMEDIATELY),
-        ("Never", "", NODE_ADD, Strategy.SKIP),
-        ("Never Node", "", NODE_ADD, Strategy.AFTER_BACKOFF),
-        ("Node", "", ASSIGNED_POD_DELETE, Strategy.SKIP),
-        ("Fails", "", ASSIGNED_POD_DELETE, Strategy.AFTER_BACKOFF),
-        ("Silent", "", NODE_ADD, Strategy.SKIP),
-        ("Silent", "", EVERYTHING, Strategy.AFTER_BACKOFF),
-        ("Extender", "", ASSIGNED_POD_DELETE, Strategy.AFTER_BACKOFF),
-        ("Extender", "", ClusterEvent(DEVICE_CLASS, Action.ADD), Strategy.AFTER_BACKOFF),
-        ("Extender", "", ClusterEvent(RESOURCE_SLICE, Action.ADD), Strategy.SKIP),
-        ("Extender", "", ClusterEvent(VOLUME_ATTACHMENT, Action.DELETE), Strategy.SKIP),
-        ("", "", NODE_ADD, Strategy.AFTER_BACKOFF),
+        ("Node", "", NODE_ADD, QueueingStrategy.AFTER_BACKOFF),
+        ("Node", "Node", NODE_ADD, QueueingStrategy.IMMEDIATELY),
+        ("Never", "", NODE_ADD, QueueingStrategy.SKIP),
+        ("Never Node", "", NODE_ADD, QueueingStrategy.AFTER_BACKOFF),
+        ("Node", "", ASSIGNED_POD_DELETE, QueueingStrategy.SKIP),
+        ("Fails", "", ASSIGNED_POD_DELETE, QueueingStrategy.AFTER_BACKOFF),
+        ("Silent", "", NODE_ADD, QueueingStrategy.SKIP),
+        ("Silent", "", EVERYTHING, QueueingStrategy.AFTER_BACKOFF),
+        ("Extender", "", ASSIGNED_POD_DELETE, QueueingStrategy.AFTER_BACKOFF),
+        ("Extender", "", ClusterEvent(DEVICE_CLASS, Action.ADD), QueueingStrategy.AFTER_BACKOFF),
+        ("Extender", "", ClusterEvent(RESOURCE_SLICE, Action.ADD), QueueingStrategy.SKIP),
+        ("Extender", "", ClusterEvent(VOLUME_ATTACHMENT, Action.DELETE), QueueingStrategy.SKIP),
+        ("", "", NODE_ADD, QueueingStrategy.AFTER_BACKOFF),
     ],
 )
 def test_only_the_plugins_that_rejected_the_pod_are_heard(
-    plugins: str, pending: str, event: ClusterEvent, strategy: Strategy
+    plugins: str, pending: str, event: ClusterEvent, strategy: QueueingStrategy
 ) -> None:
     queued = QueuedPodInfo(0, 1, pod=PodCatalog().info(Pod()))
     queued.unschedulable_plugins = frozenset(plugins.split())

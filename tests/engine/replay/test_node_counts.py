@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ksched_cli.engine.replay.records import NodeCounts
+from ksched_cli.engine.replay.records import NodeCountSeries
 
 
 def test_the_time_of_each_node_is_summed() -> None:
-    counts = NodeCounts()
+    counts = NodeCountSeries()
     for at, count in ((0, 2), (5, 2), (10, 5), (12, 1)):
         counts.note(at, count)
     assert (counts.first, counts.most, counts.last) == (2, 5, 1)
@@ -15,7 +15,7 @@ def test_the_time_of_each_node_is_summed() -> None:
 
 
 def test_of_one_instant_the_last_number_counts() -> None:
-    counts = NodeCounts()
+    counts = NodeCountSeries()
     for at, count in ((0, 1), (4, 9), (4, 2)):
         counts.note(at, count)
     assert counts.steps == [(0, 1), (4, 2)]
@@ -23,6 +23,6 @@ def test_of_one_instant_the_last_number_counts() -> None:
 
 
 def test_without_nodes_there_is_no_time() -> None:
-    counts = NodeCounts()
+    counts = NodeCountSeries()
     assert (counts.first, counts.most, counts.last) == (0, 0, 0)
     assert counts.node_time_until(9) == 0

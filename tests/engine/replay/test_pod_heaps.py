@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod import QueuedPodInfo, QueuePlace
 from ksched_cli.engine.replay.sub_queues import PodHeaps
 
 CATALOG = PodCatalog()
@@ -16,21 +16,21 @@ def queued(name: str) -> QueuedPodInfo:
 
 
 def filled(*pods: QueuedPodInfo) -> PodHeaps:
-    heaps = PodHeaps((Place.ACTIVE, Place.BACKOFF))
+    heaps = PodHeaps((QueuePlace.ACTIVE, QueuePlace.BACKOFF))
     for pod in pods:
-        pod.place = Place.ACTIVE
-        heaps.push(Place.ACTIVE, (pod.pod.name, 0), pod)
+        pod.place = QueuePlace.ACTIVE
+        heaps.push(QueuePlace.ACTIVE, (pod.pod.name, 0), pod)
     return heaps
 
 
 def test_pods_are_taken_in_order_of_their_keys() -> None:
     second, first = queued("b"), queued("a")
     heaps = filled(second, first)
-    assert heaps.peek(Place.ACTIVE) is first
-    assert [heaps.take(Place.ACTIVE), heaps.take(Place.ACTIVE)] == [first, second]
-    assert heaps.take(Place.ACTIVE) is None
-    assert heaps.peek(Place.BACKOFF) is None
-    assert first.place is Place.NOWHERE
+    assert heaps.peek(QueuePlace.ACTIVE) is first
+    assert [heaps.take(QueuePlace.ACTIVE), heaps.take(QueuePlace.ACTIVE)] == [first, second]
+    assert heaps.take(QueuePlace.ACTIVE) is None
+    assert heaps.peek(QueuePlace.BACKOFF) is None
+    assert first.place is QueuePlace.NOWHERE
 
 
 def test_a_pod_that_has_moved_is_passed_over() -> None:
@@ -38,17 +38,17 @@ def test_a_pod_that_has_moved_is_passed_over() -> None:
     heaps = filled(moved, other)
     moved.entry += 1
     assert list(heaps) == [other]
-    assert heaps.take(Place.ACTIVE) is other
+    assert heaps.take(QueuePlace.ACTIVE) is other
 
 
 def test_keys_may_be_equal() -> None:
     heaps = filled(queued("a"), queued("a"))
-    assert heaps.take(Place.ACTIVE) is not heaps.take(Place.ACTIVE)
+    assert heaps.take(QueuePlace.ACTIVE) is not heaps.take(QueuePlace.ACTIVE)
 
 
 def test_the_first_are_taken_as_long_as_they_are_accepted() -> None:
     first, second, third = queued("a"), queued("b"), queued("c")
     heaps = filled(third, second, first)
-    taken, limit = heaps.take_while(Place.ACTIVE, lambda pod: pod is not third)
+    taken, limit = heaps.take_while(QueuePlace.ACTIVE, lambda pod: pod is not third)
     assert ([pod for _, pod in taken], limit) == ([first, second], ("c", 0))
-    assert heaps.take_while(Place.ACTIVE, lambda pod: True) == ([(("c", 0), third)], None)
+    assert heaps.take_while(QueuePlace.ACTIVE, lambda pod: True) == ([(("c", 0), third)], None)

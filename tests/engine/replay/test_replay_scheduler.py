@@ -10,7 +10,7 @@ import pytest
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.records import ReplayClock
 from ksched_cli.engine.replay.replay_scheduler import rejectors
-from ksched_cli.engine.scheduling_cycle import Outcome
+from ksched_cli.engine.scheduling_cycle import AttemptOutcome
 from ksched_cli.framework.status import Code, Status
 from tests.engine.replay.claims import DEVICE_CLASS, claiming, device_claim, devices
 from tests.extenders.fixtures import Serve
@@ -23,29 +23,29 @@ NO_PLUGIN: frozenset[str] = frozenset()
 @pytest.mark.parametrize(
     ("outcome", "plugins"),
     [
-        (Outcome(Attempt("a", "p", "n"), 0), (NO_PLUGIN, NO_PLUGIN)),
-        (Outcome(Attempt("a", "p"), unschedulable_plugins=FIT), (FIT, NO_PLUGIN)),
-        (Outcome(Attempt("a", "p", error="broken")), (NO_PLUGIN, NO_PLUGIN)),
+        (AttemptOutcome(Attempt("a", "p", "n"), 0), (NO_PLUGIN, NO_PLUGIN)),
+        (AttemptOutcome(Attempt("a", "p"), unschedulable_plugins=FIT), (FIT, NO_PLUGIN)),
+        (AttemptOutcome(Attempt("a", "p", error="broken")), (NO_PLUGIN, NO_PLUGIN)),
         (
-            Outcome(Attempt("a", "p", reserve=Status(Code.PENDING, (), "X"))),
+            AttemptOutcome(Attempt("a", "p", reserve=Status(Code.PENDING, (), "X"))),
             (frozenset("X"), frozenset("X")),
         ),
         (
-            Outcome(Attempt("a", "p", permit=Status(Code.UNSCHEDULABLE, (), "X"))),
+            AttemptOutcome(Attempt("a", "p", permit=Status(Code.UNSCHEDULABLE, (), "X"))),
             (frozenset("X"), NO_PLUGIN),
         ),
         (
-            Outcome(Attempt("a", "p", permit=Status(Code.ERROR, (), "X"))),
+            AttemptOutcome(Attempt("a", "p", permit=Status(Code.ERROR, (), "X"))),
             (NO_PLUGIN, NO_PLUGIN),
         ),
         (
-            Outcome(Attempt("a", "p", bind=Status(Code.UNSCHEDULABLE, (), "X"))),
+            AttemptOutcome(Attempt("a", "p", bind=Status(Code.UNSCHEDULABLE, (), "X"))),
             (NO_PLUGIN, NO_PLUGIN),
         ),
     ],
 )
 def test_who_rejected_a_pod(
-    outcome: Outcome, plugins: tuple[frozenset[str], frozenset[str]]
+    outcome: AttemptOutcome, plugins: tuple[frozenset[str], frozenset[str]]
 ) -> None:
     assert rejectors(outcome) == plugins
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
-from ksched_cli.engine.replay.queued_pod import Backoff, Place, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod import Backoff, QueuedPodInfo, QueuePlace
 from ksched_cli.engine.replay.records import ReplayClock
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.framework.cluster_events import (
@@ -62,10 +62,10 @@ def test_pods_are_popped_by_priority_then_in_the_order_in_which_they_came(tmp_pa
 def test_a_pod_that_fits_nowhere_waits_for_an_event(tmp_path: Path) -> None:
     bench = Bench(tmp_path, pod("a"))
     queued = bench.fail()
-    assert bench.queue.in_place(Place.UNSCHEDULABLE) == [queued]
+    assert bench.queue.in_place(QueuePlace.UNSCHEDULABLE) == [queued]
     assert bench.queue.pop() is None
     bench.queue.move(EVERYTHING)
-    assert bench.queue.in_place(Place.BACKOFF) == [queued]
+    assert bench.queue.in_place(QueuePlace.BACKOFF) == [queued]
     assert bench.pop() is queued  # nothing else is to be tried, so that it need not wait
     assert queued.attempts == 2
 
@@ -87,7 +87,7 @@ def test_without_popping_from_backoff_a_pod_waits_for_its_end(tmp_path: Path) ->
 def test_a_broken_attempt_is_tried_again_after_backoff_only(tmp_path: Path) -> None:
     bench = Bench(tmp_path, pod("a"))
     queued = bench.fail(NO_PLUGIN)
-    assert queued.place is Place.ERROR_BACKOFF
+    assert queued.place is QueuePlace.ERROR_BACKOFF
     assert bench.queue.pop() is None
     assert bench.queue.may_retry(0)
     assert not bench.queue.may_retry(-1)
@@ -103,7 +103,7 @@ def test_an_event_during_the_attempt_counts(tmp_path: Path) -> None:
     second = bench.pop()
     bench.queue.put_back(first, FIT, NO_PLUGIN)
     bench.queue.put_back(second, FIT, NO_PLUGIN)
-    assert (first.place, second.place) == (Place.BACKOFF, Place.UNSCHEDULABLE)
+    assert (first.place, second.place) == (QueuePlace.BACKOFF, QueuePlace.UNSCHEDULABLE)
 
 
 def test_a_pod_that_an_extender_rejected_is_tried_again_once_its_condition_is_written(
@@ -114,9 +114,9 @@ def test_a_pod_that_an_extender_rejected_is_tried_again_once_its_condition_is_wr
     extended, rejected = bench.fail(frozenset({"Extender"})), bench.fail()
     for key in ("default/a", "default/b", "default/gone"):
         bench.queue.update_status(key)
-    assert (extended.place, rejected.place) == (Place.BACKOFF, Place.UNSCHEDULABLE)
+    assert (extended.place, rejected.place) == (QueuePlace.BACKOFF, QueuePlace.UNSCHEDULABLE)
     bench.queue.update_status("default/a")
-    assert extended.place is Place.BACKOFF
+    assert extended.place is QueuePlace.BACKOFF
 
 
 def test_a_pod_that_failed_goes_behind_its_equals(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_a_pod_is_not_tried_for_ever_at_one_instant(tmp_path: Path) -> None:
             bench.queue.activate(["default/a"])
             queued = bench.fail()
         bench.queue.activate(["default/a"])
-        assert bench.queue.in_place(Place.UNSCHEDULABLE) == [queued]
+        assert bench.queue.in_place(QueuePlace.UNSCHEDULABLE) == [queued]
         bench.queue.move(EVERYTHING)
-        assert bench.queue.in_place(Place.BACKOFF) == [queued]
+        assert bench.queue.in_place(QueuePlace.BACKOFF) == [queued]
         assert bench.queue.pop() is None
 
 
@@ -146,7 +146,7 @@ def test_gated_pods_stay_until_their_gates_are_gone(tmp_path: Path) -> None:
     bench = Bench(tmp_path, pod("a", schedulingGates=[{"name": "g"}]))
     queued = bench.queue.pods.get("default/a")
     assert queued is not None
-    assert (queued.gated, queued.place) == (True, Place.UNSCHEDULABLE)
+    assert (queued.gated, queued.place) == (True, QueuePlace.UNSCHEDULABLE)
     assert queued.gating_plugin == "SchedulingGates"
     bench.clock.now = 330 * SECOND
     bench.queue.flush()
@@ -171,9 +171,9 @@ def test_an_event_for_pods_of_less_priority_moves_no_others(tmp_path: Path) -> N
     bench = Bench(tmp_path, pod("a", priority=5), pod("b", priority=1))
     first, second = bench.fail(), bench.fail()
     bench.queue.move(EVERYTHING, most_important=1)
-    assert (first.place, second.place) == (Place.UNSCHEDULABLE, Place.BACKOFF)
+    assert (first.place, second.place) == (QueuePlace.UNSCHEDULABLE, QueuePlace.BACKOFF)
     bench.queue.move(ASSIGNED_POD_DELETE, first.pod, None, skips_subject=True)
-    assert first.place is Place.UNSCHEDULABLE
+    assert first.place is QueuePlace.UNSCHEDULABLE
 
 
 def test_what_was_unschedulable_for_five_minutes_is_tried_again(tmp_path: Path) -> None:
@@ -182,15 +182,15 @@ def test_what_was_unschedulable_for_five_minutes_is_tried_again(tmp_path: Path) 
     assert bench.queue.next_flush() == 330 * SECOND
     bench.clock.now = 330 * SECOND
     bench.queue.flush()
-    assert queued.place is Place.ACTIVE
+    assert queued.place is QueuePlace.ACTIVE
 
 
 def test_other_plugins_of_the_same_profiles_take_over(tmp_path: Path) -> None:
     bench = Bench(tmp_path, pod("a"), pod("b"))
     queued = bench.fail()
     bench.queue.renew(bench.frameworks, lambda manifest: bench.pods[manifest.name], None)
-    assert queued.place is Place.UNSCHEDULABLE
-    assert [entry.pod.name for entry in bench.queue.in_place(Place.ACTIVE)] == ["b"]
+    assert queued.place is QueuePlace.UNSCHEDULABLE
+    assert [entry.pod.name for entry in bench.queue.in_place(QueuePlace.ACTIVE)] == ["b"]
 
 
 def test_a_queue_sort_from_outside_is_asked(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.engine.replay.queued_pod import EquivalenceClass, Place, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod import EquivalenceClass, QueuedPodInfo, QueuePlace
 from ksched_cli.engine.replay.sub_queues import UnschedulablePods
 from ksched_cli.kube.versions import release_of
 
@@ -17,7 +17,7 @@ SECOND = 1_000_000
 
 def queued(name: str, timestamp: int = 0) -> QueuedPodInfo:
     pod = CATALOG.info(Pod(ObjectMeta(name, "default", uid=name), SPEC))
-    return QueuedPodInfo(timestamp, ord(name), pod=pod, place=Place.UNSCHEDULABLE)
+    return QueuedPodInfo(timestamp, ord(name), pod=pod, place=QueuePlace.UNSCHEDULABLE)
 
 
 def test_pods_alike_are_in_one_group() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
     MATCH_ATTRIBUTE,
-    Constraint,
     Demand,
+    RequestConstraint,
     demand_of,
 )
 from tests.devices import GPU, state_of
@@ -44,6 +44,6 @@ def test_equal_requests_of_several_claims_count_once() -> None:
 def test_a_constraint_has_its_kind() -> None:
     given = {"r": "gpu", "constraints": [{"matchAttribute": f"{GPU}/numa"}, {}]}
     assert demand(given).claims[0].constraints == (
-        Constraint(MATCH_ATTRIBUTE, f"{GPU}/numa", frozenset()),
-        Constraint("", "", frozenset()),
+        RequestConstraint(MATCH_ATTRIBUTE, f"{GPU}/numa", frozenset()),
+        RequestConstraint("", "", frozenset()),
     )

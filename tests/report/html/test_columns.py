@@ -2,7 +2,7 @@
 
 import json
 
-from ksched_cli.report.html.columns import Kind, coded, column, embedded, resource_kind
+from ksched_cli.report.html.columns import CellKind, coded, column, embedded, resource_kind
 
 
 def test_values_that_repeat_are_coded() -> None:
@@ -11,7 +11,7 @@ def test_values_that_repeat_are_coded() -> None:
 
 
 def test_a_column_says_how_its_values_are_shown() -> None:
-    assert column("cpu", [500, 1500], Kind.CPU) == {
+    assert column("cpu", [500, 1500], CellKind.CPU) == {
         "title": "cpu",
         "kind": "cpu",
         "values": [500, 1500],
@@ -29,4 +29,4 @@ def test_embedded_json_cannot_end_its_element() -> None:
 
 def test_resources_are_shown_in_units_of_their_own() -> None:
     kinds = [resource_kind(name) for name in ("cpu", "memory", "hugepages-2Mi", "nvidia.com/gpu")]
-    assert kinds == [Kind.CPU, Kind.BYTES, Kind.BYTES, Kind.NUMBER]
+    assert kinds == [CellKind.CPU, CellKind.BYTES, CellKind.BYTES, CellKind.NUMBER]

@@ -3,7 +3,7 @@
 from ksched_cli.analysis.drift import DriftResult, DriftSummary, PodDrift, Verdict
 from ksched_cli.answers import AppliedChange
 from ksched_cli.report.html.page import page_of
-from ksched_cli.report.html.sections import Grid, Prose, Table
+from ksched_cli.report.html.sections import Grid, Prose, TableSection
 from ksched_cli.report.view import Line, Tone
 from ksched_cli.report.views import function_at
 from ksched_cli.schemas.generate import answers
@@ -19,7 +19,7 @@ def test_changes_come_first_and_warnings_last() -> None:
     )
     sections = page_of(answer).sections
     first, last = sections[0], sections[-1]
-    assert isinstance(first, Table)
+    assert isinstance(first, TableSection)
     assert list(first.rows) == [["drain a", "2", "", "cordoned a, b pending"]]
     assert isinstance(last, Prose)
     assert last.paragraphs == [Line("careful", Tone.WARN)]
@@ -36,7 +36,7 @@ def test_a_change_that_did_much_is_counted_and_listed_below() -> None:
         )
     ).sections
     first, last = sections[0], sections[-1]
-    assert isinstance(first, Table)
+    assert isinstance(first, TableSection)
     assert first.rows[0][:2] == ["cordon -l x", "20"]
     assert isinstance(last, Grid)
     assert cells(last.columns[0]) == list(did)

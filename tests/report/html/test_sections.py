@@ -1,7 +1,7 @@
 """What a page hands to its script."""
 
 from ksched_cli.report.html.columns import column
-from ksched_cli.report.html.sections import Grid, NodeMap, Page, Prose
+from ksched_cli.report.html.sections import Grid, HtmlPage, NodeMap, Prose
 
 
 def test_a_grid_is_as_long_as_its_columns() -> None:
@@ -16,7 +16,7 @@ def test_the_data_of_a_page_is_that_of_its_sections() -> None:
         Grid("Pods", "pods", columns),
         NodeMap("Nodes", {"names": []}),
     )
-    assert Page("t", sections=sections).data() == {
+    assert HtmlPage("t", sections=sections).data() == {
         "grids": {"pods": columns},
         "curves": {},
         "map": {"names": []},

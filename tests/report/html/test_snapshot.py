@@ -3,7 +3,7 @@
 from ksched_cli.live.recorder import RecordedPart, RecordResult
 from ksched_cli.live.snapshot import ReadList, SnapshotResult
 from ksched_cli.report.html.page import page_of
-from ksched_cli.report.html.sections import Bars, CommandList, Table
+from ksched_cli.report.html.sections import BarsSection, CommandList, TableSection
 
 
 def test_a_snapshot_has_a_bar_per_kind_that_there_are_objects_of() -> None:
@@ -25,7 +25,7 @@ def test_a_snapshot_has_a_bar_per_kind_that_there_are_objects_of() -> None:
     page = page_of(answer)
     assert page.title == "wrote c.json: 10 objects, 2 kB"
     (bars,) = page.sections
-    assert isinstance(bars, Bars)
+    assert isinstance(bars, BarsSection)
     assert [bar.cells for bar in bars.bars] == [
         ["Pod", "8", "shop", "9"],
         ["Node", "2", "all", "7"],
@@ -37,7 +37,7 @@ def test_a_recording_says_how_to_ask_about_it() -> None:
     page = page_of(RecordResult(server="https://x", parts=(part,), source="context prod"))
     assert page.title == "recorded 12 events of context prod, the connection was lost 1 time"
     parts, commands = page.sections
-    assert isinstance(parts, Table)
+    assert isinstance(parts, TableSection)
     assert list(parts.rows) == [["r.jsonl", "r-state.json", "12", "1", "1m"]]
     assert isinstance(commands, CommandList)
     assert "replay r.jsonl --state r-state.json" in commands.commands[0].text

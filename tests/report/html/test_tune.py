@@ -1,7 +1,7 @@
 """The page of `tune`."""
 
 from ksched_cli.report.html.page import page_of
-from ksched_cli.report.html.sections import Multiples, Prose, Table
+from ksched_cli.report.html.sections import Multiples, Prose, TableSection
 from ksched_cli.sweep.answers import TuneResult
 from tests.report.test_tune import result
 
@@ -17,7 +17,7 @@ def test_the_judgement_comes_first_then_the_trials_and_the_configuration() -> No
         ("4", "", False),
         ("3", "better in 2 of 2", True),
     ]
-    assert isinstance(trials, Table)
+    assert isinstance(trials, TableSection)
     assert list(trials.rows) == [["3 (chosen)", "2", "7"]]
     assert isinstance(configuration, Prose)
     assert "weight: 7" in str(configuration.paragraphs[0])

@@ -11,8 +11,8 @@ import pytest
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.scenario.timelines.event_lines import LONGEST
 from ksched_cli.scenario.timelines.generate import (
+    DrawnTemplate,
     Generator,
-    PodTemplate,
     arrivals_of,
     read_templates,
     run_time_of,
@@ -35,7 +35,7 @@ spec: {template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c}]
 """
 
 
-def templates(folder: Path, text: str, weight: float = 1.0) -> list[PodTemplate]:
+def templates(folder: Path, text: str, weight: float = 1.0) -> list[DrawnTemplate]:
     path = folder / "templates.yaml"
     path.write_text(text)
     return read_templates(str(path), weight)

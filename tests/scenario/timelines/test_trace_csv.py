@@ -13,7 +13,7 @@ from ksched_cli.errors import InputError
 from ksched_cli.scenario.timelines import trace_csv
 from ksched_cli.scenario.timelines.csv_file import CsvFile
 from ksched_cli.scenario.timelines.trace_csv import (
-    NodeColumns,
+    NodeFileColumns,
     Trace,
     TraceColumns,
     TraceReader,
@@ -382,7 +382,7 @@ def test_a_name_that_was_made_is_not_made_again(tmp_path: Path) -> None:
 def test_nodes_are_what_their_columns_say(tmp_path: Path) -> None:
     path = tmp_path / "nodes.csv"
     path.write_text("sn,cpu,model\nn1,8000,V100\nn2,4000,\n")
-    columns = NodeColumns({"cpu": ("cpu", "m")}, "sn", {"gpu-model": "model"})
+    columns = NodeFileColumns({"cpu": ("cpu", "m")}, "sn", {"gpu-model": "model"})
     first, second = read_nodes(CsvFile(str(path)), columns)
     assert first["metadata"]["labels"] == {"kubernetes.io/hostname": "n1", "gpu-model": "V100"}
     assert first["status"]["allocatable"] == {"pods": "110", "cpu": "8000m"}

@@ -35,7 +35,7 @@ from ksched_cli.engine.replay.autoscaler.scale_up import (
 from ksched_cli.engine.replay.event_applier import EventApplier
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
-from ksched_cli.engine.replay.records import NodeCounts
+from ksched_cli.engine.replay.records import NodeCountSeries
 from ksched_cli.scenario.drain import (
     NO_CONTROLLER,
     SAFE_TO_EVICT,
@@ -59,7 +59,7 @@ class ScaleAction(StrEnum):
     SCALE_DOWN = "ScaleDown"
 
 
-class Reason(StrEnum):
+class ScalingReason(StrEnum):
     """The reason why a group grew or shrank."""
 
     PENDING_PODS = "pending pods"
@@ -79,7 +79,7 @@ class ScaleEvent(Struct, frozen=True):
     at: int
     action: ScaleAction
     group: str
-    reason: Reason
+    reason: ScalingReason
     nodes: tuple[str, ...]
     pods: tuple[str, ...] = ()
 
@@ -132,7 +132,7 @@ class AutoscalerState:
     scale_ups: dict[str, int] = field(default_factory=dict)
     evictions: dict[str, int] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
-    counts: dict[str, NodeCounts] = field(default_factory=dict)
+    counts: dict[str, NodeCountSeries] = field(default_factory=dict)
     events: list[ScaleEvent] = field(default_factory=list)
 
 
@@ -344,7 +344,7 @@ class Autoscaler:
         for name, group in self.groups.items():
             missing = min(group.min_size - self._size(name), self._headroom()[name])
             if missing > 0:
-                self._ask_for(group, missing, Reason.MINIMUM, ())
+                self._ask_for(group, missing, ScalingReason.MINIMUM, ())
         plan = self._plan()
         option = best_option(plan.options, self.settings.expanders)
         if option is not None:
@@ -364,7 +364,7 @@ class Autoscaler:
         self._group_by_row = {row: group.name for row, group in members if group is not None}
         self.sizes = dict.fromkeys(self.groups, 0) | Counter(self._group_by_row.values())
         for name, size in self.sizes.items():
-            self.state.counts.setdefault(name, NodeCounts()).note(self._now, size)
+            self.state.counts.setdefault(name, NodeCountSeries()).note(self._now, size)
 
     def group_of(self, node: Node) -> NodeGroup | None:
         """Return the group that a node is of: that it was added to, else the first that selects
@@ -472,10 +472,12 @@ class Autoscaler:
         for key in option.pods:
             uid = uids[key]
             state.scale_ups[uid] = state.scale_ups.get(uid, 0) + 1
-        self._ask_for(option.group, option.count, Reason.PENDING_PODS, option.pods)
+        self._ask_for(option.group, option.count, ScalingReason.PENDING_PODS, option.pods)
         state.last_scale_up = self._now
 
-    def _ask_for(self, group: NodeGroup, count: int, reason: Reason, pods: tuple[str, ...]) -> None:
+    def _ask_for(
+        self, group: NodeGroup, count: int, reason: ScalingReason, pods: tuple[str, ...]
+    ) -> None:
         state = self.state
         names = self._next_names(group, count)
         state.numbers[group.name] = int(names[-1].rpartition("-")[2])
@@ -545,7 +547,7 @@ class Autoscaler:
             groups = {name: self._group_of(name) for name in chosen}
             for group in dict.fromkeys(groups.values()):
                 own = [name for name in chosen if groups[name] == group]
-                self._remove(group, own, Reason.EMPTY, [])
+                self._remove(group, own, ScalingReason.EMPTY, [])
             return
         occupied = self._within_minimum([name for name in due if pods[name]])
         trials = 0
@@ -557,7 +559,7 @@ class Autoscaler:
                 return
             trials += 1
             if self._unneeded.movable(row[name]):
-                self._remove(self._group_of(name), [name], Reason.UNDERUTILIZED, pods[name])
+                self._remove(self._group_of(name), [name], ScalingReason.UNDERUTILIZED, pods[name])
                 return
             self._set_aside(name)
 
@@ -579,7 +581,7 @@ class Autoscaler:
         return chosen
 
     def _remove(
-        self, group: str, names: Sequence[str], reason: Reason, pods: Sequence[Pod]
+        self, group: str, names: Sequence[str], reason: ScalingReason, pods: Sequence[Pod]
     ) -> None:
         """pods: that are evicted; those with a controller are created again, and run as long as
         they did from the beginning."""

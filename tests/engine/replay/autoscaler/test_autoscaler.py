@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.answers import document_of
-from ksched_cli.engine.replay.autoscaler.autoscaler import AutoscalerState, Reason
+from ksched_cli.engine.replay.autoscaler.autoscaler import AutoscalerState, ScalingReason
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from tests.replays import Plain, node, pod, replay, tries
@@ -64,7 +64,7 @@ def test_nodes_that_were_asked_for_are_not_asked_for_again(tmp_path: Path) -> No
     events = [*arrivals(2), {"at": 30, "pod": pod("later"), "runsFor": 10}]
     of_template = {"nodeGroups": [{"name": "g", "template": TWO, "maxSize": 3}]}
     run = replay(tmp_path, [node("n", "1")], events, autoscaler=of_template)
-    ups = [each for each in decisions(run) if each[1] == Reason.PENDING_PODS.value]
+    ups = [each for each in decisions(run) if each[1] == ScalingReason.PENDING_PODS.value]
     assert ups == [(10.0, "pending pods", ("g-1",))]
 
 
