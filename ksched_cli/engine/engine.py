@@ -183,7 +183,7 @@ class Engine:
 
     @property
     def queued_groups(self) -> PodGroups | None:
-        """Return the groups that are entities of the queue; None in minors whose queue has no
+        """Return the groups that are entities of the queue, or None in minors whose queue has no
         groups."""
         groups = self.pod_groups
         return groups if groups is not None and groups.are_entities else None
@@ -243,11 +243,11 @@ class Engine:
         return self.pipeline.evaluate(self.frameworks[pod.spec.scheduler_name], pod, mode)
 
     def renewed(self, state: ClusterState, columns: Snapshot | None = None, **others: Any) -> Self:
-        """Return an engine of these objects that goes on where this one is: plugins and services
+        """Return an engine of these objects that continues where this one is: plugins and services
         keep what they have assumed, and the next search of nodes starts where it would have.
 
         columns: of the nodes and their pods, where they were made of this engine's
-        others:  what is not as it is here, or shared
+        others: what is not as it is here, or shared
         """
         parts = {"options": self.options, "caller": self.caller, "before": self, **others}
         parts |= {"columns": columns, "pods": self.catalog}

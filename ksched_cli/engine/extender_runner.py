@@ -142,7 +142,7 @@ class ExtenderRunner:
         return cls(extenders, options.bind)
 
     def check(self) -> None:
-        """Raise UsageError if an extender's failure ends the run. To be called after plugins have
+        """Raise UsageError if an extender's failure ends the run. Call this after plugins have
         asked extenders: a plugin's failure ends only an attempt."""
         if self.built is not None and self.built.failure is not None:
             raise self.built.failure

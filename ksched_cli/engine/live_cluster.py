@@ -241,7 +241,7 @@ class LiveCluster:
         self._rebuild(replace(self._objects, nodes=changed))
 
     def renew(self, state: ClusterState) -> None:
-        """Let the cluster be these objects. What plugins assumed holds as far as it can."""
+        """Replace the cluster's objects with these. What plugins assumed holds as far as it can."""
         self._objects = state
         names = {node.name for node in state.nodes}
         self._others = {

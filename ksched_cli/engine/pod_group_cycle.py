@@ -372,7 +372,7 @@ class PodGroupCycle(ABC):
 
     @abstractmethod
     def _attempt(self, pods: Sequence[PodInfo]) -> GroupAttempt:
-        """Do the work of `attempt`; fills _tried."""
+        """Do the work of `attempt`, and fill _tried."""
 
     @contextmanager
     def _within(self, placement: Placement) -> Iterator[None]:

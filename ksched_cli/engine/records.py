@@ -192,7 +192,7 @@ class RunRecord(Struct, frozen=True):
         return nodes | dict(self.placements)
 
     def about(self, pods: Container[str] | None) -> RunRecord:
-        """Return the record of only these pods; None: of all."""
+        """Return the record of only these pods, or with None of all pods."""
         if pods is None:
             return self
         return replace(

@@ -282,14 +282,16 @@ class ClaimsState(Struct):
         return [claim for index, claim in self.to_allocate() if index not in self.shared]
 
     def allocations_on(self, row: int) -> list[AllocationResult] | None:
-        """Return the allocations on a node, those that are shared last; None if there are none, or
-        Filter did not run for it."""
+        """Return the allocations on a node, those that are shared last, or None if there are none,
+        or Filter did not run for it."""
         own = self.search.allocations(row) if self.search is not None else []
         return None if own is None else [*own, *self.shared.values()]
 
     def devices_on(self, row: int, with_earlier: bool) -> ClaimDevices:
-        """Return the claims with their devices on a node where Filter passed so far. with_earlier:
-        those of claims that were allocated before the attempt, too"""
+        """Return the claims with their devices on a node where Filter passed so far.
+
+        with_earlier: include claims that were allocated before the attempt
+        """
         own = self.search.allocations(row) if self.search is not None else []
         if own is None:
             return ()
