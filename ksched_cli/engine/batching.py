@@ -193,7 +193,10 @@ class Batching(Struct, eq=False):
         """Return whether the pod may use the batch's ranking. Upstream: batchStateCompatible,
         refreshHintCandidates."""
         pod = evaluation.pod
-        if batch.signature is None or not batch.left or not self._follows(batch, attempt):
+        # The batch's last pod came right before. The pods of a group are one attempt.
+        since = attempt - batch.last_attempt
+        follows = since == 1 or (since == 0 and self.shares_attempts)
+        if batch.signature is None or not batch.left or not follows:
             return False
         if batch.signer.sign(pod) != batch.signature or batch.is_too_old(self._clock.now):
             return False
@@ -204,11 +207,6 @@ class Batching(Struct, eq=False):
         if status.is_success and evaluation.framework.handle.release.rules.rescores_last_node:
             return batch.rank_again(evaluation)
         return status.is_rejected
-
-    def _follows(self, batch: Batch, attempt: int) -> bool:
-        """Return whether the batch's last pod came right before. A group's pods are one attempt."""
-        since = attempt - batch.last_attempt
-        return since == 1 or (since == 0 and self.shares_attempts)
 
     def store(self, evaluation: Evaluation, row: int) -> None:
         """Store that the pod took `row`; without or against the hint, its evaluation is the new

@@ -818,14 +818,12 @@ class DynamicResources(
         yield from relaxed(claims)
         yield from tolerating(claims, self._handle.cluster, node.name)
         yield from fewer_devices(pod, self._handle.service(BackingClasses).requested(pod))
-        holders = [each for each in node.pods if self._holds_devices(each)]
+        # Only pods that hold devices can give some back.
+        held = [claim for claim in self._store.all() if claim.status.allocation is not None]
+        holders = [
+            each for each in node.pods if any(is_reserved_for(claim, each) for claim in held)
+        ]
         yield from evictions(pod, node, holders)
-
-    def _holds_devices(self, pod: PodInfo) -> bool:
-        return any(
-            claim.status.allocation is not None and is_reserved_for(claim, pod)
-            for claim in self._store.all()
-        )
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
         return for_pod(pod, self._store, self._handle.cluster)
