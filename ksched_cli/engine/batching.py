@@ -134,7 +134,7 @@ class Batching(Struct, eq=False):
     def of(
         cls, frameworks: Iterable[Framework], tie_break: Callable[[Rows], int], clock: Clock
     ) -> Batching | None:
-        """Return the batches of the profiles; None where no profile signs pods."""
+        """Return the batches of the profiles, or None where no profile signs pods."""
         batches = {
             framework.profile.scheduler_name: Batch(framework.signer)
             for framework in frameworks
@@ -143,7 +143,7 @@ class Batching(Struct, eq=False):
         return cls(batches, tie_break, clock) if batches else None
 
     def begin(self, attempts: int = 1) -> None:
-        """An attempt begins; of several, the last, and there is no node for the others."""
+        """Begin an attempt, or the last of several. There is no node for the others."""
         self.attempts += attempts
         self.hint = None
 
@@ -156,7 +156,7 @@ class Batching(Struct, eq=False):
         )
 
     def forget(self, framework: Framework) -> None:
-        """The profile's ranking is used no more."""
+        """Stop using the profile's ranking."""
         batch = self._batches.get(framework.profile.scheduler_name)
         if batch is not None:
             batch.signature = None
@@ -180,7 +180,7 @@ class Batching(Struct, eq=False):
         return batch.best()
 
     def follow(self, evaluation: Evaluation, row: int) -> None:
-        """An attempt was made, and the pod took `row`, which is the hint where it may be."""
+        """Record an attempt in which the pod took `row`, which is the hint where it may be."""
         is_hint = row in self.next_candidates(evaluation)
         self.begin()
         if is_hint:
@@ -190,9 +190,13 @@ class Batching(Struct, eq=False):
         self.store(evaluation, row)
 
     def _continues(self, batch: Batch, evaluation: Evaluation, attempt: int) -> bool:
-        """Upstream: batchStateCompatible, refreshHintCandidates."""
+        """Return whether the pod may use the batch's ranking. Upstream: batchStateCompatible,
+        refreshHintCandidates."""
         pod = evaluation.pod
-        if batch.signature is None or not batch.left or not self._follows(batch, attempt):
+        # The batch's last pod came right before. The pods of a group are one attempt.
+        since = attempt - batch.last_attempt
+        follows = since == 1 or (since == 0 and self.shares_attempts)
+        if batch.signature is None or not batch.left or not follows:
             return False
         if batch.signer.sign(pod) != batch.signature or batch.is_too_old(self._clock.now):
             return False
@@ -204,13 +208,9 @@ class Batching(Struct, eq=False):
             return batch.rank_again(evaluation)
         return status.is_rejected
 
-    def _follows(self, batch: Batch, attempt: int) -> bool:
-        """Return whether the batch's last pod came right before. A group's pods are one attempt."""
-        since = attempt - batch.last_attempt
-        return since == 1 or (since == 0 and self.shares_attempts)
-
     def store(self, evaluation: Evaluation, row: int) -> None:
-        """The pod took `row`; without or against the hint, its evaluation is the new ranking."""
+        """Store that the pod took `row`; without or against the hint, its evaluation is the new
+        ranking."""
         batch = self._batches.get(evaluation.framework.profile.scheduler_name)
         if batch is None:
             return

@@ -183,13 +183,14 @@ class Engine:
 
     @property
     def queued_groups(self) -> PodGroups | None:
-        """Return the groups that are entities of the queue; None in minors whose queue has no
+        """Return the groups that are entities of the queue, or None in minors whose queue has no
         groups."""
         groups = self.pod_groups
         return groups if groups is not None and groups.are_entities else None
 
     def entity_of(self, pod: PodInfo) -> GroupKey | None:
-        """What the pod is tried with, see PodGroups.entity_of; None where it is tried alone."""
+        """Return what the pod is tried with, see PodGroups.entity_of, or None where it is tried
+        alone."""
         return None if self.pod_groups is None else self.pod_groups.entity_of(pod.pod)
 
     @property
@@ -215,7 +216,7 @@ class Engine:
     def _framework(
         self, profile: Profile, services: dict[Callable[[Handle], object], object]
     ) -> Framework:
-        """services: what plugins share, of whatever profile."""
+        """Create the framework of a profile. services: what the plugins of all profiles share"""
         handle = Handle(
             self.snapshot,
             self.state,
@@ -230,22 +231,23 @@ class Engine:
         return Framework(profile, self.registry, handle, self.caller)
 
     def __reduce__(self) -> NoReturn:
-        """Plugins keep answers by the identity of objects, which a copy does not preserve."""
+        """Refuse copies and pickles: plugins keep answers by the identity of objects, which a copy
+        does not preserve."""
         raise TypeError(
             f"a {type(self).__name__} cannot be copied or pickled: make another from its state,"
             " configuration, registry and options"
         )
 
     def evaluate(self, pod: PodInfo, mode: Mode) -> Evaluation:
-        """How an attempt to place the pod now would judge the nodes."""
+        """Return how an attempt to place the pod now would judge the nodes."""
         return self.pipeline.evaluate(self.frameworks[pod.spec.scheduler_name], pod, mode)
 
     def renewed(self, state: ClusterState, columns: Snapshot | None = None, **others: Any) -> Self:
-        """Return an engine of these objects that goes on where this one is: plugins and services
+        """Return an engine of these objects that continues where this one is: plugins and services
         keep what they have assumed, and the next search of nodes starts where it would have.
 
         columns: of the nodes and their pods, where they were made of this engine's
-        others:  what is not as it is here, or shared
+        others: what is not as it is here, or shared
         """
         parts = {"options": self.options, "caller": self.caller, "before": self, **others}
         parts |= {"columns": columns, "pods": self.catalog}
@@ -298,13 +300,13 @@ class Engine:
             focus.before_attempt(pod)
 
     def _look_at_rejected(self, pod: PodInfo, placement: str) -> None:
-        """After the trial of a pod of a group that found no node."""
+        """Look at a pod of a group that found no node in its trial."""
         focus = self.focus
         if focus is not None and focus.on_rejected is not None and pod.key in focus.pods:
             focus.on_rejected(pod, placement)
 
     def look_at_group(self, result: GroupAttempt) -> None:
-        """After an attempt of a group. Those of its pods that were not tried are looked at, too."""
+        """Look at the pods of a group after an attempt, also at those that were not tried."""
         focus = self.focus
         if focus is None:
             return

@@ -100,11 +100,11 @@ class Evaluation(Struct, eq=False):
 
     @property
     def totals(self) -> Scores | None:
-        """Return per feasible node, the weighted sum; None where nodes are not scored."""
+        """Return the weighted sum per feasible node, or None where nodes are not scored."""
         return self.sums if self.keys is None else self.keys >> TIE_BITS
 
     def total_of(self, row: int) -> int | None:
-        """Return the total of a feasible node; None where nodes are not scored."""
+        """Return the total of a feasible node, or None where nodes are not scored."""
         totals = self.totals
         if totals is None:
             return None
@@ -129,7 +129,8 @@ class Evaluation(Struct, eq=False):
         return frozenset(plugins.union(self.narrowed_by)), frozenset(pending)
 
     def fit_error(self, post_filter: str = "") -> str:
-        """kube-scheduler's message for a pod that fits nowhere. post_filter: PostFilter's."""
+        """Return kube-scheduler's message for a pod that fits nowhere. post_filter: PostFilter's
+        message"""
         pre_filter = self.pre_filter.message if self.pre_filter else ""
         return fit_error(self.statuses, pre_filter, post_filter)
 
@@ -166,7 +167,8 @@ class Evaluation(Struct, eq=False):
         ]
 
     def with_score_details(self, scores: Mapping[str, NodeScore], row: int) -> dict[str, NodeScore]:
-        """A node's scores with the details of the plugins that have not been asked for them."""
+        """Return a node's scores, with details also of the plugins that have not been asked for
+        them."""
         return {
             name: score
             if score.details or name in self.framework.caller.foreign
@@ -177,7 +179,8 @@ class Evaluation(Struct, eq=False):
     def scores_by_node(
         self, detailed: Container[int] | None = None
     ) -> dict[str, dict[str, NodeScore]]:
-        """The scores of each feasible node by plugin or extender, with details in EXHAUSTIVE mode.
+        """Return the scores of each feasible node by plugin or extender, with details in EXHAUSTIVE
+        mode.
 
         detailed: in-tree plugins are asked for the details of these rows only; None: of all
         """

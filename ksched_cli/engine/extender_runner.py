@@ -85,8 +85,8 @@ class ExtenderScores(Struct, frozen=True):
 
 
 def with_another(score: NodeScore | None, other: NodeScore) -> NodeScore:
-    """The sum of a node's scores by one extender, or by several of one URL: each counts in the
-    total."""
+    """Return the sum of a node's scores by one extender, or by several of one URL: each counts in
+    the total."""
     if score is None:
         return other
     return NodeScore(
@@ -120,8 +120,11 @@ class ExtenderRunner:
         options: ExtenderOptions,
         before: ExtenderRunner | None = None,
     ) -> ExtenderRunner:
-        """before: of the same run, which this one continues. Raises KschedError where TLS or a file
-        is of no use."""
+        """Create the runner of the configured extenders. before: of the same run, which this one
+        continues
+
+        Raises KschedError where TLS or a file is unusable.
+        """
         if not options.used or not configured:
             return cls()
         # The HTTP client is loaded for those who need it.
@@ -139,13 +142,13 @@ class ExtenderRunner:
         return cls(extenders, options.bind)
 
     def check(self) -> None:
-        """Raise UsageError if an extender's failure ends the run. To be called after plugins have
+        """Raise UsageError if an extender's failure ends the run. Call this after plugins have
         asked extenders: a plugin's failure ends only an attempt."""
         if self.built is not None and self.built.failure is not None:
             raise self.built.failure
 
     def close(self) -> None:
-        """Ends connections and files; at the latest this happens with the program's end."""
+        """Close connections and files. This happens at the latest when the program ends."""
         if self._end is not None:
             self._end()
 
@@ -178,7 +181,8 @@ class ExtenderRunner:
             nodes = answer.nodes
 
     def prioritize(self, pod: PodInfo, nodes: Nodes) -> list[ExtenderScores]:
-        """All are asked at the same time; one that fails gives no scores."""
+        """Return the scores of all extenders, which are asked at the same time. One that fails
+        gives none."""
         calls = [
             (extender, extender.prioritize(pod, nodes))
             for extender in self.extenders

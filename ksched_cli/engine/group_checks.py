@@ -13,8 +13,10 @@ from ksched_cli.kube.formatting import quote
 
 
 def tree_error(groups: PodGroups, root: PodGroup, pods: Sequence[Pod]) -> str:
-    """What is wrong with the root's tree, or "". pods: those without a node, the first ones first;
-    upstream takes the first from a map."""
+    """Return what is wrong with the root's tree, or "".
+
+    pods: those without a node, the first ones first; upstream takes the first from a map
+    """
     first = pods[0]
     policy = root.preemption_policy or _policy(first)
     return next(_errors(groups, root, None, 1, root, first, policy, pods), "")

@@ -47,19 +47,22 @@ class GroupStatuses:
     nobody_placed = Status.unschedulable(UNSCHEDULABLE)
 
     def hopeless(self, status: Status) -> Status:
-        """Too few pods are left before any is tried."""
+        """Return the status where too few pods are left before any is tried."""
         return Status.unschedulable(UNSCHEDULABLE, *status.reasons)
 
     def ended(self, status: Status) -> Status:
-        """No other pod or group is left that the plugin could wait for."""
+        """Return the status where no other pod or group is left that the plugin could wait for."""
         return self.hopeless(status) if status.is_wait else status
 
     def not_evaluated(self, status: Status) -> Status:
-        """A plugin ends the trial of a group of groups."""
+        """Return the status where a plugin ends the trial of a group of groups."""
         return status
 
     def fits_nowhere(self, count: int, first: GroupTrial) -> Status:
-        """The group fits in none of `count` placements. first: its trial in the first one"""
+        """Return the status of a group that fits in none of `count` placements.
+
+        first: its trial in the first placement
+        """
         reasons = first.status.reasons
         is_error = reasons[:1] == (UNSCHEDULABLE,)
         error = UNSCHEDULABLE if is_error else first.status.message
@@ -69,7 +72,7 @@ class GroupStatuses:
         return Status.error(CHILD_FAILED.format(status.message))
 
     def not_assumed(self, child: PodGroup, error: str) -> Status:
-        """The pods of a group cannot be where its trial placed them."""
+        """Return the status where the pods of a group cannot be where its trial placed them."""
         return Status.error(NOT_ASSUMED.format(error))
 
     def overrides(self, around: Status, trial: GroupTrial) -> bool:
@@ -81,7 +84,7 @@ class GroupStatuses:
         return GroupTrial(status)
 
     def part(self, status: Status, room: Status | None) -> str:
-        """Why a group does not fit, "" where it does. room: of the search for victims"""
+        """Return why a group does not fit, or "". room: the status of the search for victims"""
         return status.message
 
     def error(self, pod: PodInfo, status: Status) -> str:
@@ -92,11 +95,11 @@ class GroupStatuses:
         return status.message
 
     def waits(self, pod: PodInfo, status: Status) -> str:
-        """The pod would have a node, and waits for its group's victims."""
+        """Return the message of a pod that would have a node, and waits for its group's victims."""
         return status.message
 
     def not_placed(self, pod: PodInfo, status: Status) -> str:
-        """The pod would have a node."""
+        """Return the message of a pod that would have a node, but whose group is not placed."""
         return f"{UNSCHEDULABLE}, {status.message}"
 
 

@@ -46,7 +46,11 @@ class LiveCluster:
     """
 
     def __init__(self, simulation: Simulation, state: ClusterState) -> None:
-        """simulation: whose assumptions hold; state: the objects as they are after it"""
+        """Continue after a simulation.
+
+        simulation: whose assumptions hold
+        state: the objects as they are after it
+        """
         self._objects = state
         self._newest = newest_timestamp(state.pods)
         self._is_tried = False
@@ -59,7 +63,7 @@ class LiveCluster:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The nodes and the pods on them."""
+        """Return the nodes and the pods on them."""
         return self.simulation.snapshot
 
     def state(self) -> ClusterState:
@@ -158,7 +162,7 @@ class LiveCluster:
         pods: Collection[Pod],
         follow: Callable[[ClusterState, Collection[Pod]], ClusterState],
     ) -> None:
-        """follow: what becomes of other objects"""
+        """Remove pods. follow: returns the state in which the other objects have followed"""
         gone = {pod.key for pod in pods}
         infos = [info for pod in pods if (info := self.pod(pod.key, pod.node_name)) is not None]
         strays = self._others.keys() & gone
@@ -187,8 +191,9 @@ class LiveCluster:
                 del self._others[key]
 
     def reaches_beyond(self, pods: Iterable[PodInfo]) -> bool:
-        """Whether a placement or an eviction changes more than the columns: claims of volumes that
-        are not bound yet, devices, groups of pods, what others' plugins and extenders remember."""
+        """Return whether a placement or an eviction changes more than the columns: claims of
+        volumes that are not bound yet, devices, groups of pods, what others' plugins and extenders
+        remember."""
         simulation = self.simulation
         claims, handle = self._objects.persistent_volume_claims, simulation.handle
         if simulation.extenders.extenders or simulation.caller.foreign:
@@ -236,7 +241,7 @@ class LiveCluster:
         self._rebuild(replace(self._objects, nodes=changed))
 
     def renew(self, state: ClusterState) -> None:
-        """Let the cluster be these objects. What plugins assumed holds as far as it can."""
+        """Replace the cluster's objects with these. What plugins assumed holds as far as it can."""
         self._objects = state
         names = {node.name for node in state.nodes}
         self._others = {

@@ -123,9 +123,11 @@ class NodeSearch:
         rate = USUAL_RATE if cached is None else cached.rate
         total = len(candidates)
         while done < total and count < limit:
-            # 1. The next chunk, as long as the rate so far suggests.
+            # 1. The next chunk, as long as the rate so far suggests. A few nodes more are cheaper
+            # than a second call.
             missing = limit - count
-            chunk = visits[done : done + _chunk_size(missing, rate)]
+            size = missing if rate == 1 else int(missing / max(rate, LEAST_RATE) * 1.05) + 16
+            chunk = visits[done : done + size]
             first = start + done
             side_by_side = all_nodes and first + len(chunk) <= total
             nodes = Nodes(snapshot, chunk, first if side_by_side else None)
@@ -155,7 +157,8 @@ class NodeSearch:
         statuses: NodeStatuses,
         cached: CacheEntry | None,
     ) -> SearchResult | None:
-        """Return all nodes, in no order; None where a plugin failed, for then the order matters."""
+        """Return all nodes, in no order, or None where a plugin failed, because then the order
+        matters."""
         nodes = Nodes(statuses.snapshot)
         if filtering.all_pass(state, pod, nodes, cached):
             return SearchResult(nodes)
@@ -172,7 +175,7 @@ class NodeSearch:
         return self._visits(candidates, self.next_start % len(candidates), False)
 
     def _visits(self, candidates: Rows, start: int, all_nodes: bool) -> Rows:
-        """The candidates from the rotating start to the end, then those before it."""
+        """Return the candidates from the rotating start to the end, then those before it."""
         if not start:
             return candidates
         if not all_nodes:
@@ -184,14 +187,6 @@ class NodeSearch:
     def advance(self, processed: int, count: int) -> None:
         """Move the start on by the nodes that got a verdict, as upstream does."""
         self.next_start = (self.next_start + processed) % count
-
-
-def _chunk_size(missing: int, rate: float) -> int:
-    """Return how many nodes to ask to find the missing ones, where a share `rate` of them passes. A
-    few more are cheaper than a second call."""
-    if rate == 1:
-        return missing
-    return int(missing / max(rate, LEAST_RATE) * 1.05) + 16
 
 
 def _passing(

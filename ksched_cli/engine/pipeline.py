@@ -234,7 +234,7 @@ class Pipeline:
         self._no_nodes = Nodes(self.snapshot, _NO_ROWS)
 
     def evaluate(self, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
-        """`filter`, and `score` where there are nodes to choose from."""
+        """Run `filter`, and `score` where there are nodes to choose from."""
         evaluation = self.filter(framework, pod, mode)
         enough = 1 if mode is EXHAUSTIVE or mode is RANKED else 2
         is_scored = mode is not REASONS and not evaluation.error
@@ -281,7 +281,8 @@ class Pipeline:
         return evaluation
 
     def _filter_sampled(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
-        """Raises PluginError where a plugin or an extender fails."""
+        """Filter nodes until enough are feasible. Raises PluginError where a plugin or an extender
+        fails."""
         hint = None
         if self.batching is not None:
             is_nominated = bool(self.nominator.node_of(evaluation.pod))
@@ -326,7 +327,7 @@ class Pipeline:
         evaluation.feasible = feasible if ranked is None else _best_ranked(feasible, ranked)
 
     def _passing_extenders(self, evaluation: Evaluation, feasible: Nodes) -> Nodes:
-        """Raises ExtenderError."""
+        """Return the feasible nodes that pass the extenders. Raises ExtenderError."""
         passing = self.extenders.filter(evaluation.pod, feasible, evaluation.statuses)
         if len(passing) < len(feasible):
             # Some may have been left out without a reason.
@@ -341,7 +342,7 @@ class Pipeline:
         return self.rank(evaluation.state, evaluation.pod, self.search.visits(candidates))
 
     def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
-        """Raises PluginError where a plugin or an extender fails."""
+        """Filter all nodes. Raises PluginError where a plugin or an extender fails."""
         rows: Rows | None = self._candidates(evaluation, outcome)
         pod, filtering = evaluation.pod, evaluation.framework.filtering
         if evaluation.cached is not None and rows is self.snapshot.order:
@@ -360,7 +361,8 @@ class Pipeline:
         evaluation.feasible = self.extenders.filter(pod, passing, evaluation.statuses)
 
     def _filter_exhaustively(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
-        """Raises ExtenderError. A plugin's failure counts as its rejection of the nodes."""
+        """Ask every plugin about every node. A plugin's failure counts as its rejection of the
+        nodes. Raises ExtenderError."""
         candidates = self._candidates(evaluation, outcome)
         left_out = OUTSIDE_PLACEMENT
         if outcome.node_names is not None:

@@ -285,9 +285,13 @@ class PodGroupCycle(ABC):
     def attempt(
         self, pods: Sequence[PodInfo], *, carries_out: bool = True, repeats: bool = False
     ) -> GroupAttempt:
-        """pods: of the group, those without a node; the first ones first. carries_out: what
-        PostFilter decides takes effect; repeats: an attempt that must fail as it failed before need
-        not be made, and then has no `tried`"""
+        """Try to place the pods of a group.
+
+        pods: those without a node; the first ones first
+        carries_out: what PostFilter decides takes effect
+        repeats: an attempt that must fail as it failed before need not be made, and then has no
+            `tried`
+        """
         search, batching = self._pipeline.search, self._pipeline.batching
         may_repeat = repeats and self._may_repeat(pods)
         if batching is not None:
@@ -368,11 +372,11 @@ class PodGroupCycle(ABC):
 
     @abstractmethod
     def _attempt(self, pods: Sequence[PodInfo]) -> GroupAttempt:
-        """Do the work of `attempt`; fills _tried."""
+        """Do the work of `attempt`, and fill _tried."""
 
     @contextmanager
     def _within(self, placement: Placement) -> Iterator[None]:
-        """The nodes of a placement are the only ones that pods are tried on."""
+        """Try pods only on the nodes of a placement."""
         before = self._pipeline.placement
         if len(placement.rows) < len(self._binding.snapshot):
             self._pipeline.placement = placement.rows
@@ -443,7 +447,7 @@ class PermittedGroupCycle(PodGroupCycle):
         listing: TrialListing,
         verdict: _Verdict,
     ) -> tuple[_Verdict, tuple[PlacedPod, ...]]:
-        """Upstream: runWorkloadAwarePreemption."""
+        """Search for victims that make room for the group. Upstream: runWorkloadAwarePreemption."""
         plugin = self._plugins[framework.profile.scheduler_name].preemption
         group = self._groups.get(pods[0])
         if plugin is None:
@@ -552,7 +556,8 @@ class PermittedGroupCycle(PodGroupCycle):
         return trials
 
     def _try(self, framework: Framework, pod: PodInfo) -> PodTrial:
-        """Upstream: podGroupPodSchedulingAlgorithm."""
+        """Try a pod of the group, and assume it on its node. Upstream:
+        podGroupPodSchedulingAlgorithm."""
         outcome = self._trial_cycle.attempt(framework, pod)
         state = self._trial_cycle.state
         if outcome.row is not None:
@@ -570,7 +575,8 @@ class PermittedGroupCycle(PodGroupCycle):
     def _conclude(
         self, pod: PodInfo, trial: PodTrial, verdict: _Verdict, framework: Framework
     ) -> AttemptOutcome:
-        """Upstream: submitPodGroupAlgorithmResult."""
+        """Return the outcome of a pod by the group's verdict. Upstream:
+        submitPodGroupAlgorithmResult."""
         outcome, record = trial.outcome, trial.outcome.attempt
         if verdict.error:
             return errored(record, trial.error or verdict.error)

@@ -314,7 +314,7 @@ class PodGroupEntityCycle(PodGroupCycle):
     def _try_children(
         self, this: _Attempt, group: PodGroup, placement: Placement, trials: Trials, *, again: bool
     ) -> GroupTrial:
-        """Until enough groups cannot fit any more. Upstream:
+        """Try the groups in a group until enough cannot fit any more. Upstream:
         compositePodGroupSchedulingDefaultAlgorithm."""
         children = self._groups.children(group)
         progress = PlacementProgress(0, len(children))
@@ -374,9 +374,11 @@ class PodGroupEntityCycle(PodGroupCycle):
     def _complete(
         self, group: PodGroup, trials: Trials, failed: tuple[PodGroup, Status] | None = None
     ) -> None:
-        """A group that was not tried, or fits in one that does not, shares its verdict. failed:
-        the innermost group around it that does not fit. Upstream:
-        completeCompositePodGroupAlgorithmResultMap."""
+        """Complete the verdicts: a group that was not tried, or fits in one that does not, shares
+        that one's verdict. Upstream: completeCompositePodGroupAlgorithmResultMap.
+
+        failed: the innermost group around it that does not fit
+        """
         trial = trials.get(group.key)
         if failed is not None and (
             trial is None or trial.status.is_success or self._statuses.overrides(failed[1], trial)
@@ -388,7 +390,7 @@ class PodGroupEntityCycle(PodGroupCycle):
             self._complete(child, trials, failed)
 
     def _make_room(self, this: _Attempt, trials: Trials) -> GroupAttempt:
-        """The plugins' reasons are added to the groups'. Upstream:
+        """Run PodGroupPostFilter, whose reasons are added to the groups'. Upstream:
         applyPodGroupPostFilterResult."""
         pods = [pod for own in this.pods.values() for pod in own]
 
@@ -421,8 +423,8 @@ class PodGroupEntityCycle(PodGroupCycle):
 
     @contextmanager
     def _ranking(self, this: _Attempt) -> Iterator[None]:
-        """Pods choose among the nodes that plugins rank lowest, where the release has that; there
-        are no batches meanwhile."""
+        """Let pods choose among the nodes that plugins rank lowest, where the release does so.
+        Meanwhile there are no batches."""
         pipeline = self._pipeline
         batching = pipeline.batching
         if self._rules.condemns_victims:
@@ -439,8 +441,10 @@ class PodGroupEntityCycle(PodGroupCycle):
         room_status: Status | None = None,
         room: GroupRoom | None = None,
     ) -> GroupAttempt:
-        """room_status: whether plugins did, where they were asked. Upstream:
-        submitPodGroupAlgorithmResult."""
+        """Return the outcomes of all pods. Upstream: submitPodGroupAlgorithmResult.
+
+        room_status: the status of PodGroupPostFilter, where it ran
+        """
         room = room or GroupRoom()
         waits = room_status is not None and room_status.is_success
         outcomes: list[tuple[PodInfo, AttemptOutcome]] = []
@@ -486,8 +490,11 @@ class PodGroupEntityCycle(PodGroupCycle):
         status: Status,
         room: GroupRoom | None,
     ) -> Iterator[tuple[PodInfo, AttemptOutcome]]:
-        """No pod is bound. status: what the pods that have a node hear; room: what the group waits
-        for"""
+        """Yield the outcomes of a group of which no pod is bound.
+
+        status: for the pods that have a node
+        room: what the group waits for
+        """
         nominations = room.nominations if room is not None else {}
         says = self._statuses
         for index, pod in enumerate(pods):

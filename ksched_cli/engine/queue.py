@@ -92,7 +92,7 @@ def for_other_scheduler(name: str) -> str:
 def in_order_of_sort(
     queued: Iterable[QueuedPod], frameworks: Mapping[str, Framework]
 ) -> list[QueuedPod]:
-    """Sorted by the queue sort plugin. All profiles have the same: validation sees to it."""
+    """Sort by the queue sort plugin. Validation ensures that all profiles have the same."""
     framework = next(iter(frameworks.values()))
     if framework.sort_key is not None:
         return sorted(queued, key=framework.sort_key)
@@ -100,7 +100,7 @@ def in_order_of_sort(
 
 
 def in_order(queued: Iterable[QueuedPod], less: Less) -> list[QueuedPod]:
-    """Sorted by the plugin; equal pods keep the order given."""
+    """Sort by the plugin; equal pods keep the order given."""
 
     def compare(first: QueuedPod, second: QueuedPod) -> int:
         return -1 if less(first, second) else 0  # Python's sort only asks whether one goes before
@@ -225,7 +225,7 @@ class Queue(Struct):
                 self.entries[key].activated = True
 
     def renew(self, now: ClusterVersion) -> None:
-        """Calls PreEnqueue again for gated and due pods, and sorts the queue again."""
+        """Call PreEnqueue again for gated and due pods, and sort the queue again."""
         # 1. Gated pods may pass PreEnqueue by now.
         for key, entry in list(self.held.items()):
             if self._gate(entry.pod).is_success:

@@ -131,8 +131,8 @@ class Attempt(Struct, frozen=True):
 
     @property
     def why_not(self) -> str:
-        """kube-scheduler's message, the error that ended the cycle, or the status of Reserve,
-        Permit or Bind; "" where the pod has a node."""
+        """Return kube-scheduler's message, the error that ended the cycle, or the status of
+        Reserve, Permit or Bind; "" where the pod has a node."""
         refusal = None if self.node else self.reserve or self.permit or self.bind
         return (
             self.message
@@ -185,14 +185,14 @@ class RunRecord(Struct, frozen=True):
         return tuple(call for call in calls if call is not None)
 
     def nodes(self, pods: Iterable[Pod]) -> dict[str, str]:
-        """Pod → node, of those that have one after the run. pods: of the state"""
+        """Return pod → node for the pods that have a node after the run. pods: of the state"""
         nodes = {pod.key: pod.node_name for pod in pods if pod.node_name and not pod.finished}
         for eviction in self.evicted:
             nodes.pop(eviction.pod, None)
         return nodes | dict(self.placements)
 
     def about(self, pods: Container[str] | None) -> RunRecord:
-        """The run as far as it is about these pods; None: about all."""
+        """Return the record of only these pods, or with None of all pods."""
         if pods is None:
             return self
         return replace(

@@ -210,7 +210,7 @@ class Scheduler(ABC, Generic[Queued]):
             self._evict(victim, self._node_of(victim, node), pod)
 
     def _clear_nominations(self, node: str, preemptor: PodInfo) -> None:
-        """Less important pods are nominated to the node no more."""
+        """Clear the nominations of less important pods to the node."""
         nominator = self.engine.nominator
         for other in nominator.on_node(node):
             if other.priority < preemptor.priority and other.uid not in nominator.stand_ins:
@@ -231,7 +231,7 @@ class Scheduler(ABC, Generic[Queued]):
         )
 
     def _evict(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
-        """A pod that only waits there is sent back to the queue."""
+        """Delete the victim; one that only waits in Permit is sent back to the queue."""
         waiting = self.engine.waiting.get(victim.uid)
         if waiting is not None:
             rules = self.engine.configuration.release.rules
@@ -243,17 +243,17 @@ class Scheduler(ABC, Generic[Queued]):
     # -- what the two kinds of runs do in their own ways ------------------------------------------
 
     def _begin(self, queued: Queued) -> None:
-        """An attempt begins."""
+        """Note that an attempt begins."""
 
     def _end_group(self, result: GroupAttempt) -> None:
-        """The attempt of a group has ended, and what follows for its pods is done."""
+        """Note that the attempt of a group has ended, and what follows for its pods is done."""
 
     @abstractmethod
     def _put_back(self, queued: Queued, outcome: AttemptOutcome) -> None:
         """Return the pod, which has no node, to the queue."""
 
     def _after_failure(self, queued: Queued, outcome: AttemptOutcome) -> None:
-        """The pod is back in the queue, and its nomination is as it should be."""
+        """Note that the pod is back in the queue, and that its nomination is as it should be."""
 
     @abstractmethod
     def _hold(self, queued: Queued, outcome: AttemptOutcome) -> None:
@@ -261,15 +261,15 @@ class Scheduler(ABC, Generic[Queued]):
 
     @abstractmethod
     def _bind(self, queued: Queued, outcome: AttemptOutcome) -> None:
-        """The pod is bound."""
+        """Record that the pod is bound."""
 
     @abstractmethod
     def _nominate(self, pod: PodInfo, node: str) -> None:
-        """node: "" clears the nomination."""
+        """Nominate the pod to the node; "" clears the nomination."""
 
     @abstractmethod
     def _delete(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
-        """A pod on a node is a victim of preemption."""
+        """Delete a pod on a node, which is a victim of preemption."""
 
     def _take_group_again(self, members: Sequence[Queued]) -> list[Queued]:
         """Take the pods of them that are to be tried again at once."""
@@ -277,8 +277,9 @@ class Scheduler(ABC, Generic[Queued]):
 
     @abstractmethod
     def _take_again(self, queued: Queued) -> Queued | None:
-        """Return the pod that was just put back, to be tried again; None where it is held back."""
+        """Return the pod that was just put back, to be tried again, or None where it is held
+        back."""
 
     @abstractmethod
     def _activate(self, keys: Sequence[str]) -> None:
-        """Plugins want these pods tried again."""
+        """Let these pods be tried again, as plugins request."""

@@ -435,7 +435,7 @@ def _post_filter_record(status: Status, preemption: Preemption, detailed: bool) 
 
 
 def _detail(evaluation: Evaluation) -> Detail:
-    """Every node's verdict, and the scores where nodes were scored."""
+    """Return every node's verdict, and the scores where nodes were scored."""
     names = evaluation.feasible.names()
     statuses, feasible = evaluation.statuses.own(), tuple(sorted(names))
     if evaluation.totals is None:

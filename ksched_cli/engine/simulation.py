@@ -54,7 +54,7 @@ class PassScheduler(Scheduler[Entry]):
             pass
 
     def steps(self, max_passes: int) -> Iterator[None]:
-        """The run, with a pause after each pod or group that was tried."""
+        """Run, and yield after each pod or group that was tried."""
         total = len(self.queue.entries)
         for number in range(max_passes):
             if number:
@@ -74,7 +74,7 @@ class PassScheduler(Scheduler[Entry]):
         return ClusterVersion(self.changes, self.waiting_rejections)
 
     def _run_pass(self, total: int) -> Generator[None, None, bool]:
-        """One pass; whether there was anything to try."""
+        """Run one pass, and return whether there was anything to try."""
         tried = False
         on_progress = self.engine.options.on_progress
         self._tried_groups.clear()
@@ -96,7 +96,7 @@ class PassScheduler(Scheduler[Entry]):
         return tried
 
     def _try_group(self, group: GroupKey | None) -> None:
-        """Once in a pass."""
+        """Try a group, once in a pass."""
         if group in self._tried_groups:
             return
         self._tried_groups.add(group)
@@ -116,7 +116,7 @@ class PassScheduler(Scheduler[Entry]):
         return sorted(entries, key=lambda entry: -entry.pod.priority)
 
     def _look_back(self, tried: Iterable[Entry]) -> None:
-        """After an attempt: events that a pod caused itself are no reason to try it again."""
+        """Mark events that a pod caused itself as seen: they are no reason to try it again."""
         if self._sent_back:
             self.waiting_rejections += 1
             for entry in self._sent_back:
@@ -127,7 +127,7 @@ class PassScheduler(Scheduler[Entry]):
                 entry.seen = self._now()
 
     def _jump(self) -> bool:
-        """Jump to the earliest Permit timeout or alarm; False if there is none."""
+        """Jump to the earliest Permit timeout or alarm. Return whether there is one."""
         waiting = self.engine.waiting
         alarm = waiting.clock.next_alarm
         times = [time for time in (waiting.next_deadline, alarm) if time is not None]
@@ -227,18 +227,19 @@ class Simulation(Engine):
                 yield unplaced
 
     def has_devices(self, pod: PodInfo) -> bool:
-        """Whether the pod has claims of devices, of its own or made for its extended resources."""
+        """Return whether the pod has claims of devices, of its own or made for its extended
+        resources."""
         requested = self.handle.service(BackingClasses).requested
         return bool(pod.spec.resource_claims or requested(pod))
 
     @property
     def resource_claims(self) -> Mapping[tuple[str, str], ResourceClaim]:
-        """The claims as they are allocated now."""
+        """Return the claims as they are allocated now."""
         store = self.handle.services.get(ClaimStore)
         return store.current() if isinstance(store, ClaimStore) else self.state.resource_claims
 
     def queue(self) -> Queue:
-        """The pods that wait for a node; makes the nominations that the state has."""
+        """Return the pods that wait for a node, and make the nominations that the state has."""
         queue = Queue.of(self.pending(), self.frameworks, self.queued_groups)
         self.waiting.clock.jump(max((entry.queued.timestamp for entry in queue), default=0.0))
         nominated = queue.active
@@ -251,7 +252,7 @@ class Simulation(Engine):
         return queue
 
     def run(self, only: PodInfo | None = None) -> RunRecord:
-        """Tries every pending pod, and again those that failed while others came or went.
+        """Try every pending pod, and try those that failed again while others came or went.
 
         only: the one pod that is tried
         """
@@ -261,7 +262,7 @@ class Simulation(Engine):
         return self.record()
 
     def steps(self, only: PodInfo | None = None) -> Iterator[None]:
-        """The same, with a pause after each pod or group that was tried."""
+        """Run as `run` does, and yield after each pod or group that was tried."""
         queue = self.queue()
         if only is not None:
             queue = queue.only(only)
@@ -273,7 +274,7 @@ class Simulation(Engine):
         return self.scheduler.steps(MAX_PASSES if self.options.retries else 1)
 
     def record(self) -> RunRecord:
-        """The result of the run so far."""
+        """Return the result of the run so far."""
         scheduler = self.scheduler
         return RunRecord(
             tuple(scheduler.attempts),
@@ -287,8 +288,8 @@ class Simulation(Engine):
         )
 
     def current_state(self) -> ClusterState:
-        """The objects as they are now. Pods that wait in Permit have no node; those of a node stay
-        in their order, which plugins see."""
+        """Return the objects as they are now. Pods that wait in Permit have no node; those of a
+        node stay in their order, which plugins see."""
         names, waiting = self.snapshot.names, self.scheduler.waiting
         running = [
             structs.replace(pod.pod, node_name=names[row])
@@ -301,8 +302,8 @@ class Simulation(Engine):
         return replace(self.state, pods=(*running, *others), resource_claims=self.resource_claims)
 
     def try_pod(self, pod: PodInfo) -> list[Attempt]:
-        """One attempt, and where it made room, the one right after; of a pod that is in no
-        queue."""
+        """Try a pod that is in no queue. Return the attempt and, where it made room, the one right
+        after."""
         before = len(self.scheduler.attempts)
         self.scheduler.schedule(Entry.alone(pod))
         return self.scheduler.attempts[before:]

@@ -383,7 +383,9 @@ class Extenders:
             extenders._replay = RecordedReplies(replay, warn) if replay else None
             extenders._recording = Recording(record) if record else None
         else:
-            extenders._take_files(before)
+            # These take over the files of those before.
+            extenders._replay, extenders._recording = before._replay, before._recording
+            before._replay = before._recording = None
         node_json = NodeJsonCache()
         extenders.all = tuple(
             HTTPExtender(
@@ -392,10 +394,6 @@ class Extenders:
             for config in sorted(configured, key=lambda config: config.ignorable)
         )
         return extenders
-
-    def _take_files(self, other: Extenders) -> None:
-        self._replay, self._recording = other._replay, other._recording
-        other._replay = other._recording = None
 
     def _transport(self, config: Extender) -> Transport:
         transport = HTTPTransport(config) if self._replay is None else self._replay

@@ -658,8 +658,8 @@ class PluginCaller:
     def concerned_pods(
         self, plugin: PreQueueingHints, event: ClusterEvent, old: Any, new: Any
     ) -> IsConcerned | None:
-        """Return what tells whether a pod is concerned; None: every pod is, as where the plugin
-        fails."""
+        """Return a function that tells whether a pod is concerned. None means that every pod is, as
+        where the plugin fails."""
         narrowing = cast(Plugin, plugin)
         name = narrowing.name
         try:
@@ -697,7 +697,8 @@ class PluginCaller:
             self.log.note(str(name), point, error, *pods, assumes=True)
 
     def watcher(self, watcher: PodWatcher) -> PodWatcher:
-        """Return who is told of pods that come to nodes and leave them, in place of the watcher."""
+        """Return what is told, in place of the watcher, of pods that come to nodes and leave
+        them."""
         return _GuardedWatcher(watcher, self.tell) if is_foreign(type(watcher)) else watcher
 
     def group_of(self, plugin: GroupsPods, pod: PodInfo) -> str:

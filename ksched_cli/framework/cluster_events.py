@@ -125,7 +125,8 @@ class EnqueueExtensions(Protocol):
     registered for events of all kinds in `BY_DEFAULT`, and of those that it reads."""
 
     def events_to_register(self) -> Iterable[Registration]:
-        """Return the events, each with a hint; None: every such event may."""
+        """Return the events that may make a rejected pod schedulable, each with a hint. Without one
+        (None), every such event may."""
         ...
 
 
@@ -134,7 +135,7 @@ class PreQueueingHints(Protocol):
     """A plugin that can tell which pods an event concerns (SchedulerPreQueueingHints)."""
 
     def concerned_pods(self, event: ClusterEvent, old: Any, new: Any) -> IsConcerned | None:
-        """Return what tells whether a pod is concerned; None: every pod is."""
+        """Return a function that tells whether a pod is concerned. None means that every pod is."""
         ...
 
 

@@ -216,7 +216,7 @@ class CycleState:
         self._own.clear()
 
     def take(self, other: CycleState) -> None:
-        """Have what the other has, too."""
+        """Add everything that the other has."""
         self.data.update(other.data)
         self._own.update(other._own)
 

@@ -192,8 +192,8 @@ class _Registration(Struct):
     _installed: set[str] = field(default_factory=set)
 
     def add(self, origin: str, load: Callable[[], Loaded], *, is_requested: bool = False) -> None:
-        """Add all that one source has, or nothing and the reason to `broken`. Raises UsageError for
-        what another source has, too."""
+        """Add all that a source has, or add the reason to `broken` and nothing else. Raises
+        UsageError for what another source has, too."""
         try:
             loaded = load()
             entries = [entry_of(name, plugin, origin) for name, plugin in loaded.plugins.items()]

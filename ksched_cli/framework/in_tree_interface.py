@@ -62,7 +62,7 @@ class RankNodesPlugin(Plugin):
 
     @abstractmethod
     def rank_nodes(self, state: CycleState, pod: PodInfo, rows: Rows) -> RankedNodes | None:
-        """Rank the nodes of these rows, which are in the order of visits; None without an
+        """Rank the nodes of these rows, which are in the order of visits. Return None without an
         opinion."""
 
 
@@ -81,5 +81,8 @@ class GroupPreemptionPlugin(Plugin):
     def preempt_for_group(
         self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
-        """Return the pods to evict, where the status is success. try_group: whether the group fits
-        on the nodes as they are now; the plugin leaves them as it found them"""
+        """Return the pods to evict, where the status is success.
+
+        try_group: tests whether the group fits on the nodes as they are now; the plugin leaves them
+            unchanged
+        """

@@ -555,7 +555,7 @@ class TimesRuns(Plugin):
     @abstractmethod
     def runtime(self, pod: PodInfo, node: NodeInfo, runs_for: float | None) -> float | None:
         """Return for how many seconds all the work of the pod takes on `node`, where it has just
-        been placed; None: it does not end there. Progress and the overhead of restarts are the
+        been placed, or None if it does not end there. Progress and the overhead of restarts are the
         replay's.
 
         runs_for: what the timeline says about this node, or the previous plugin

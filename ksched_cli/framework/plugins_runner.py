@@ -42,7 +42,7 @@ class FilterOperations(Protocol):
         nodes: Nodes,
         own_states: Mapping[int, CycleState] | None = None,
     ) -> Verdicts:
-        """Filter as `run_filters`; the pod must fit beside pods nominated to the node, too.
+        """Filter as `run_filters` does; the pod must also fit beside pods nominated to the node.
 
         own_states: by row, the state for that node where it is not `state`
         """

@@ -373,7 +373,7 @@ class PodGroups:
     # -- pods -----------------------------------------------------------------------------------
 
     def spec_of(self, key: GroupKey) -> dict[str, Any]:
-        """Return the spec of the group's object, as it was read; {} where there is no object."""
+        """Return the spec of the group's object, as it was read, or {} where there is no object."""
         for plain in self._objects:
             if key_of(plain) == key:
                 return dict(plain.get("spec") or {})

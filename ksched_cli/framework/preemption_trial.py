@@ -218,8 +218,8 @@ class PreemptionTrial:
         self._tell(self._filtering.run_add_pod, pod, row)
 
     def status(self, node: str, without: Iterable[PodInfo] = ()) -> Status:
-        """Return what Filter says of a node as it is now, and beside the pods that are nominated
-        to it; an error where AddPod or RemovePod failed.
+        """Return Filter's status of a node as it is now, and beside the pods that are nominated to
+        it. It is an error where AddPod or RemovePod failed.
 
         without: pods that are removed for this question only
         """

@@ -66,7 +66,10 @@ def make(spec: ArgsSpec, given: Any) -> Any:
     if isinstance(spec, Mapping):
         return data
     if issubclass(spec, msgspec.Struct):
-        _refuse_unknown(spec, data)
+        # A struct may allow unknown fields; args may not have any.
+        for key in data:
+            if key not in spec.__struct_encode_fields__:
+                raise msgspec.ValidationError(f"Object contains unknown field `{key}`")
         return msgspec.convert(data, spec)
     if not dataclasses.is_dataclass(spec):
         raise TypeError(f"args is {spec.__name__}, expected a msgspec.Struct or a dataclass")
@@ -115,13 +118,6 @@ def _struct_of(cls: type[Any]) -> type[msgspec.Struct]:
     return msgspec.defstruct(
         cls.__name__, fields, rename="camel", forbid_unknown_fields=True, kw_only=True
     )
-
-
-def _refuse_unknown(spec: type[msgspec.Struct], data: Mapping[str, Any]) -> None:
-    field_names = set(spec.__struct_encode_fields__)
-    for key in data:
-        if key not in field_names:
-            raise msgspec.ValidationError(f"Object contains unknown field `{key}`")
 
 
 def _field_error(text: str, data: Mapping[str, Any]) -> FieldError:

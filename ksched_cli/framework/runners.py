@@ -348,7 +348,8 @@ class FilterRunner(ExtensionsRunner):
     ) -> Verdicts:
         """Return the plugins' verdicts of the nodes that pass in `verdicts`, together with those.
 
-        The arrays and lists of `verdicts` are taken over."""
+        The arrays and lists of `verdicts` are reused.
+        """
         ids, statuses = verdicts.ids, verdicts.statuses
         passing, indices = nodes, None
         answer: Verdicts | None

@@ -7,7 +7,7 @@ pod groups too, computeBatchablePlugins, SignPod).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -354,7 +354,13 @@ class Framework:
         self.filtering = self._filter_runner()
         self.scoring = self._score_runner()
         # Whether only plugins of ksched itself decide that a pod fits nowhere.
-        self.rejects_in_tree = not any(p.name in caller.foreign for p in self._rejecting())
+        rejecting = (
+            *self._pre_enqueues,
+            *self.pre_filtering.plugins,
+            *self.filtering.plugins,
+            *self._post_filters,
+        )
+        self.rejects_in_tree = not any(p.name in caller.foreign for p in rejecting)
         self.clears_nomination = handle.release.rules.clears_nomination
         self.signer = self._pod_signer()
         self.run_times = tuple(p for p in self.plugins if isinstance(p, TimesRuns))
@@ -398,13 +404,6 @@ class Framework:
             self.caller,
             self.answer_cache,
         )
-
-    def _rejecting(self) -> Iterator[Plugin]:
-        """Yield the plugins that may decide that a pod fits nowhere."""
-        yield from self._pre_enqueues
-        yield from self.pre_filtering.plugins
-        yield from self.filtering.plugins
-        yield from self._post_filters
 
     def _pod_signer(self) -> PodSigner | None:
         """Return the signer, or None where pods are not batched. Upstream:

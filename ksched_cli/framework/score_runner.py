@@ -130,7 +130,7 @@ class ScoreRunner:
     def totals(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None = None
     ) -> Scores:
-        """Return the weighted sums alone, as `run` has them. Raises as it."""
+        """Return only the weighted sums of what `run` returns. Raises what `run` raises."""
         if entry is not None:
             return self.keys(state, pod, nodes, entry) >> self.shift
         self._pre_score(self.pre_scores, state, pod, nodes)

@@ -153,7 +153,7 @@ class GangScheduling(
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """Do nothing: nothing was reserved."""
+        """Do nothing, because `reserve` reserves nothing."""
 
     def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
         key = group_key(pod.pod)

@@ -53,7 +53,9 @@ class ImageLocality(ScorePlugin, SignPlugin):
         sums = np.zeros(total, dtype=np.int64)
         for image in images:
             if image is not None:
-                sums[image.rows] += _to_int64(image.size * (len(image.rows) / total))
+                # As Go converts a float64 on amd64, a value too large becomes the smallest int64.
+                share = image.size * (len(image.rows) / total)
+                sums[image.rows] += int(share) if share < MAX_INT64 else MIN_INT64
         return image_scores(nodes.gather(sums), len(self._counted(pod)))
 
 
@@ -75,11 +77,6 @@ def _of_containers(pod: PodInfo) -> tuple[str, ...]:
 def _with_volumes(pod: PodInfo) -> tuple[str, ...]:
     volumes = (volume.image.reference for volume in pod.spec.volumes if volume.image is not None)
     return (*_of_containers(pod), *volumes)
-
-
-def _to_int64(value: float) -> int:
-    """Convert as Go converts a float64 on amd64: a value too large becomes the smallest int64."""
-    return int(value) if value < MAX_INT64 else MIN_INT64
 
 
 def normalized_image_name(image: str) -> str:

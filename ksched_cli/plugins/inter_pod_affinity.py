@@ -682,7 +682,7 @@ def _namespace_labels(
     new: PodInfo | None,
     namespaces: Mapping[str, Namespace] | None,
 ) -> Mapping[str, str] | None:
-    """Return those of the changed pod's namespace, where they decide; None: the namespace is
+    """Return the labels of the changed pod's namespace, where they decide, or None if it is
     unknown."""
     pods = [other for other in (old, new) if other is not None]
     if namespaces is None or not pods:
@@ -847,8 +847,10 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 def other_namespaces(
     pod: PodInfo, node: NodeInfo, counted: Sequence[CountedTerm]
 ) -> Iterator[Proposal]:
-    """Look for the pods of the affinity in the namespaces, too, in which they run. counted: the
-    terms, as they are counted on the nodes"""
+    """Look for the pods of the affinity also in the namespaces in which they run.
+
+    counted: the terms, as they are counted on the nodes
+    """
     affinity = (pod.spec.affinity and pod.spec.affinity.pod_affinity) or NO_AFFINITY
     terms = affinity.required_during_scheduling_ignored_during_execution
     parsed = affinity_terms(pod)

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from ksched_cli.cluster.node_affinity import RequiredNodeAffinity, required_node_affinity
 from ksched_cli.cluster.objects import (
@@ -502,7 +501,10 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
             sums += part
         if soft.eligible is not None:
             sums[~nodes.gather(soft.eligible)] = 0
-        return _rounded(sums)
+        # As Go's math.Round does, round half away from zero.
+        whole = np.trunc(sums)
+        whole += np.where(np.abs(sums - whole) >= 0.5, np.sign(sums), 0)
+        return whole.astype(np.int64)
 
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
@@ -576,13 +578,6 @@ def _distinct(domains: Domains, codes: Codes) -> int:
     seen = np.zeros(len(domains.values) + 1, dtype=np.bool_)
     seen[codes] = True
     return int(np.count_nonzero(seen))
-
-
-def _rounded(sums: NDArray[np.float64]) -> Scores:
-    """Round half away from zero, as Go's math.Round."""
-    whole = np.trunc(sums)
-    whole += np.where(np.abs(sums - whole) >= 0.5, np.sign(sums), 0)
-    return whole.astype(np.int64)
 
 
 def _pre_score_state(state: CycleState) -> PreScoreState:

@@ -243,7 +243,7 @@ def _without(node: NodeInfo, taints: Iterable[Taint]) -> tuple[str, ...]:
 
 
 def _tolerating(pod: PodInfo, taints: Sequence[Taint]) -> dict[str, Any]:
-    """Return the patch of the pod that tolerates the taints, too; none for no taints."""
+    """Return the patch with which the pod also tolerates the taints, or no patch for no taints."""
     if not taints:
         return {}
     added = [{"key": t.key, "operator": "Exists", "effect": t.effect} for t in taints]

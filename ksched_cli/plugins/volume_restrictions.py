@@ -222,7 +222,10 @@ class VolumeRestrictions(FilteringPlugin, PreFilterExtensions, Proposes):
         everywhere = np.ones(len(nodes), dtype=np.bool_)
         disks = disks_of(pod.spec)
         if disks:
-            conflicting = self._use_on(nodes).conflicting(disks, len(nodes.snapshot))
+            # No index follows the pods of a trial: there the use of disks is computed anew.
+            is_followed = nodes.snapshot is self._snapshot
+            use = self._snapshot.index(DiskUse.following) if is_followed else DiskUse.on(nodes)
+            conflicting = use.conflicting(disks, len(nodes.snapshot))
             verdicts.reject(nodes.gather(conflicting), DISK_CONFLICT)
         exclusive: SinglePodClaims | None = state.data.get(STATE_KEY)
         if exclusive is None:
@@ -230,13 +233,6 @@ class VolumeRestrictions(FilteringPlugin, PreFilterExtensions, Proposes):
         elif exclusive.conflicts > 0:
             verdicts.reject(everywhere, CLAIM_IN_USE)
         return verdicts
-
-    def _use_on(self, nodes: Nodes) -> DiskUse:
-        """Return which disks are in use on the nodes. It is computed anew in a trial, where no
-        index follows the pods."""
-        if nodes.snapshot is self._snapshot:
-            return self._snapshot.index(DiskUse.following)
-        return DiskUse.on(nodes)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = [

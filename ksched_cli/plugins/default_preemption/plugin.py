@@ -187,7 +187,7 @@ class LowestPriorities:
         self._version = 0
 
     def column(self) -> Column:
-        """Return per row, the lowest priority of its pods; NO_PODS if there are none. Read-only."""
+        """Return, per row, the lowest priority of its pods, or NO_PODS. The column is read-only."""
         snapshot = self._snapshot
         if self._column is None:
             self._column = np.full(len(snapshot), NO_PODS, dtype=np.int64)

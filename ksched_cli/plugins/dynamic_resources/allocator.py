@@ -209,8 +209,8 @@ class ConstraintState:
         return value[0] == "" or (self._compares and value in self._values.values())
 
     def _narrowed(self, kind: str, elements: Any) -> AttributeValue | None:
-        """Return the set; of matchAttribute what all devices have of it; None if the other devices
-        exclude it."""
+        """Return the set, or with matchAttribute what all devices have of it. Return None if the
+        other devices exclude it."""
         others = [values for other, values in self._values.values() if other == kind]
         if self.constraint.kind == DISTINCT_ATTRIBUTE:
             is_excluded = any(elements & values for values in others)
@@ -343,10 +343,8 @@ class DeviceAllocator:
         self._failed_states: set[object] = set()
 
     def allocate(self) -> list[list[DeviceResult]] | None:
-        """Return per claim the allocated devices; None: the claims cannot all be allocated.
-
-        Raises AllocationError, InvalidPoolsError, TimedOutError.
-        """
+        """Return, per claim, the allocated devices, or None if the claims cannot all be allocated.
+        Raises AllocationError, InvalidPoolsError and TimedOutError."""
         # 1. Every request is checked, and mode All finds its devices.
         for claim in range(len(self._demand.claims)):
             self._validate_claim(claim)
@@ -716,11 +714,9 @@ class DeviceAllocator:
     def _take_counters(
         self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
     ) -> Consumption | None:
-        """Take what the device consumes of its pool's counters; None: too little is left, or a
-        taint bars the device. Only the first share of a device takes counters.
-
-        Raises AllocationError where upstream panics. Upstream: checkAvailableCounters.
-        """
+        """Take what the device consumes of its pool's counters. Return None if too little is left,
+        or a taint bars the device. Only the first share of a device takes counters. Raises
+        AllocationError where upstream panics. Upstream: checkAvailableCounters."""
         signature = device.signature
         is_tainted = bool(signature.tainted) and signature.tainted[request_data.number]
         if is_tainted and self._rules.takes_all_back:

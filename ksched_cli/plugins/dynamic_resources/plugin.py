@@ -282,14 +282,16 @@ class ClaimsState(Struct):
         return [claim for index, claim in self.to_allocate() if index not in self.shared]
 
     def allocations_on(self, row: int) -> list[AllocationResult] | None:
-        """Return the allocations on a node, those that are shared last; None if there are none, or
-        Filter did not run for it."""
+        """Return the allocations on a node, those that are shared last, or None if there are none,
+        or Filter did not run for it."""
         own = self.search.allocations(row) if self.search is not None else []
         return None if own is None else [*own, *self.shared.values()]
 
     def devices_on(self, row: int, with_earlier: bool) -> ClaimDevices:
-        """Return the claims with their devices on a node where Filter passed so far. with_earlier:
-        those of claims that were allocated before the attempt, too"""
+        """Return the claims with their devices on a node where Filter passed so far.
+
+        with_earlier: include claims that were allocated before the attempt
+        """
         own = self.search.allocations(row) if self.search is not None else []
         if own is None:
             return ()
@@ -816,14 +818,12 @@ class DynamicResources(
         yield from relaxed(claims)
         yield from tolerating(claims, self._handle.cluster, node.name)
         yield from fewer_devices(pod, self._handle.service(BackingClasses).requested(pod))
-        holders = [each for each in node.pods if self._holds_devices(each)]
+        # Only pods that hold devices can give some back.
+        held = [claim for claim in self._store.all() if claim.status.allocation is not None]
+        holders = [
+            each for each in node.pods if any(is_reserved_for(claim, each) for claim in held)
+        ]
         yield from evictions(pod, node, holders)
-
-    def _holds_devices(self, pod: PodInfo) -> bool:
-        return any(
-            claim.status.allocation is not None and is_reserved_for(claim, pod)
-            for claim in self._store.all()
-        )
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
         return for_pod(pod, self._store, self._handle.cluster)

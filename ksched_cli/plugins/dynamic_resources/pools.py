@@ -440,7 +440,7 @@ class DevicePools:
         return pool.has_binding_conditions and is_seen
 
     def _pool_on_node(self, pool_id: PoolID, slices: Sequence[ReachedSlice]) -> Pool | None:
-        """Return the pool on a node; None: slices that are out of reach are newer."""
+        """Return the pool on a node, or None if slices that are out of reach are newer."""
         reach = dict(slices)
         if not self.rules.places_counters:
             reach |= dict.fromkeys(self._counter_slices.get(pool_id, ()), b"")

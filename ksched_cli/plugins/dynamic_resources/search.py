@@ -268,11 +268,8 @@ class DeviceSearch:
         return Verdicts(by_kind.ids[kind_of_node], by_kind.statuses)
 
     def allocations(self, row: int) -> list[AllocationResult] | None:
-        """Return per claim its allocation on a node; None if there is none, or Filter did not run
-        for it.
-
-        Raises AllocationError.
-        """
+        """Return, per claim, its allocation on a node, or None if there is none, or Filter did not
+        run for it. Raises AllocationError."""
         results = self._results.get(self._node_kind(row))
         return None if results is None else self._allocations(results, row)
 
@@ -396,11 +393,10 @@ def _as_published(consumed: Share, device: PoolDevice) -> dict[str, Quantity]:
 
 
 def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector | None:
-    """Return the nodes that can use an allocation of these devices; None: all. Raises ValueError.
-
-    Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
-    (createNodeSelector).
-    """
+    """Return the nodes that can use an allocation of these devices, or None for all nodes. Raises
+    ValueError. Upstream:
+    dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
+    (createNodeSelector)."""
     expressions: dict[Hashable, NodeSelectorRequirement] = {}
     fields: dict[Hashable, NodeSelectorRequirement] = {}
     for device in devices:
@@ -498,10 +494,8 @@ def _requests_of(containers: Sequence[Container], init_count: int, resource: str
 def _request(
     index: int, container: Container, resource: str, reusable: Sequence[_Request | None]
 ) -> _Request | None:
-    """Return what a container requests beyond the devices of others that it may use; None: nothing.
-
-    Upstream: createResourceRequestAndMappings.
-    """
+    """Return what a container requests beyond the devices of others that it may use, or None for
+    nothing. Upstream: createResourceRequestAndMappings."""
     amount = _amount(container, resource)
     if not amount:
         return None

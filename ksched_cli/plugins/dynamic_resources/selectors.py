@@ -126,7 +126,7 @@ class DeviceSelectors:
         self.matches: Callable[[str, int], MatchResult] = cache(self._evaluate)
 
     def rejection(self, request: RequestAlternative, kind: int) -> SelectorRejection | None:
-        """Return the first selector that does not match devices of a kind; None: all match."""
+        """Return the first selector that does not match devices of a kind, or None if all match."""
         device_class = self._classes.get(request.class_name)
         class_selectors = expressions(device_class.spec.selectors) if device_class else ()
         return self._first_rejection(class_selectors, kind, True) or self._first_rejection(

@@ -101,7 +101,7 @@ class StorageCapacity:
         return amount if self._is_exact else amount.value()
 
     def suffices(self, storage_class: StorageClass, size: Quantity) -> Mask | None:
-        """Return per node, whether a volume of the size may be there; None if no capacity is
+        """Return, per node, whether a volume of the size may be there, or None if no capacity is
         published."""
         if self._published(storage_class) is None:
             return None
@@ -109,7 +109,7 @@ class StorageCapacity:
         return np.asarray((ranks != NO_CAPACITY) & (ranks >= bisect_left(limits, self._size(size))))
 
     def largest(self, storage_class: StorageClass, row: int) -> Quantity | int | None:
-        """Return the size of the largest volume of a node; None if no capacity is published
+        """Return the size of the largest volume of a node, or None if no capacity is published
         there."""
         if self._published(storage_class) is None:
             return None
@@ -392,7 +392,8 @@ class PodVolumes(Struct):
         ]
 
     def provisions(self) -> Iterator[tuple[PersistentVolumeClaim, Mask | None]]:
-        """Yield the claims that volumes are to be made for, and where; None: on every node."""
+        """Yield the claims that volumes are to be made for, and on which nodes; None means on every
+        node."""
         yield from ((claim, None) for claim in self.dynamic_provisions)
         for binding in self.static_bindings:
             yield binding.claim, binding.chosen == NO_VOLUME
@@ -646,7 +647,7 @@ def provisions(storage_class: StorageClass) -> bool:
 
 
 def claim_selector(claim: PersistentVolumeClaim) -> Selector | None:
-    """Return the claim's volume selector; None: any volume. Raises SelectorError."""
+    """Return the claim's volume selector, or None for any volume. Raises SelectorError."""
     if claim.spec.selector is None:
         return None
     try:
