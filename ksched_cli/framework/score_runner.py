@@ -134,14 +134,22 @@ class ScoreRunner:
         if entry is not None:
             return self.keys(state, pod, nodes, entry) >> self.shift
         self._pre_score(self.pre_scores, state, pod, nodes)
+        sums = np.zeros(len(nodes), dtype=np.int64)
         others: list[tuple[ScorePlugin, Memo | None]] = []
         for plugin in self.plugins:
-            if plugin.name not in state.skip_score:
-                key = self._cache.shared_key(plugin, pod, self._caller)
-                is_own = nodes.snapshot is self._snapshot and key is not None
-                memo = self._node_memo(plugin, state, pod, key) if is_own else None
+            if plugin.name in state.skip_score:
+                continue
+            key = self._cache.shared_key(plugin, pod, self._caller)
+            is_shared = nodes.snapshot is self._snapshot and key is not None
+            memo = self._node_memo(plugin, state, pod, key) if is_shared else None
+            part = None
+            if memo is not None and memo.has_parts:
+                weigh = partial(self._weighted, plugin, state, pod)
+                part = memo.part(memo.extremes(nodes), weigh)
+            if part is None:
                 others.append((plugin, memo))
-        sums = np.zeros(len(nodes), dtype=np.int64)
+            else:
+                sums += part.gather(nodes)
         return self._added(sums, others, state, pod, nodes, shift=0)
 
     def keys(self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry) -> Scores:
@@ -159,19 +167,38 @@ class ScoreRunner:
         state.take(entry.static_state)
         state.skip_score.update(entry.static_state.skip_score)
         self._pre_score(entry.pre_scores, state, pod, nodes)
-        # 2. The sum of the plugins that look at the node and its pods, where these have changed.
         plan, entry.scores = entry.scores, None
         if plan is None:
             plan = self._plan(entry, state, pod)
-        keys = self._ties.gather(nodes)
+        # 2. The plugins that look at nodes alone are added up once for all rows, until a selection
+        # has other extremes.
+        keys = self._static(plan, state, pod, nodes).gather(nodes)
+        # 3. The sum of those that look at the pods of the node, too, where these have changed.
         if plan.row_sums is not None:
             self._refresh(plan, plan.row_sums, state, pod, nodes)
             keys = keys + plan.row_sums.gather(nodes)
-        # 3. The others, by what is stored of them.
+        # 4. The others.
         others = [(p, memo) for p, memo in plan.others if p.name not in state.skip_score]
         keys = self._added(keys, others, state, pod, nodes, self.shift)
         entry.scores = plan
         return keys
+
+    def _static(self, plan: ScorePlan, state: CycleState, pod: PodInfo, nodes: Nodes) -> Memo:
+        """Return the keys of all rows by the plugins that look at nodes alone, normalized by the
+        extremes of `nodes`."""
+        extremes = [memo.extremes(nodes) for memo in plan.parts]
+        if plan.static is None or plan.extremes != extremes:
+            values = self._ties.values
+            for memo, own in zip(plan.parts, extremes, strict=True):
+                part = memo.part(own, partial(self._weighted, memo.plugin, state, pod))
+                if part is None:
+                    # From now on it is normalized in every cycle.
+                    plan.parts.remove(memo)
+                    plan.others.append((memo.plugin, memo))
+                    return self._static(plan, state, pod, nodes)
+                values = values + (part.values << self.shift)
+            plan.static, plan.extremes = Memo(self._snapshot, values), extremes
+        return plan.static
 
     def _plan(self, entry: CacheEntry, state: CycleState, pod: PodInfo) -> ScorePlan:
         """Call NODE plugins for every node, once. Raises PluginError."""
@@ -185,7 +212,9 @@ class ScoreRunner:
             elif scope is Scope.NODE:
                 key = caller.cache_key(plugin, pod)
                 memo = self._node_memo(plugin, state, pod, key)
-                if isinstance(plugin, NormalizeScore) or memo.lowest or memo.highest:
+                if memo.has_parts:
+                    plan.parts.append(memo)
+                else:
                     plan.others.append((plugin, memo))
             elif isinstance(plugin, NormalizeScore):
                 plan.others.append((plugin, Memo.empty(snapshot)))
@@ -246,20 +275,10 @@ class ScoreRunner:
             if memo is None:
                 raw.append(self._caller.score_nodes(plugin, state, pod, nodes))
             else:
-                if memo.stale is not None:
-                    self._refresh_raw(memo, plugin, state, pod, nodes)
-                raw.append(memo.values)
-        for (plugin, memo), scores in zip(others, raw, strict=True):
-            part = None
-            if isinstance(memo, ScoreMemo) and memo.has_parts:
-                weigh = partial(self._weighted, plugin, state, pod)
-                part = memo.part(nodes, weigh)
-            if part is not None:
-                weighted = part.gather(nodes)
-            else:
-                gathered = scores if memo is None else nodes.gather(scores)
-                weighted = self._weighted(plugin, state, pod, nodes, gathered)
-            sums = sums + (weighted << shift)
+                self._refresh_raw(memo, plugin, state, pod, nodes)
+                raw.append(memo.gather(nodes))
+        for (plugin, _), scores in zip(others, raw, strict=True):
+            sums = sums + (self._weighted(plugin, state, pod, nodes, scores) << shift)
         return sums
 
     def _refresh_raw(

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.memo import Memo, ScoreMemo, VerdictMemo
+from ksched_cli.framework.cache.memo import Extremes, Memo, ScoreMemo, VerdictMemo
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.in_tree_interface import RowScorer
@@ -57,12 +57,18 @@ class Rejections(Struct):
 class ScorePlan(Struct):
     """How pods of one shape are scored.
 
+    parts:       those of plugins whose weighted scores depend on a node and on extremes alone
+    static:      the sum of these for the extremes of `extremes`, as it is in a key, with what
+                 decides among equal totals; None: not determined yet
     row_plugins: those whose scores of a row depend on nothing else, with their weights
     row_scorer:  of their sum, where all of them score single rows
     row_sums:    their weighted sum, as it is in a key; None where there are none
     others:      the other plugins that run, each with its raw scores; None: it is asked every time
     """
 
+    parts: list[ScoreMemo] = field(default_factory=list)
+    extremes: list[Extremes] = field(default_factory=list)
+    static: Memo | None = None
     row_plugins: dict[ScorePlugin, int] = field(default_factory=dict)
     row_scorer: RowScorer | None = None
     row_sums: Memo | None = None

@@ -197,8 +197,6 @@ class VerdictMemo(Memo):
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         """Return the verdicts about nodes that are up to date."""
-        if not self.rejected:
-            return Verdicts.passing(len(nodes))
         return Verdicts(self.gather(nodes).copy(), list(self.statuses))
 
     @property
@@ -214,7 +212,7 @@ class ScoreMemo(Memo):
     lowest, highest: of all rows
     """
 
-    __slots__ = ("_parts", "_spare", "highest", "lowest", "plugin")
+    __slots__ = ("_is_fixed", "_parts", "_spare", "highest", "lowest", "plugin")
 
     def __init__(self, snapshot: Snapshot, plugin: ScorePlugin, raw: Scores) -> None:
         super().__init__(snapshot, raw)
@@ -223,7 +221,8 @@ class ScoreMemo(Memo):
         # So many nodes may be out of view, and one with each extreme is still in view.
         counts = (np.count_nonzero(raw == extreme) for extreme in (self.lowest, self.highest))
         self._spare = min(counts) - 1
-        self._parts: dict[Extremes | None, Memo | None] = {}
+        self._is_fixed = self.lowest == self.highest or not isinstance(plugin, NormalizeScore)
+        self._parts: dict[Extremes, Memo | None] = {}
 
     @property
     def has_parts(self) -> bool:
@@ -232,28 +231,31 @@ class ScoreMemo(Memo):
         plugin = self.plugin
         return not isinstance(plugin, NormalizeScore) or plugin.normalizes_by_min_max
 
-    def part(self, nodes: Nodes, compute: Callable[[Nodes, Scores], Scores]) -> Memo | None:
-        """Return the weighted normalized scores of all rows, where the extremes are those of
-        `nodes`. Return None if the plugin fails, perhaps because of a node that is not among them.
+    def extremes(self, nodes: Nodes) -> Extremes:
+        """Return the lowest and the highest raw score of a selection; of all rows where nothing
+        depends on it."""
+        if (
+            self._is_fixed
+            or nodes.rows is None
+            or len(self.values) - len(nodes.rows) <= self._spare
+        ):
+            return self.lowest, self.highest
+        raw = self.values.take(nodes.rows)
+        return raw.item(raw.argmin()), raw.item(raw.argmax())
+
+    def part(self, extremes: Extremes, compute: Callable[[Nodes, Scores], Scores]) -> Memo | None:
+        """Return the weighted normalized scores of all rows, whose raw scores are brought within
+        the extremes. Return None if the plugin fails, perhaps because of a node that is not in the
+        selection.
 
         compute: normalizes and weights the raw scores of nodes. Raises PluginError
         """
-        extremes = self._extremes(nodes) if isinstance(self.plugin, NormalizeScore) else None
         if extremes not in self._parts:
             if len(self._parts) == EXTREMES_MAX:
                 self._parts.clear()
-            raw = self.values if extremes is None else self.values.clip(*extremes)
+            raw = self.values.clip(*extremes)
             try:
                 self._parts[extremes] = Memo(self.snapshot, compute(Nodes(self.snapshot), raw))
             except PluginError:
                 self._parts[extremes] = None
         return self._parts[extremes]
-
-    def _extremes(self, nodes: Nodes) -> Extremes:
-        """Return the lowest and the highest raw score of a selection."""
-        if nodes.rows is None or len(self.values) - len(nodes.rows) <= self._spare:
-            return self.lowest, self.highest
-        if self.lowest == self.highest:
-            return self.lowest, self.highest
-        raw = self.values[nodes.rows]
-        return raw.item(raw.argmin()), raw.item(raw.argmax())

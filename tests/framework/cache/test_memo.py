@@ -151,9 +151,9 @@ def test_a_normalization_is_by_the_extremes_of_the_nodes_in_view(
 
     memo = memo_of(ByExtremes, raw)
     nodes = selection(memo.snapshot, *rows)
-    part = present(memo.part(nodes, normalize))
+    part = present(memo.part(memo.extremes(nodes), normalize))
     assert part.gather(nodes).tolist() == view
-    assert memo.part(nodes, normalize) is part
+    assert memo.part(memo.extremes(nodes), normalize) is part
 
 
 def test_scores_that_nothing_normalizes_are_weighted_once_whichever_nodes_are_in_view() -> None:
@@ -165,7 +165,7 @@ def test_scores_that_nothing_normalizes_are_weighted_once_whichever_nodes_are_in
 
     for rows in ([1, 2], [4]):
         nodes = selection(memo.snapshot, *rows)
-        part = present(memo.part(nodes, weigh))
+        part = present(memo.part(memo.extremes(nodes), weigh))
         assert part.gather(nodes).tolist() == [3 * row for row in rows]
     assert len(calls) == 1
 
@@ -175,7 +175,7 @@ def test_a_plugin_that_fails_with_all_nodes_has_no_part() -> None:
         raise PluginError("a node that is not in view")
 
     memo = memo_of(ByExtremes, range(COUNT))
-    assert memo.part(selection(memo.snapshot, 1, 2), fail) is None
+    assert memo.part((1, 2), fail) is None
 
 
 def test_only_so_many_normalizations_are_stored() -> None:
@@ -188,5 +188,5 @@ def test_only_so_many_normalizations_are_stored() -> None:
         return scores
 
     for highest in [*raw[1:], 1]:
-        memo.part(selection(nodes, 0, highest), normalize)
+        memo.part((0, highest), normalize)
     assert calls == [*raw[1:], 1]
