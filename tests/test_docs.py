@@ -55,7 +55,9 @@ def test_a_walk_runs_from_its_first_command_to_its_last(
         if program == "ksched":
             run = CliRunner().invoke(application(arguments[:1]), arguments)
         else:
-            referee = pytest.importorskip("ksched_referee.command_line")
+            referee = pytest.importorskip(
+                "ksched_referee.command_line", reason="a distribution; .ci/plugins installs it"
+            )
             run = CliRunner().invoke(referee.app, arguments)
         assert run.exit_code in (0, 1), f"{command}: {run.output}"
         assert run.stdout or "--to" in arguments, command

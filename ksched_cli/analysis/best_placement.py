@@ -82,7 +82,7 @@ class Regret(Part, frozen=True):
 
     @classmethod
     def of(cls, quantity: str, levels: Sequence[RegretLevel]) -> Regret:
-        """levels: the highest priority first"""
+        """Return the regret of these levels, the highest priority first."""
         beyond = (level.best - level.reached for level in levels)
         open_beyond = (level.at_most - level.reached for level in levels)
         return cls(
@@ -144,7 +144,7 @@ class RegretOverTime:
 
     @property
     def on_look(self) -> OnLook | None:
-        """What the replay has to call, if anything."""
+        """Return what the replay has to call, if anything."""
         return self._look if self._run.regret_at else None
 
     def _look(self, replay: Replay, at: int) -> None:
@@ -156,14 +156,12 @@ class RegretOverTime:
         )
 
     def of(self, replay: Replay) -> dict[str, Any]:
-        """Return the fields of an answer, after the replay; none where the Run does not ask for
+        """Return the fields of an answer, after the replay; unset where the Run does not ask for
         them. Raises MissingExtraError."""
-        fields: dict[str, Any] = {}
-        if self._run.regret:
-            fields["regret"] = _regret_now(self._opener, self._run, replay, self._metrics)
-        if self._run.regret_at:
-            fields["regret_over_time"] = tuple(self.levels)
-        return fields
+        return {
+            "regret": regret_at_end(self._opener, self._run, replay, self._metrics),
+            "regret_over_time": tuple(self.levels) if self._run.regret_at else UNSET,
+        }
 
 
 def regret_at_end(
@@ -334,7 +332,7 @@ def _run(
 class _Problem:
     """A model, and what its pods count by priority.
 
-    values: of a metric, in whole parts of `unit`: what a pod counts on each row, by its key
+    values_of: of a metric, in whole parts of a unit: what a pod counts on each row, by its key
     """
 
     model: PlacementModel

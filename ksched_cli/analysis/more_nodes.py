@@ -189,8 +189,6 @@ class Growth:
     # How many seconds the last cluster took to open, and what its run left to read.
     _opening: float = 0
     _reading: float = 0
-    # The best answer so far, for lines of progress.
-    _best: str = ""
     pools: list[Pool] = field(init=False)
     waiting: Mapping[str, Pod] = field(init=False)
 
@@ -249,11 +247,15 @@ class Growth:
         self.simulation.caller.defects.update(larger.caller.defects)
         seen = Seen(record, groups, frozenset(lacking), tuple(spared), idle)
         self.seen[mix] = seen
-        whole = [sum(each) for each, run in self.seen.items() if not run.lacking]
-        self._best = f"{min(whole):,} more nodes" if whole else ""
         self.progress.step(len(self.seen), best=self._best)
         self._reading = self.progress.clock() - began
         return seen
+
+    @property
+    def _best(self) -> str:
+        """Return the best answer so far, for a line of progress."""
+        whole = [sum(mix) for mix, run in self.seen.items() if not run.lacking]
+        return f"{min(whole):,} more nodes" if whole else ""
 
     def _after_run(self, mix: Mix) -> Simulation:
         """Return the cluster with the mix after its run. Raises EndedError."""
@@ -265,10 +267,10 @@ class Growth:
         larger = self.open_with(mix)
         self._opening = self.progress.clock() - began
         # 2. The first run is the least that an answer needs; the others end after any pod.
-        self.progress.reserve = self._reading
+        self.progress.reserve, best = self._reading, self._best
         with gc_rare():
             for _ in larger.steps():
-                self.progress.step(len(self.seen), best=self._best)
+                self.progress.step(len(self.seen), best=best)
                 if self.seen and self.progress.stops():
                     larger.close()
                     raise EndedError

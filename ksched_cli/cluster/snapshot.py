@@ -39,7 +39,6 @@ Mask = NDArray[np.bool_]
 RowAmounts: TypeAlias = tuple[int, ...]
 
 MISSING = -1
-NO_PORTS: frozenset[HostPort] = frozenset()
 
 
 class LabelColumn(Struct, frozen=True):
@@ -551,10 +550,8 @@ class Snapshot:
     def _write_journal(self, pod: PodInfo, row: int, index: int | None) -> None:
         """Note what a change of the row takes to be undone, before it is made."""
         assert self.journal is not None
-        others = {}
-        if len(self._requested) > len(PRINCIPAL):
-            others = {name: column.item(row) for name, column in self.other_requested().items()}
-        ports = frozenset(self.ports[row]) if row in self.ports else NO_PORTS
+        others = {name: column.item(row) for name, column in self.other_requested().items()}
+        ports = frozenset(self.ports.get(row, ()))
         usage = self.usage[:, row].copy()
         self.journal.append(PodMove(pod, row, index, usage, others, ports, self.huge))
 

@@ -50,7 +50,7 @@ class Verdicts(Struct):
 
     @classmethod
     def rejecting(cls, rejected: Mask, status: Status) -> Verdicts:
-        """Return the nodes where `rejected` is true have `status`, the others pass."""
+        """Return verdicts with `status` for the nodes where `rejected` is true; the others pass."""
         return cls(rejected.astype(np.int32), [SUCCESS, status])
 
     @classmethod

@@ -58,8 +58,8 @@ class PreFilterRunner:
     def run(
         self, state: CycleState, pod: PodInfo, entry: CacheEntry | None = None
     ) -> PreFilterOutcome:
-        """Return a plugin whose answers hold for all pods of the entry is called for the first of
-        them."""
+        """Return what the plugins answer together. One whose answers hold for all pods of the entry
+        is called for the first of them only."""
         if entry is None:
             return self._run(self.plugins, state, pod)
         if entry.pre_filters is None:
@@ -99,8 +99,8 @@ class PreFilterRunner:
     def _run(
         self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo
     ) -> PreFilterOutcome:
-        """Return a rejection that preemption might lift does not stop the others, because
-        preemption needs what they prepare."""
+        """Return what these plugins answer together. After a rejection that preemption might lift,
+        the others are called, too, because preemption needs what they prepare."""
         nodes = self._all_nodes
         names: frozenset[str] | None = None
         narrowed: list[str] = []

@@ -96,7 +96,7 @@ class ChangeTracker:
                 yield from self._remove(key)
 
     def change(self, obj: Plain, at: float) -> Iterator[Plain]:
-        """Yield an object that is there as it is now. at: seconds since 1970"""
+        """Yield what an object that is there, as it is now, changes. at: seconds since 1970"""
         if obj["kind"] == _POD:
             yield from self._change_pod(obj, at)
             return

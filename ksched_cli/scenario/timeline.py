@@ -149,7 +149,7 @@ Moment: TypeAlias = Annotated[
 ]
 
 
-class RunTimes(FilePart, frozen=True, kw_only=True):
+class RunTimesByNode(FilePart, frozen=True, kw_only=True):
     """How long a pod runs, by a label of its node.
 
     label: The label of the node, as nvidia.com/gpu.product.
@@ -206,7 +206,7 @@ class EventEntry(FilePart, frozen=True, kw_only=True):
     at: Moment
     pod: dict[str, Any] | str | UnsetType = UNSET
     template: str | UnsetType = UNSET
-    runs_for: Amount | RunTimes | UnsetType = UNSET
+    runs_for: Amount | RunTimesByNode | UnsetType = UNSET
     restart_overhead: Amount | UnsetType = UNSET
     put: dict[str, Any] | UnsetType = UNSET
     delete: DeletedObject | UnsetType = UNSET
@@ -600,7 +600,7 @@ def _work(entry: EventEntry) -> PodWork:
         overhead = _microseconds(entry.restart_overhead, "restartOverhead")
     if run_time is UNSET:
         return STAYS
-    if not isinstance(run_time, RunTimes):
+    if not isinstance(run_time, RunTimesByNode):
         return PodWork(_microseconds(run_time, "runsFor"), restart_overhead=overhead)
     by_value = {
         value: _microseconds(seconds, f"runsFor.seconds.{value}")

@@ -558,7 +558,8 @@ def changes_objects(before: ClusterState, after: ClusterState) -> bool:
 
 
 def pod_changes(before: ClusterState, after: ClusterState) -> PodChanges:
-    """Return a pod that lost its node was deleted, and another of its name was created."""
+    """Return how the pods differ. A pod that lost its node was deleted, and another of its name was
+    created."""
     old = {pod.key: pod for pod in before.pods}
     new = {pod.key: pod for pod in after.pods}
     changes = PodChanges({}, {}, {})

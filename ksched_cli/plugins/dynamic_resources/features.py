@@ -65,7 +65,7 @@ class AllocatorFeatures(Struct, frozen=True):
 
     @property
     def needs_incubating(self) -> bool:
-        """Return whether upstream's stable allocator does not do: the incubating one alone has
+        """Return whether upstream's stable allocator cannot do it: only the incubating one has
         distinct attributes, and refuses requests for capacity where that is off."""
         return self.consumable_capacity or self.binding_conditions or self.needs_latest
 

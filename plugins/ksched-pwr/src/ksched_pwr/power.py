@@ -36,7 +36,7 @@ class Power(PostBindPlugin, Measures):
         return
 
     def measure(self, now: float) -> None:
-        """What was measured last was true until now."""
+        """Add up the energy: what was measured last was true until now."""
         if self._begun is None:
             self._begun = now
         else:
@@ -45,7 +45,7 @@ class Power(PostBindPlugin, Measures):
         self._peak = max(self._peak, self._watts)
 
     def metrics(self) -> Mapping[str, float]:
-        """watts, cpuWatts, gpuWatts: at the end. In a replay also the energy,
+        """Return watts, cpuWatts and gpuWatts at the end; in a replay also the energy,
         kilowattHours, and the watts over time, meanWatts and peakWatts."""
         cpu, gpu = self._consumed()
         figures = {"watts": cpu + gpu, "cpuWatts": cpu, "gpuWatts": gpu}
@@ -60,7 +60,7 @@ class Power(PostBindPlugin, Measures):
         }
 
     def _consumed(self) -> tuple[float, float]:
-        """The watts of all nodes: without their GPUs, and of these."""
+        """Return the watts of all nodes: without their GPUs, and of these."""
         nodes = Nodes(self.handle.snapshot)
         load = self._columns.load(nodes)
         cpu = self._columns.cpu_watts(load, nodes)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ksched_cli.api import Handle, Nodes, PodInfo
 from ksched_pwr.power_model import READS, CpuPackage, Gpu, read_model
 
-Power = NDArray[np.float64]
+# Per node.
+Watts = NDArray[np.float64]
 
 NO_PACKAGE = CpuPackage(cores=1, idle_watts=0, full_watts=0)
 
@@ -62,7 +63,7 @@ class PowerColumns:
                 self._count = np.maximum(self._count, np.where(has_any, allocatable, 0))
 
     def load(self, nodes: Nodes) -> Load:
-        """What the pods that are there take."""
+        """Return what the pods that are there take."""
         gather = nodes.gather
         free = (gather(self.shared.left) == MILLI).sum(axis=1)
         gpus = gather(self.shared.counts) - free
@@ -72,8 +73,8 @@ class PowerColumns:
         return Load(gather(nodes.snapshot.requested("cpu")), gpus)
 
     def load_with(self, load: Load, pod: PodInfo, nodes: Nodes) -> Load:
-        """What the pods and one more take of nodes where it fits. A part of a GPU goes to one that
-        is in use, where such a GPU has enough left."""
+        """Return what the pods and one more take of nodes where it fits. A part of a GPU goes to a
+        GPU in use, where one has enough left."""
         demand = self.shared.demand(pod)
         if demand.gpus.is_shared:
             left = nodes.gather(self.shared.left)
@@ -86,8 +87,8 @@ class PowerColumns:
                 more = more + np.where(nodes.gather(has_any), requested, 0)
         return Load(load.cpu + demand.cpu, load.gpus + more)
 
-    def cpu_watts(self, load: Load, nodes: Nodes) -> Power:
-        """Per node, without its GPUs."""
+    def cpu_watts(self, load: Load, nodes: Nodes) -> Watts:
+        """Return the watts of each node without its GPUs."""
         gather = nodes.gather
         allocatable, core = gather(self._cpu), gather(self._core)
         package_cores = gather(self._package_cores)
@@ -96,16 +97,16 @@ class PowerColumns:
         working = cores - (allocatable - load.cpu) // core
         packages = -(-cores // package_cores)
         active = -(-working // package_cores)
-        watts: Power = gather(self._package_idle) * (packages - active)
+        watts: Watts = gather(self._package_idle) * (packages - active)
         watts = watts + gather(self._package_full) * active
         return watts + gather(self._idle) + gather(self._per_cpu) * load.cpu / MILLI
 
-    def gpu_watts(self, load: Load, nodes: Nodes) -> Power:
-        """Per node, of its GPUs."""
+    def gpu_watts(self, load: Load, nodes: Nodes) -> Watts:
+        """Return the watts of the GPUs of each node."""
         idle = nodes.gather(self._count) - load.gpus
-        watts: Power = nodes.gather(self._gpu_idle) * idle
+        watts: Watts = nodes.gather(self._gpu_idle) * idle
         return watts + nodes.gather(self._gpu_full) * load.gpus
 
-    def watts(self, load: Load, nodes: Nodes) -> Power:
-        """Per node."""
+    def watts(self, load: Load, nodes: Nodes) -> Watts:
+        """Return the watts of each node."""
         return self.cpu_watts(load, nodes) + self.gpu_watts(load, nodes)

@@ -96,8 +96,8 @@ class PowerModel(_Part, frozen=True):
     nodes: Sequence[NodePower]
 
     def of(self, node: Node) -> NodePower:
-        """What the node consumes, with all fields that some entry has for it. Raises PluginError
-        where no entry matches the node, or none says what its GPUs consume."""
+        """Return what the node consumes, with all fields that some entry has for it. Raises
+        PluginError where no entry matches the node, or none says what its GPUs consume."""
         entries = [entry for entry in self.nodes if entry.matches(node)]
         power = NodePower(
             idle_watts=_first(entries, lambda entry: entry.idle_watts),
@@ -125,7 +125,7 @@ def _first(entries: Iterable[NodePower], field: Callable[[NodePower], T | None])
 
 
 def read_model(manifests: Sequence[Mapping[str, Any]]) -> PowerModel:
-    """The model of a state: the PowerModel that it has, else the paper's. Raises PluginError."""
+    """Return the PowerModel that a state has, else the paper's. Raises PluginError."""
     if len(manifests) > 1:
         raise PluginError(f"the state has {len(manifests)} {KIND}s; leave out all but one")
     if not manifests:

@@ -67,7 +67,7 @@ class PwrMeasures(PostBindPlugin, Measures):
         return figures
 
     def _follow(self) -> Iterator[tuple[int, int, float]]:
-        """After each pod: thousandths of GPUs requested so far, allocated, and watts."""
+        """Yield, after each pod, thousandths of GPUs requested so far, allocated, and watts."""
         snapshot, columns = self.handle.snapshot, self._columns
         left = np.where(columns.shared.present, MILLI, 0)
         cpu = np.zeros(len(snapshot), dtype=np.int64)
@@ -86,7 +86,7 @@ class PwrMeasures(PostBindPlugin, Measures):
             yield requested, allocated, float(watts.sum())
 
     def _arrivals(self) -> Iterator[tuple[Demand, int | None, tuple[int, ...]]]:
-        """What each pod requests, the row that it is on, and its GPUs there."""
+        """Yield what each pod requests, the row that it is on, and its GPUs there."""
         placed = {
             pod.key: (row, self._columns.shared.devices(pod, row))
             for row, pods in enumerate(self.handle.snapshot.pods)
@@ -98,8 +98,8 @@ class PwrMeasures(PostBindPlugin, Measures):
 
 
 def on_grid(shares: Curve, values: Curve) -> Curve:
-    """The values at the shares of GRID. Where several pods have the same share, the first counts;
-    values between are interpolated by their place in the list, as pandas's "linear" does."""
+    """Return the values at the shares of GRID. Where several pods have the same share, the first
+    counts; values between are interpolated by their place in the list, as by pandas's "linear"."""
     shares, first = np.unique(shares, return_index=True)
     merged = np.union1d(shares, GRID)
     curve = np.interp(np.arange(len(merged)), np.searchsorted(merged, shares), values[first])

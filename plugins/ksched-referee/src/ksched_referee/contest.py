@@ -15,7 +15,7 @@ import signal
 import subprocess  # nosec B404  # policies run in processes of their own
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -172,7 +172,7 @@ def _play(
     run = Run(state=case.state, timeline=case.timeline, regret=regret, patches=_patches(all_nodes))
     environment = Environment(run, max_nodes=case.max_nodes)
     try:
-        with PolicyProcess(contestant.path, limits.policy) as policy:
+        with closing(PolicyProcess(contestant.path, limits.policy)) as policy:
             _decide(environment, policy, limits.seconds)
     except PolicyError as error:
         environment.close()

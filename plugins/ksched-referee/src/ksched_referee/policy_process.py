@@ -10,7 +10,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -138,14 +137,3 @@ class PolicyProcess:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-
-    def __enter__(self) -> PolicyProcess:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
