@@ -321,6 +321,8 @@ class Shrinking:
     # The plan that the cluster is after, and what takes its drains back.
     _after: Plan = field(default_factory=lambda: Plan({}))
     _drains: ExitStack = field(default_factory=ExitStack)
+    # The nodes without which a drain of all at once has finished.
+    _blocking: set[str] = field(default_factory=set)
     # How many nodes the batches that could go have, and how many seconds their drains took.
     _drained: int = 0
     _seconds: float = 0
@@ -367,6 +369,8 @@ class Shrinking:
 
     def why_not_too(self, plan: Plan, node: str) -> str:
         """Return why a node stays whose drain after those of the plan would finish."""
+        if node in self._blocking:
+            return NOT_AT_ONCE
         is_small = len(self.candidates) <= MAX_IN_FRONT and not self.progress.stops()
         joins = not is_small or self._drained_at_once((*plan.nodes, node)).finishes
         return INSTEAD if joins else NOT_AT_ONCE
@@ -439,6 +443,9 @@ class Shrinking:
                 larger = self._together([*chosen, *more], chosen) if more else chosen
                 if larger is chosen:
                     break
+                # Those that block a drain of all at once would mostly do so again.
+                self._blocking.update({*chosen, *more}.difference(larger))
+                failed |= self._blocking
                 chosen = larger
             # 2. Each is drained by itself. What fails then is left out, and there is room again.
             plan = self.plan(chosen)

@@ -152,7 +152,7 @@ class ExistingTerms:
         self._index = handle.snapshot.index(PodIndex)
         self._namespaces = handle.cluster.namespaces
         for shape in tuple(self._index.shapes()):
-            if shape.rows:
+            if shape.model.spec.affinity is not None and shape.rows:
                 for term in self.terms_of(shape.model):
                     term.add_rows(shape.rows)
         handle.snapshot.subscribe(self)
