@@ -27,7 +27,7 @@ from ksched_cli.commands.signals import (
     unmasked_signals,
 )
 from ksched_cli.commands.timings import Timings
-from ksched_cli.framework.call_trace import CallTrace, profile_lines
+from ksched_cli.framework.call_trace import CallTrace
 from ksched_cli.masking import masked_url
 from ksched_cli.report.terminal import as_text
 
@@ -201,6 +201,5 @@ def _call_lines(engine: Engine, trace: CallTrace) -> Iterator[str]:
         plugins = framework.profile.plugins
         enabled = {point: [ref.name for ref in refs] for point, refs in plugins.items()}
         yield f"profile {name}:"
-        for line in profile_lines(framework.plugins, enabled, engine.registry):
+        for line in trace.lines(name, framework.plugins, enabled, engine.registry):
             yield f"  {line}"
-        yield from (f"  {line}" for line in trace.lines(name, enabled))

@@ -201,9 +201,38 @@ class CallTrace:
                     " all nodes at once"
                 )
 
-    def lines(self, profile: str, enabled: Mapping[str, Collection[str]]) -> Iterator[str]:
-        """Yield what happened to the pods of a profile, those alike together. enabled: its plugins,
-        by point"""
+    def lines(
+        self,
+        profile: str,
+        plugins: Iterable[Plugin],
+        enabled: Mapping[str, Collection[str]],
+        registry: Mapping[str, PluginEntry],
+    ) -> Iterator[str]:
+        """Yield why plugins were called or not: those that the profile never calls, or not at every
+        point that they extend; then what happened to its pods, those alike together.
+
+        profile: its scheduler name
+        plugins: that it has
+        enabled: their names, by point
+        registry: all plugins, by name
+        """
+        names = set()
+        for plugin in plugins:
+            names.add(plugin.name)
+            extended = registry[plugin.name].points
+            disabled = [p for p in sorted(extended) if plugin.name not in enabled.get(p, ())]
+            if disabled:
+                yield f"{plugin.name}: disabled at {', '.join(disabled)}"
+            absent = [
+                point
+                for point, enabled_names in enabled.items()
+                if point in CONTRACTS and plugin.name in enabled_names and point not in extended
+            ]
+            if absent:
+                yield f"{plugin.name}: enabled at {', '.join(absent)}, which it does not extend"
+        unused = sorted(set(registry) - names)
+        if unused:
+            yield f"not enabled: {', '.join(unused)}"
         alike: dict[tuple[str, ...], list[str]] = {}
         for key, calls in self.pods.items():
             if calls.profile == profile:
@@ -243,32 +272,3 @@ def _pod_lines(calls: PodCalls, enabled: Mapping[str, Collection[str]]) -> Itera
         for text, names in by_reason.items():
             if names:
                 yield f"{point:<10} {text}: {', '.join(names)}"
-
-
-def profile_lines(
-    plugins: Iterable[Plugin],
-    enabled: Mapping[str, Collection[str]],
-    registry: Mapping[str, PluginEntry],
-) -> Iterator[str]:
-    """Yield which plugins a profile never calls, or not at every point that they extend.
-
-    enabled: as in CallTrace.lines
-    registry: all plugins
-    """
-    names = set()
-    for plugin in plugins:
-        names.add(plugin.name)
-        extended = registry[plugin.name].points
-        disabled = [p for p in sorted(extended) if plugin.name not in enabled.get(p, ())]
-        if disabled:
-            yield f"{plugin.name}: disabled at {', '.join(disabled)}"
-        absent = [
-            point
-            for point, enabled_names in enabled.items()
-            if point in CONTRACTS and plugin.name in enabled_names and point not in extended
-        ]
-        if absent:
-            yield f"{plugin.name}: enabled at {', '.join(absent)}, which it does not extend"
-    unused = sorted(set(registry) - names)
-    if unused:
-        yield f"not enabled: {', '.join(unused)}"

@@ -21,7 +21,7 @@ from ksched_cli.api import (
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework import call_trace
-from ksched_cli.framework.call_trace import profile_lines
+from ksched_cli.framework.call_trace import CallTrace
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.framework.toys import Toy, filtering, profile, scoring
@@ -46,7 +46,7 @@ def lines_of(*pods: dict[str, Any]) -> list[str]:
     run = traced(*pods)
     run.run()
     assert run.caller.trace is not None
-    return list(run.caller.trace.lines("default-scheduler", ENABLED))
+    return list(run.caller.trace.lines("default-scheduler", (), ENABLED, {}))
 
 
 def test_plugins_are_called_or_skipped() -> None:
@@ -93,7 +93,7 @@ def test_no_plugin_of_the_default_profile_is_disabled_at_a_point() -> None:
     framework = run.frameworks["default-scheduler"]
     refs = framework.profile.plugins.items()
     enabled = {point: [ref.name for ref in at_point] for point, at_point in refs}
-    lines = list(profile_lines(framework.plugins, enabled, run.registry))
+    lines = list(CallTrace().lines("", framework.plugins, enabled, run.registry))
     assert [line.partition(":")[0] for line in lines] == ["not enabled"]
 
 
@@ -104,7 +104,7 @@ def test_a_profile_says_what_it_never_calls() -> None:
     enabled = {"filter": ["Filters", "Scores"]}
     unused = filtering("Unused", {})
     registry = {each.name: PluginEntry.of(each, "the test") for each in (*plugins, unused)}
-    assert list(profile_lines(toys, enabled, registry)) == [
+    assert list(CallTrace().lines("", toys, enabled, registry)) == [
         "Scores: disabled at score",
         "Scores: enabled at filter, which it does not extend",
         "not enabled: Unused",
