@@ -136,15 +136,19 @@ def claimed_by_container(
     return total
 
 
-def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
-    """Return the function by which a release counts pods."""
+def requests_rule(release: Release) -> Callable[..., PodResources]:
+    """Return the function by which a release counts what pods request, whether or not it looks at
+    requests of the pod as a whole, and without claims. Upstream: component-helpers' PodRequests."""
     resizes_pods = release.enabled("InPlacePodLevelResourcesVerticalScaling")
-    count: Callable[..., PodResources]
     if release.rules.sums_whole_pods:
         saturates = release.rules.saturates_sums
-        count = partial(summed_pod_resources, resizes_pods=resizes_pods, saturates=saturates)
-    else:
-        count = resized_pod_resources if resizes_pods else pod_resources
+        return partial(summed_pod_resources, resizes_pods=resizes_pods, saturates=saturates)
+    return resized_pod_resources if resizes_pods else pod_resources
+
+
+def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
+    """Return the function by which a release counts pods."""
+    count = requests_rule(release)
     if release.enabled(NODE_ALLOCATABLE_GATE):
         count = _with_claims(count, release.rules)
     if release.enabled(RESIZE_GATE):

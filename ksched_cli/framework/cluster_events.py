@@ -6,7 +6,7 @@ pkg/scheduler/framework/events.go, types.go (MatchClusterEvents).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntFlag
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -15,9 +15,11 @@ from msgspec import Struct
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import KubeObject, Node
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import requests_rule
 from ksched_cli.framework.status import MalformedError
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
 from ksched_cli.kube.near_names import did_you_mean
+from ksched_cli.kube.versions import Release
 
 
 class Action(IntFlag):
@@ -221,17 +223,21 @@ def node_events(old: Node, new: Node) -> Iterator[ClusterEvent]:
         yield ClusterEvent(NODE, Action.UPDATE_NODE_DECLARED_FEATURE)
 
 
-def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
+def pod_events(old: PodInfo, new: PodInfo, release: Release) -> list[ClusterEvent]:
     """Return the events of a change of a pod. A pod without a node is the pod that is asked about.
     One with a node is not, although it is queued where its resize is deferred. Upstream:
     PodSchedulingPropertiesChange."""
+    # Upstream counts requests of the pod as a whole here even where PodLevelResources is off, and
+    # never what claims take.
+    count = requests_rule(release)
+    before, after = count(old.pod).requests, count(new.pod).requests
     resource = ASSIGNED_POD if new.pod.node_name else TARGET_POD
     actions = []
     if old.labels != new.labels:
         actions.append(Action.UPDATE_POD_LABEL)
-    if _requests_less(old, new):
+    if _is_less(before, after):
         actions.append(Action.UPDATE_POD_SCALE_DOWN)
-    if _requests_less(new, old):
+    if _is_less(after, before):
         actions.append(Action.UPDATE_POD_SCALE_UP)
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         actions.append(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
@@ -242,7 +248,6 @@ def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
     return [ClusterEvent(resource, action) for action in actions or [Action.UPDATE]]
 
 
-def _requests_less(old: PodInfo, new: PodInfo) -> bool:
-    """Return whether the pod requests less of any resource than before, or none of it any more."""
-    after = new.resources.requests
-    return any(after.get(name, -1) < amount for name, amount in old.resources.requests.items())
+def _is_less(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+    """Return whether less of any resource is requested than before, or none of it any more."""
+    return any(after.get(name, -1) < amount for name, amount in before.items())

@@ -32,8 +32,11 @@ from ksched_cli.framework.cluster_events import (
     registrations_of,
     with_taints,
 )
+from ksched_cli.kube.versions import release_of
+from ksched_cli.testing import cluster, pod
 
 CATALOG = PodCatalog()
+RELEASE = release_of("1.37")
 
 
 @pytest.mark.parametrize(
@@ -105,17 +108,40 @@ def info(pod: Pod) -> PodInfo:
 
 def test_a_change_of_a_pod_that_is_nothing_particular_is_a_plain_update() -> None:
     old = Pod()
-    assert pod_events(info(old), info(old)) == [ClusterEvent(TARGET_POD, Action.UPDATE)]
+    assert pod_events(info(old), info(old), RELEASE) == [ClusterEvent(TARGET_POD, Action.UPDATE)]
     bound = replace(old, node_name="n")
-    assert pod_events(info(bound), info(bound)) == [ClusterEvent(ASSIGNED_POD, Action.UPDATE)]
+    assert pod_events(info(bound), info(bound), RELEASE) == [
+        ClusterEvent(ASSIGNED_POD, Action.UPDATE)
+    ]
 
 
 def test_gates_and_tolerations_are_told_apart() -> None:
     old = Pod(spec=PodSpec(scheduling_gates=(PodSchedulingGate("g"),)))
     new = Pod(spec=PodSpec(tolerations=(Toleration("t"),)))
-    assert [event.action for event in pod_events(info(old), info(new))] == [
+    assert [event.action for event in pod_events(info(old), info(new), RELEASE)] == [
         Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
         Action.UPDATE_POD_TOLERATION,
+    ]
+
+
+def test_a_request_of_the_whole_pod_counts_where_its_gate_is_off() -> None:
+    """Upstream: extractPodScaleDown asks resource.PodRequests, which looks at no gate."""
+    off = (
+        "PodLevelResources",
+        "InPlacePodLevelResourcesVerticalScaling",
+        "PodLevelResourcesFixDefaulting",
+        "PodLevelResourcesFixKubeletQOSClass",
+    )
+    release = release_of("1.37", ",".join(f"{gate}=false" for gate in off))
+    catalog = PodCatalog.of(release)
+    old, new = (
+        cluster(pod("p", cpu=1, spec={"resources": {"requests": {"cpu": cpu}}})).pods[0]
+        for cpu in ("3", "2")
+    )
+    before, after = catalog.info(old), catalog.info(new)
+    assert before.resources.requests == after.resources.requests
+    assert [event.action for event in pod_events(before, after, release)] == [
+        Action.UPDATE_POD_SCALE_DOWN
     ]
 
 

@@ -261,7 +261,8 @@ class EventApplier:
                 return
             info = self.cluster.exchange(old, new)
             self.scheduler.follow_resize(old, info)
-            for event in events.pod_events(old, info):
+            release = self.cluster.configuration.release
+            for event in events.pod_events(old, info, release):
                 self.queue.move(event, old, info)
             return
         # 2. A pod on a node that does not exist waits for the node.

@@ -553,7 +553,8 @@ class SchedulingQueue:
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """A pod in the queue has changed. Upstream: Update."""
-        events = [ObjectEvent(event, old, new) for event in pod_events(old, new)]
+        release = self._first.handle.release
+        events = [ObjectEvent(event, old, new) for event in pod_events(old, new, release)]
         if new.uid in self._in_flight:
             for happened in events:
                 self._in_flight.note(happened)
