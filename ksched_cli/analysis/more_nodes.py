@@ -9,7 +9,7 @@ that was seen is the answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -36,7 +36,8 @@ from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import REGION_LABEL, ZONE_LABEL, Node, Pod
 from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.resources import PODS, node_allocatable
-from ksched_cli.cluster.snapshot import OLDER_REGION_LABEL, OLDER_ZONE_LABEL
+from ksched_cli.cluster.snapshot import OLDER_REGION_LABEL, OLDER_ZONE_LABEL, Snapshot
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
@@ -176,6 +177,8 @@ class Growth:
     """The search for one cluster.
 
     simulation: of the cluster as it is, before any run
+    models:  the nodes that are copied are among these, with the pods of DaemonSets
+    zones:   those that need a node each, whatever the pods ask for
     seen:    the runs made, in their order
     waiting: the pods of the cluster as it is, by key
     """
@@ -185,6 +188,8 @@ class Growth:
     prices: Sequence[float]
     open_with: OpenWith
     progress: Search
+    models: Snapshot
+    zones: Set[str] = frozenset()
     seen: dict[Mix, Seen] = field(default_factory=dict)
     # How many seconds the last cluster took to open, and what its run left to read.
     _opening: float = 0
@@ -298,6 +303,11 @@ class Growth:
         """What is to be small: the price, of equal ones the number."""
         return price_of(mix, self.prices or (1,) * len(mix)), sum(mix)
 
+    def covers(self, mix: Mix) -> bool:
+        """Return whether each of the zones has a node of the mix."""
+        nodes = (node for node, count in zip(self.likes, mix, strict=True) if count)
+        return self.zones <= {node.metadata.labels.get(ZONE_LABEL, "") for node in nodes}
+
     # -- what pods request ------------------------------------------------------------------------
 
     def estimate(  # noqa: C901, PLR0915  # one packing, from top to bottom
@@ -359,9 +369,9 @@ class Growth:
 
     def _overhead(self, node: Node, names: Sequence[str]) -> np.ndarray:
         """Return what pods of DaemonSets request on the node."""
-        row = self.simulation.snapshot.row.get(node.name)
+        row = self.models.row.get(node.name)
         amounts = np.zeros(len(names) + 1)
-        for pod in self.simulation.snapshot.pods[row] if row is not None else ():
+        for pod in self.models.pods[row] if row is not None else ():
             if is_of_daemon_set(pod.pod):
                 own = pod.resources.requests
                 amounts += [*(own.get(name, 0) for name in names), 1]
@@ -378,10 +388,13 @@ class Growth:
         for pod in pods:
             sums.update(pod.resources.requests)
         models = list({pod.signature: pod.pod for pod in pods}.values())
-        usable = [
-            not node.spec.unschedulable and any(should_run_on(pod, node) for pod in models)
-            for node in snapshot.nodes
-        ]
+        usable = np.array(
+            [
+                not node.spec.unschedulable and any(should_run_on(pod, node) for pod in models)
+                for node in snapshot.nodes
+            ],
+            dtype=np.bool_,
+        )
         sizes = [node_allocatable(node) for node in self.likes]
         least = 0
         for name, amount in sums.items():
@@ -395,7 +408,7 @@ class Growth:
                         free[row] += pod.resources.requests.get(name, 0)
             room = int(np.maximum(free[usable], 0).sum())
             least = max(least, ceil((amount - room) / most))
-        return least
+        return max(least, len(self.zones))
 
     def proven(self, nodes: int, rest: Container[str]) -> int:
         """Return the fewest nodes of any mix that hold the waiting pods, as a solver proves: by
@@ -447,20 +460,27 @@ class Growth:
                 break
             haste = 1 if len(after.lacking) * 2 <= len(seen.lacking) else haste * 2
             seen = after
+        if not self.covers(self.spread(totals)):
+            # One in each zone, at the least.
+            totals = tuple(
+                max(total, len(pool.indexes)) if only in (None, pool) else total
+                for pool, total in zip(self.pools, totals, strict=True)
+            )
+            self.run(self.spread(totals))
         return self.spread(totals)
 
     def search(self) -> tuple[Mix, frozenset[str]]:
         """Return the best mix that was run, and the pods that none helps."""
         none = (0,) * len(self.likes)
         first = self.run(none)
-        if not first.lacking:
+        if not first.lacking and self.covers(none):
             return none, frozenset()
         try:
             return self._search(none, first)
         except EndedError:
             rest = min((each.lacking for each in self.seen.values()), key=len)
             enough = [mix for mix, each in self.seen.items() if each.lacking <= rest]
-            return min(enough, key=self.rank), rest
+            return min(filter(self.covers, enough), key=self.rank, default=enough[0]), rest
 
     def _search(self, none: Mix, first: Seen) -> tuple[Mix, frozenset[str]]:
         """As `search`, where pods wait. first: the run without more nodes. Raises EndedError."""
@@ -468,7 +488,7 @@ class Growth:
         starts = [self.grow()]
         if len(self.pools) > 1:
             starts += [self.grow(pool) for pool in self.pools]
-        rest = min((self.run(mix).lacking for mix in starts), key=len)
+        rest = min((self.run(mix).lacking for mix in starts if self.covers(mix)), key=len)
         if rest:
             # 2. What a node that is empty does not help, many at once may.
             most = min(len(first.lacking), MOST_AT_ONCE)
@@ -478,7 +498,7 @@ class Growth:
                 rest = min(rest, self.run(last).lacking, key=len)
 
         def helps(mix: Mix) -> bool:
-            return self.run(mix).lacking <= rest
+            return self.covers(mix) and self.run(mix).lacking <= rest
 
         enough = [mix for mix in starts if helps(mix)]
         if helps(none):
@@ -563,6 +583,15 @@ class Growth:
         return best
 
 
+def with_copies(state: ClusterState, likes: Sequence[Node], mix: Mix) -> ClusterState:
+    """Return the state with so many copies of these of its nodes."""
+    changes = [
+        AddNodes(f"--like {node.name}", f"{node.name}-copy", node.name, count)
+        for node, count in zip(likes, mix, strict=True)
+    ]
+    return apply_changes(state, changes)[0]
+
+
 def copy_name(name: str, number: int) -> str:
     """Return the name of a copy, as AddNodes makes it."""
     return f"{name}-copy-{number}"
@@ -592,14 +621,18 @@ def nodes_needed(
     open_with: OpenWith,
     prices: Sequence[float] = (),
     progress: Search | None = None,
+    models: Snapshot | None = None,
+    zones: Set[str] = frozenset(),
 ) -> NodesNeeded:
     """Search for the fewest nodes, with prices for the cheapest mix.
 
     simulation: of the cluster as it is, which has not run
     prices: what a copy of each of `likes` costs
+    models: of `likes`, where they are not in the cluster
+    zones: those that need a node each
     """
-    progress = progress or Search()
-    growth = Growth(simulation, likes, prices, open_with, progress)
+    progress, models = progress or Search(), models or simulation.snapshot
+    growth = Growth(simulation, likes, prices, open_with, progress, models, zones)
     best, rest = growth.search()
     stopped = progress.why()
     seen = growth.seen
@@ -682,7 +715,7 @@ def _helped(
 # -- the question ---------------------------------------------------------------------------------
 
 
-def _likes_of(names: Sequence[str], simulation: Simulation) -> list[Node]:
+def likes_of(names: Sequence[str], simulation: Simulation) -> list[Node]:
     """Return the nodes to copy: those named, and of POOL=LABEL one of each zone. Raises
     UsageError."""
     nodes = {node.name: node for node in simulation.state.nodes}
@@ -706,7 +739,7 @@ def _likes_of(names: Sequence[str], simulation: Simulation) -> list[Node]:
     return list(likes.values())
 
 
-def _prices_of(likes: Sequence[Node], prices: Prices) -> list[float]:
+def prices_of(likes: Sequence[Node], prices: Prices) -> list[float]:
     """Return the hourly price of a copy of each node; nothing without prices. Raises UsageError."""
     listed: list[float] = []
     for node in likes if prices.listed else ():
@@ -734,15 +767,11 @@ class MoreNodes(Question[NodesNeeded], frozen=True, kw_only=True):
     def answer(self, opened: Opened) -> NodesNeeded:
         subject: Subject = opened.subject()
         simulation = subject.simulation
-        likes = _likes_of(self.like, simulation)
-        prices = _prices_of(likes, subject.opener.prices(subject.run))
+        likes = likes_of(self.like, simulation)
+        prices = prices_of(likes, subject.opener.prices(subject.run))
 
         def open_with(mix: Mix) -> Simulation:
-            changes = [
-                AddNodes(f"--like {node.name}", f"{node.name}-copy", node.name, count)
-                for node, count in zip(likes, mix, strict=True)
-            ]
-            return subject.simulation_of(apply_changes(simulation.state, changes)[0])
+            return subject.simulation_of(with_copies(simulation.state, likes, mix))
 
         search = Search(self.time_limit)
         with opened.observer.searching("runs", search):

@@ -25,10 +25,11 @@ from typing import Annotated, ClassVar, Literal, Self
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
+from ksched_cli.analysis.more_nodes import Mix, likes_of, nodes_needed, prices_of, with_copies
 from ksched_cli.analysis.named_objects import Subject, check_nodes, label_selector_of
 from ksched_cli.analysis.placement_model import (
     MAX_PAIRS,
@@ -51,11 +52,12 @@ from ksched_cli.analysis.usage import (
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
-from ksched_cli.cluster.objects import Node
+from ksched_cli.cluster.objects import ZONE_LABEL, Node
 from ksched_cli.cluster.resources import PODS, node_allocatable
 from ksched_cli.cluster.snapshot import Column
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.scheduling_cycle import first_by_name
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
@@ -841,15 +843,26 @@ def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
 class Repack(Part, frozen=True):
     """How few nodes would do if every pod were placed afresh, whatever keeps it where it is.
 
-    nodes: on how many a run places as many pods as on all
+    nodes: on how many a run places as many pods as on all; with new nodes, how many there are then
     at_least: no placement of all pods needs fewer: by what they request together; with the extra
               `optimum`, by what each requests and where it may be
-    unplaced: how many pods a run that places them afresh leaves pending, on all nodes too
+    unplaced: how many pods a run that places them afresh leaves pending, on all nodes too; with new
+              nodes, with any number of them that was run
+    mix: node → how many copies of it take the place of the nodes that could go; only with new nodes
+    per_hour: what these and the looked-at nodes that stay cost an hour; with new nodes and prices
+    why_not_fewer: of the runs with fewer new nodes, what the one with the most left pending
+    not_helped: the pods that no number of new nodes that was run holds, by owner and cause
+    stopped: why the search for new nodes ended early; the answer is then the best run until then
     """
 
     nodes: Count
     at_least: Count
     unplaced: Count
+    mix: Mapping[str, Count] | UnsetType = UNSET
+    per_hour: float | UnsetType = UNSET
+    why_not_fewer: str | UnsetType = UNSET
+    not_helped: tuple[PendingGroup, ...] | UnsetType = UNSET
+    stopped: str | UnsetType = UNSET
 
 
 def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
@@ -870,6 +883,63 @@ def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
     elif least < nodes and has_solver():
         least = max(least, _proven_nodes(base, free))
     return Repack(nodes, least, unplaced)
+
+
+def repack_onto(
+    base: DrainedCluster,
+    limits: ShrinkLimits,
+    likes: Sequence[Node],
+    open_state: Callable[[ClusterState], Simulation],
+    progress: Search,
+) -> Repack:
+    """Search for the fewest copies of `likes`, with prices for the cheapest mix, that could take
+    the place of all nodes that may go, with a node in each of the zones of `likes`. What is
+    answered is a whole run of such a cluster, all its pods placed afresh.
+
+    open_state: opens a simulation of a state
+    Raises UsageError where the prices lack that of one of `likes`.
+    """
+    moving = [
+        pod
+        for pod in base.state.pods
+        if pod.node_name and not (goes_with_node(pod) or pod.deleting or pod.finished)
+    ]
+    afresh = unbound(base.state, moving)
+    staying = [node for node in base.state.nodes if not limits.selects(node) or limits.stays(node)]
+    gone = {node.name for node in base.state.nodes}.difference(node.name for node in staying)
+
+    def open_with(mix: Mix) -> Simulation:
+        state = with_copies(afresh, likes, mix)
+        return open_state(
+            replace(
+                state,
+                nodes=tuple(node for node in state.nodes if node.name not in gone),
+                csi_nodes={
+                    name: each for name, each in state.csi_nodes.items() if name not in gone
+                },
+                pods=tuple(pod for pod in state.pods if pod.node_name not in gone),
+            )
+        )
+
+    prices = prices_of(likes, limits.prices)
+    zones = {node.metadata.labels.get(ZONE_LABEL, "") for node in likes}
+    simulation, models = open_with((0,) * len(likes)), base.live.snapshot
+    needed = nodes_needed(simulation, likes, open_with, prices, progress, models, zones)
+    simulation.close()
+    per_hour: float | UnsetType = UNSET
+    if needed.per_hour is not UNSET:
+        stay = limits.worth(filter(limits.selects, staying))
+        per_hour = round(needed.per_hour + stay, 6)
+    return Repack(
+        nodes=sum(needed.mix.values()) + len(staying),
+        at_least=needed.at_least + len(staying),
+        unplaced=sum(len(group.pods) for group in needed.not_helped),
+        mix=needed.mix,
+        per_hour=per_hour,
+        why_not_fewer=needed.why_not_fewer,
+        not_helped=needed.not_helped,
+        stopped=needed.stopped,
+    )
 
 
 def _proven_nodes(base: DrainedCluster, free: Sequence[str]) -> int:
@@ -1051,6 +1121,7 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     force:   move pods without a controller, too
     delete_emptydir_data: move pods with emptyDir and hostPath volumes, too
     repack:  ask how few nodes would do, too
+    like:    with repack: the nodes whose copies would take the place of all; as in MoreNodes
     is_mapped: with the map of a page
     keep_free: the share of each resource that stays free on the nodes that stay, 0 to 1
     replace_with: a node of which copies may join where that saves more than they cost; "" for none
@@ -1067,14 +1138,26 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
     force: bool = False
     delete_emptydir_data: bool = False
     repack: bool = False
+    like: tuple[str, ...] = ()
     is_mapped: bool = True
     time_limit: float = 0
 
     def answer(self, opened: Opened) -> ShrinkResult:
-        base, limits = _before_drains(self, opened, self.maximum, self.keep_free, self.replace_with)
+        subject = opened.subject()
+        likes = likes_of(self.like, subject.simulation)
+        limits = ShrinkLimits.of(
+            subject, self.selector, self.keep, self.maximum, self.keep_free, self.replace_with
+        )
+        base = _before_drains(self, opened, subject)
         search = Search(self.time_limit)
+        repacks = self.repack and not likes
         with opened.observer.searching("nodes tried", search), gc_rare():
-            return shrink(base, limits, search, draws_map=self.is_mapped, repacks=self.repack)
+            answer = shrink(base, limits, search, draws_map=self.is_mapped, repacks=repacks)
+        if not likes:
+            return answer
+        with opened.observer.searching("runs", search):
+            onto = repack_onto(base, limits, likes, subject.simulation_of, search)
+        return structs.replace(answer, repack=onto)
 
 
 class Upgrade(Question[UpgradePlan], frozen=True, kw_only=True):
@@ -1090,25 +1173,17 @@ class Upgrade(Question[UpgradePlan], frozen=True, kw_only=True):
     delete_emptydir_data: bool = False
 
     def answer(self, opened: Opened) -> UpgradePlan:
-        base, limits = _before_drains(self, opened)
+        subject = opened.subject()
+        limits = ShrinkLimits.of(subject, self.selector, self.keep)
+        base = _before_drains(self, opened, subject)
         with opened.observer.progress("nodes drained") as on_progress:
             return upgrade(base, limits, self.surge, on_progress)
 
 
-def _before_drains(
-    question: Shrink | Upgrade,
-    opened: Opened,
-    maximum: int | None = None,
-    keep_free: float = 0,
-    replace_with: str = "",
-) -> tuple[DrainedCluster, ShrinkLimits]:
-    """Return the cluster before any drain, and which of its nodes may go."""
-    subject = opened.subject()
+def _before_drains(question: Shrink | Upgrade, opened: Opened, subject: Subject) -> DrainedCluster:
+    """Return the cluster before any drain."""
     state = subject.simulation.state
-    limits = ShrinkLimits.of(
-        subject, question.selector, question.keep, maximum, keep_free, replace_with
-    )
     opened.warn(*budget_warnings(state))
     rules = rules_of(state, question.force, question.delete_emptydir_data)
     workloads = subject.run.workloads
-    return DrainedCluster.after_run(subject.simulation, rules, workloads=workloads), limits
+    return DrainedCluster.after_run(subject.simulation, rules, workloads=workloads)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ksched_cli.commands.command_line import option, share, time_limit, whole_number
+from ksched_cli.commands.completion import complete_node
 from ksched_cli.commands.options import StateOptions
 from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, run_of
@@ -25,6 +26,7 @@ class ShrinkOptions(StateOptions):
     force: Also move pods without a controller, as if somebody recreated them.
     delete_emptydir: Also move pods with emptyDir and hostPath volumes.
     repack: Also count the nodes needed if every pod were placed afresh.
+    like NODE: With --repack: onto copies of this node, or of KEY=VALUE for a pool.
     upgrade: Plan waves that drain and replace the nodes of -l.
     surge N: With --upgrade: number of new nodes per wave.
     time_limit DURATION: End with the best answer after so long, such as 30s.
@@ -38,6 +40,7 @@ class ShrinkOptions(StateOptions):
     force: bool = False
     delete_emptydir: Annotated[bool, option(name="--delete-emptydir-data")] = False
     repack: bool = False
+    like: Annotated[list[str] | None, option(autocompletion=complete_node)] = None
     upgrade: bool = False
     surge: Annotated[int, option(parser=whole_number("--surge", 1))] = 1
     time_limit: Annotated[float, option(metavar="DURATION", parser=time_limit)] = 0
@@ -50,6 +53,8 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     drain is a run that places every evicted pod on a node that stays. Budgets are kept, pods are
     not preempted, and annotations of cluster-autoscaler and Karpenter count.
     Ctrl-C ends the search with the best answer so far.
+    --repack --like NODE finds the fewest copies of that node, or the cheapest mix of several, that
+    could take the place of all, with one in each zone, as `capacity --pending --like` does.
     With --upgrade, nodes that are drained are replaced by copies, in waves of --surge.
     -o wide shows where every pod goes, -o name the nodes that could go.
     Exit code 0 when a node could go, or with --upgrade when all can be replaced, 1 when not, 3 when
@@ -82,6 +87,7 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         force=options.force,
         delete_emptydir_data=options.delete_emptydir,
         repack=options.repack,
+        like=tuple(options.like or ()),
         is_mapped=options.output is Form.HTML,
         time_limit=options.time_limit,
     )
@@ -103,5 +109,7 @@ def _check(options: ShrinkOptions) -> None:
         raise UsageError("--upgrade cannot be combined with --time-limit")
     if options.upgrade and (options.repack or options.given["price"]):
         raise UsageError("--upgrade cannot be combined with --repack or --price")
+    if options.like and not options.repack:
+        raise UsageError("--like requires --repack")
     if options.surge != 1 and not options.upgrade:
         raise UsageError("--surge requires --upgrade")

@@ -264,6 +264,7 @@ class Run(Settings, frozen=True, kw_only=True):
         force: bool = False,
         delete_emptydir_data: bool = False,
         repack: bool = False,
+        like: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> ShrinkResult:
         """Find the nodes that could go, and the pods that hold the others. Prices of the Run
@@ -280,6 +281,7 @@ class Run(Settings, frozen=True, kw_only=True):
             force=force,
             delete_emptydir_data=delete_emptydir_data,
             repack=repack,
+            like=tuple(like),
         )
         return answered(question, self, progress=progress)
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ksched_cli.analysis.drained_cluster import Hold
-from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
+from ksched_cli.analysis.shrink import NodeToDrain, Repack, ShrinkResult, UpgradePlan, Wave
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.report.cells import amount
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
@@ -61,6 +61,7 @@ def view(answer: ShrinkResult) -> View:
             *_pools(answer),
             _moves(going),
             *_staying(answer, staying),
+            *_misfits(answer),
         ],
         names=lambda: [node.node for node in going],
         nodes=_names(answer, answer.nodes),
@@ -162,14 +163,45 @@ def _freed(answer: ShrinkResult) -> Iterator[Line]:
             new += f"{answer.added_per_hour:g}"
         yield Line(f"saves {saved:g} of {answer.total_per_hour:g} an hour{new}")
     if answer.repack is not UNSET:
-        repack, nodes = answer.repack, counted(answer.repack.nodes, "node")
-        misfits = f" but {counted(repack.unplaced, 'pod')}" if repack.unplaced else " pods"
-        bound = f"no placement needs fewer than {repack.at_least:,}"
-        yield Line(f"placed afresh, all{misfits} fit on {nodes} of the cluster; {bound}")
+        yield from _repack_lines(answer.repack, answer.total_per_hour)
     if answer.stopped_at:
         yield Line(f"the search stopped at --max {answer.stopped_at:,}")
     if answer.stopped:
         yield Line(f"{answer.stopped}: this is the best plan so far", Tone.WARN)
+
+
+def _misfits(answer: ShrinkResult) -> Iterator[Section]:
+    if answer.repack is not UNSET and answer.repack.not_helped:
+        heading = "Pods that no number of new nodes holds"
+        yield pending_groups(heading, answer.repack.not_helped, with_reasons=False)
+
+
+def _repack_lines(repack: Repack, now: float | UnsetType) -> Iterator[Line]:
+    """Yield on how few nodes all pods fit. now: what all nodes cost an hour"""
+    misfits = f" but {counted(repack.unplaced, 'pod')}" if repack.unplaced else " pods"
+    bound = f"no placement needs fewer than {repack.at_least:,}"
+    if repack.mix is UNSET:
+        nodes = counted(repack.nodes, "node")
+        yield Line(f"placed afresh, all{misfits} fit on {nodes} of the cluster; {bound}")
+        return
+    if repack.stopped and not repack.mix:
+        yield Line(f"{repack.stopped} before new nodes were seen to hold the pods", Tone.WARN)
+        return
+    if not repack.mix:
+        yield Line("placed afresh, the pods fit on no number of new nodes", Tone.WARN)
+        return
+    new = sum(repack.mix.values())
+    kinds = [f"{count:,} like {like}" for like, count in repack.mix.items() if count]
+    others = f", beside {counted(repack.nodes - new, 'node')} of now" if repack.nodes > new else ""
+    text = f"placed afresh, all{misfits} fit on {counted(new, 'new node')}"
+    text += f" ({', '.join(kinds)}){others}"
+    if repack.per_hour is not UNSET and now is not UNSET:
+        text += f", at {repack.per_hour:g} an hour instead of {now:g}"
+    yield Line(f"{text}; {bound}", Tone.WARN if repack.unplaced else Tone.NONE)
+    if repack.at_least < repack.nodes and repack.why_not_fewer:
+        yield Line(str(repack.why_not_fewer))
+    if repack.stopped:
+        yield Line(f"{repack.stopped}: this is the best run so far", Tone.WARN)
 
 
 def _in_order(amounts: Mapping[str, str]) -> list[str]:

@@ -82,6 +82,10 @@ CASES: dict[str, tuple[Sequence[str], Callable[[], Answer]]] = {
         ["shrink", "--state", FIRST, "--force", "--repack", "--max", "1", "--keep", "disk=hdd"],
         lambda: RUN.shrink(force=True, repack=True, maximum=1, keep="disk=hdd"),
     ),
+    "shrink --repack --like": (
+        ["shrink", "--state", FIRST, "--repack", "--like", "apple"],
+        lambda: RUN.shrink(repack=True, like=["apple"]),
+    ),
     "shrink --upgrade": (
         ["shrink", "--upgrade", "--state", FIRST, "--force", "-l", UPGRADED, "--surge", "2"],
         lambda: RUN.upgrade(UPGRADED, surge=2, force=True),

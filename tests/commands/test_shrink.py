@@ -120,6 +120,9 @@ def test_an_upgrade_is_exit_code_0_when_every_node_can_be_replaced(
         (("--keep-free", "some"), 'a share below 100%, such as 20%; not "some"'),
         (("--upgrade", "-l", "pool=x", "--repack"), "cannot be combined with --repack"),
         (("--surge", "2"), "--surge requires --upgrade"),
+        (("--like", "a"), "--like requires --repack"),
+        (("--repack", "--like", "pool=x"), "no node has the label pool=x of --like"),
+        (("--repack", "--like", "a", "--price", "b=1"), "add --price a=N"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(
@@ -137,6 +140,17 @@ def test_prices_and_repacking_are_said_above_the_nodes(
     _, out, _ = ksched("shrink", "--state", state, "--price", "*=2", "--repack")
     assert "saves 2 of 4 an hour" in out
     assert "placed afresh, all pods fit on 1 node of the cluster; no placement needs fewer" in out
+
+
+def test_new_nodes_are_said_with_their_price(ksched: Ksched, write_state: WriteState) -> None:
+    pods = [owned(f"p{at}", cpu=3, node="a") for at in range(2)]
+    state = write_state(node("a", cpu=8), node("b", cpu=3), *pods)
+    prices = ("--price", "a=3", "--price", "b=1")
+    _, out, _ = ksched("shrink", "--state", state, "--repack", "--like", "b", *prices)
+    assert (
+        "placed afresh, all pods fit on 2 new nodes (2 like b), at 2 an hour instead of 4; no"
+        in out.replace("\n", " ")
+    )
 
 
 def test_what_each_pod_requests_proves_how_many_nodes_are_needed_at_least(
