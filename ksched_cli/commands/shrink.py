@@ -25,8 +25,8 @@ class ShrinkOptions(StateOptions):
     replace_with NODE: Also add copies of this node where that costs less; requires --price.
     force: Also move pods without a controller, as if somebody recreated them.
     delete_emptydir: Also move pods with emptyDir and hostPath volumes.
-    repack: Also count the nodes needed if every pod were placed afresh.
-    like NODE: With --repack: onto copies of this node, or of KEY=VALUE for a pool.
+    repack: Also count nodes if every pod were placed afresh.
+    like NODE: With --repack: onto copies of it, or of KEY=VALUE.
     upgrade: Plan waves that drain and replace the nodes of -l.
     surge N: With --upgrade: number of new nodes per wave.
     time_limit DURATION: End with the best answer after so long, such as 30s.
@@ -50,11 +50,9 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     """Which nodes could go, and which pods hold the others.
 
     After the pending pods are placed, nodes are cordoned and drained one after the other; each
-    drain is a run that places every evicted pod on a node that stays. Budgets are kept, pods are
-    not preempted, and annotations of cluster-autoscaler and Karpenter count.
-    Ctrl-C ends the search with the best answer so far.
-    --repack --like NODE finds the fewest copies of that node, or the cheapest mix of several, that
-    could take the place of all, with one in each zone, as `capacity --pending --like` does.
+    drain is a run that places every evicted pod on a node that stays. Budgets are kept, nothing is
+    preempted, and annotations of cluster-autoscaler and Karpenter count. Ctrl-C ends the search
+    with the best answer so far.
     With --upgrade, nodes that are drained are replaced by copies, in waves of --surge.
     -o wide shows where every pod goes, -o name the nodes that could go.
     Exit code 0 when a node could go, or with --upgrade when all can be replaced, 1 when not, 3 when
