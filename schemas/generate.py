@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import structs
 
 from ksched_cli.analysis.expectations import ExpectationsDocument
+from ksched_cli.analysis.run_figures import OK, Ended, Failed
 from ksched_cli.answers import Answer
 from ksched_cli.kube.file_parts import FilePart
 from ksched_cli.kube.versions import release_of
@@ -29,7 +30,7 @@ from ksched_cli.scenario.timeline import TimelineDocument
 from ksched_cli.schemas.configuration import configuration_schema
 from ksched_cli.schemas.of_types import DIALECT, schema_of
 from ksched_cli.schemas.state import state_schema
-from ksched_cli.sweep.outcome import OK, Ended, Failed, RowHead
+from ksched_cli.sweep.outcome import RowHead
 from ksched_cli.sweep.plan import RowParameters
 from ksched_cli.sweep.sweep_file import SweepDocument
 from ksched_cli.sweep.tune_file import TuneDocument

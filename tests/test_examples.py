@@ -71,7 +71,7 @@ def test_the_expectations_of_the_examples_hold(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(ROOT)
     shown = CliRunner().invoke(application(["test"]), ["test", "examples"])
     assert shown.exit_code == 0, shown.stdout
-    assert "All of 10 expectations hold" in shown.stdout
+    assert "All of 14 expectations hold" in shown.stdout
 
 
 MODELINE = re.compile(r"^# yaml-language-server: \$schema=(?P<path>\S+)$", re.M)

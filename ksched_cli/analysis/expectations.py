@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, structs
@@ -17,9 +18,11 @@ from msgspec.structs import replace
 from ksched_cli import program_name
 from ksched_cli.analysis.capacity import CapacityResult, copies_of
 from ksched_cli.analysis.idle_constraints import idle_constraint_lines
+from ksched_cli.analysis.metrics import MeasuringPlugins
 from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import durations, wait_of
+from ksched_cli.analysis.run_figures import Ended, Failed, figures_of_replay, figures_of_simulation
 from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
 from ksched_cli.answers import HIDDEN, Answer, Part
 from ksched_cli.cluster.state import ClusterState
@@ -66,6 +69,7 @@ class Outcome:
     waits:       of a replay: pod key → microseconds that it waited for a node, or waits still
     node_hours:  of a replay: the sum over nodes of the time that each was there
     undecided:   a plugin's defect left a pod undecided
+    figures:     the figures of the run by name, as a row of a sweep has them, or why there are none
     """
 
     pods: Sequence[str]
@@ -80,6 +84,7 @@ class Outcome:
     waits: Mapping[str, int] | None = None
     node_hours: float | None = None
     undecided: bool = False
+    figures: Callable[[], Mapping[str, float] | str] = dict
 
     def matching(self, pattern: str) -> list[str]:
         """Return the keys of the pods whose name matches, or namespace/name where the glob has a
@@ -337,6 +342,36 @@ class NodeHours(Expectation):
         return self.limits.check(outcome.node_hours, "node-hours")
 
 
+@dataclass(frozen=True, slots=True)
+class MetricWithin(Expectation):
+    """metric: a glob of names of figures; of each of them the limits hold."""
+
+    metric: str
+    limits: Limits
+
+    def check(self, outcome: Outcome) -> Failure | None:
+        figures = outcome.figures()
+        if isinstance(figures, str):
+            return Failure(f"the run has no figures: {figures}")
+        names = [name for name in figures if fnmatchcase(name, self.metric)]
+        if not names:
+            hint = near_hint(self.metric, list(figures))
+            return Failure(f'the run has no figure "{self.metric}"{hint}')
+        wrong = [
+            f"{name} is {_exact(figures[name])}"
+            for name in names
+            if not self.limits.hold(figures[name])
+        ]
+        if not wrong:
+            return None
+        more = f"; and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+        listed = "; ".join(wrong[:_LISTED])
+        return Failure(f"expected {self.metric} {self.limits.text(_exact)}; {listed}{more}")
+
+
+_exact = "{:.12g}".format
+
+
 def _time(seconds: float) -> str:
     """Return the time as 1h30m0s, 90s or 0.5s."""
     whole, rest = divmod(seconds, 60)
@@ -400,12 +435,17 @@ def outcome_of(opener: Opener, run: Run, simulation: Simulation) -> Outcome:
         utilization(simulation.snapshot),
         capacity,
         undecided=bool(record.failed),
+        figures=cache(lambda: _figures_of(figures_of_simulation(run, simulation, record, ()))),
     )
 
 
-def outcome_of_replay(opener: Opener, run: Run, replay: Replay) -> Outcome:
-    """Run the replay, which the opener opened for the Run, and which keeps its records."""
+def outcome_of_replay(
+    opener: Opener, run: Run, replay: Replay, measuring: MeasuringPlugins
+) -> Outcome:
+    """Run the replay, which the opener opened for the Run, and which keeps its records. measuring:
+    looks at each of its instants"""
     replay.run()
+    measuring.measure(replay)
     replay.cluster.engine.close()
     records = {record.pod: record for record in replay.log.records}
     state, now = replay.state(), replay.clock.now
@@ -453,7 +493,15 @@ def outcome_of_replay(opener: Opener, run: Run, replay: Replay) -> Outcome:
         },
         replay.nodes.node_time_until(now) / SECOND / 3600,
         undecided=bool(replay.scheduler.failed),
+        figures=cache(lambda: _figures_of(figures_of_replay(opener, run, replay, ()))),
     )
+
+
+def _figures_of(ended: Ended | Failed) -> Mapping[str, float] | str:
+    """Return the figures by name, or why there are none."""
+    if isinstance(ended, Failed):
+        return ended.error
+    return {name: value for name, value in ended.figures().items() if name != "seconds"}
 
 
 def _labels(state: ClusterState) -> dict[str, Mapping[str, str]]:
@@ -584,6 +632,22 @@ class WaitedEntry(RuledPart, frozen=True, kw_only=True):
     max: TimeLimits | UnsetType = UNSET
 
 
+class MetricEntry(RuledPart, frozen=True, kw_only=True):
+    """Bounds of a figure of the run.
+
+    name: As in a row of a sweep: pending, utilization.cpu.stddev, with a timeline wait.p99,
+          jobs.completionTime.mean, jobs.fairness, with `userLabel` users.NAME.dominantShare, or
+          PLUGIN.NAME. A glob is for all that match, at least one.
+    at_most, at_least: A number, or of seconds a duration as 1h30m.
+    """
+
+    RULES: ClassVar = (KeyCount(2),)
+
+    name: Text
+    at_most: int | float | Text | UnsetType = UNSET
+    at_least: int | float | Text | UnsetType = UNSET
+
+
 class UtilizationEntry(RuledPart, frozen=True, kw_only=True):
     """The utilization of a resource.
 
@@ -621,13 +685,14 @@ class ExpectationEntry(RuledPart, frozen=True, kw_only=True):
     utilization: How full the nodes are in the end, as shares of allocatable; one of mean, max,
             stddev (over nodes) and total.
     capacity: POD or KIND/NAME: how many more of it fit in the end.
+    metric: A figure of the run, also of a plugin.
     at_least, at_most: With capacity.
     """
 
     EXPECTED: ClassVar = (
         "`pod` with `on`, `pending: true` or `evicted: true|false`; or one of `pending: N`, "
-        "`evicted: N`, `nodesUsed`, `spread`, `utilization`, `capacity` with `atLeast` or "
-        "`atMost`; with a timeline `pendingAtEnd: N`, `waited`, `nodeHours`"
+        "`evicted: N`, `nodesUsed`, `spread`, `utilization`, `metric`, `capacity` with `atLeast` "
+        "or `atMost`; with a timeline `pendingAtEnd: N`, `waited`, `nodeHours`"
     )
     RULES: ClassVar = (
         Shapes(
@@ -643,6 +708,7 @@ class ExpectationEntry(RuledPart, frozen=True, kw_only=True):
                 _shape("waited"),
                 _shape("nodeHours"),
                 _shape("utilization"),
+                _shape("metric"),
                 _shape("capacity", "atLeast", optional=("atMost",)),
                 _shape("capacity", "atMost", optional=("atLeast",)),
             )
@@ -662,6 +728,7 @@ class ExpectationEntry(RuledPart, frozen=True, kw_only=True):
     node_hours: AmountLimits | UnsetType = UNSET
     utilization: UtilizationEntry | UnsetType = UNSET
     capacity: Text | UnsetType = UNSET
+    metric: MetricEntry | UnsetType = UNSET
     at_least: Count | UnsetType = UNSET
     at_most: Count | UnsetType = UNSET
 
@@ -824,6 +891,9 @@ class _Reader:
         self, name: str, entry: ExpectationEntry, place: tuple[str | int, ...]
     ) -> Expectation:
         """Return an expectation about a figure."""
+        if entry.metric:
+            limits = self._times(entry.metric, *place, "metric")
+            return MetricWithin(name, entry.metric.name, limits)
         if entry.nodes_used:
             return NodesUsed(name, _limits(entry.nodes_used))
         if entry.node_hours:
@@ -836,13 +906,17 @@ class _Reader:
             return Utilized(name, usage.resource, figure, _limits(limits))
         assert entry.waited
         figures = {
-            figure: Limits(
-                self._seconds(limits.at_least, *place, "waited", figure, "atLeast"),
-                self._seconds(limits.at_most, *place, "waited", figure, "atMost"),
-            )
+            figure: self._times(limits, *place, "waited", figure)
             for figure, limits in _figures(entry.waited, "pods")
         }
         return Waited(name, entry.waited.pods, figures)
+
+    def _times(self, limits: TimeLimits | MetricEntry, *place: str | int) -> Limits:
+        """Return the limits, with durations as seconds. Raises InputError."""
+        return Limits(
+            self._seconds(limits.at_least, *place, "atLeast"),
+            self._seconds(limits.at_most, *place, "atMost"),
+        )
 
     def _seconds(self, value: float | str | UnsetType, *place: str | int) -> float | None:
         """Return a number of seconds, or a duration as Go writes it. Raises InputError."""
@@ -915,9 +989,11 @@ class Expect(Question[ExpectationsResult], frozen=True, kw_only=True):
 
 def _outcome(opened: Opened, run: Run) -> tuple[Outcome, str]:
     if run.timeline:
-        replay = opened.opener.replay(run, Watch(keeps_records=True))
+        measuring = MeasuringPlugins()
+        watch = Watch(keeps_records=True, on_instant=measuring.measure)
+        replay = opened.opener.replay(run, watch)
         opened.introduce(replay, are_run=False)
-        outcome = outcome_of_replay(opened.opener, run, replay)
+        outcome = outcome_of_replay(opened.opener, run, replay, measuring)
         opened.conclude(replay)
         return outcome, replay.cluster.engine.configuration.release.version
     simulation = opened.opener.simulation(run)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import ceil
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.resources import PODS
+from ksched_cli.cluster.snapshot import USAGE_DIGITS
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord, Waits, add_use
 from ksched_cli.engine.replay.replay import NodeBill, Replay
 from ksched_cli.kube.time import SECOND
@@ -26,6 +27,8 @@ from ksched_cli.kube.time import SECOND
 DIGITS = 6
 
 _Numbers: TypeAlias = NDArray[np.int64]
+# Whole numbers, or parts of GPUs and the like.
+_Amounts: TypeAlias = NDArray[Any]
 
 
 class Extent(Struct, frozen=True, rename="camel"):
@@ -44,9 +47,10 @@ class UsageSample(Struct, frozen=True, rename="camel"):
     nodes_used: nodes with pods on them
     pods:     on nodes
     pending:  without a node, and not gated
-    utilization: resource → the share of the nodes' allocatable that pods request
+    utilization: resource → the share of the nodes' allocatable that pods use: what they request, or
+              what plugins say
     stranded: resource → the share of what is free that lies on nodes without room for a pod of the
-              mean requests of those that run
+              mean use of those that run
     """
 
     at: float
@@ -93,18 +97,20 @@ class UsageOverTime:
 
     # -- at every moment ------------------------------------------------------------------------
 
-    def _requested(self, resource: str) -> _Numbers:
-        """Return what all pods on nodes request."""
-        return _sums(self._signs * self._amounts(resource)[self._requests])[self._upto]
+    def _used(self, resource: str) -> _Amounts:
+        """Return what all pods on nodes use."""
+        changes = self._signs * self._amounts(resource)[self._requests]
+        return _sums(changes)[self._upto].round(USAGE_DIGITS)
 
-    def _amounts(self, resource: str) -> _Numbers:
-        """Return the amounts, by index of what pods request."""
-        amounts = (each.get(resource, 0) for each in self._history.amounts)
-        return np.fromiter(amounts, np.int64)
+    def _amounts(self, resource: str) -> _Amounts:
+        """Return the amounts, by index of what pods use."""
+        amounts = [each.get(resource, 0) for each in self._history.amounts]
+        is_whole = all(isinstance(amount, int) for amount in amounts)
+        return np.array(amounts, dtype=np.int64 if is_whole else np.float64)
 
     @cached_property
     def pods(self) -> _Numbers:
-        return self._requested(PODS)
+        return self._used(PODS).astype(np.int64)
 
     @cached_property
     def nodes_used(self) -> _Numbers:
@@ -131,7 +137,7 @@ class UsageOverTime:
         shares = {}
         for resource in self._resources:
             allocatable = self._allocatable(resource)
-            requested = self._requested(resource)
+            requested = self._used(resource)
             zeros = np.zeros(len(self))
             shares[resource] = np.divide(requested, allocatable, out=zeros, where=allocatable > 0)
         return shares
@@ -222,9 +228,9 @@ class UsageOverTime:
         """Goes through the history, from one of the moments to the next."""
         names = self._resources
         rows = {name: row for row, name in enumerate(names)}
-        amounts = np.array([self._amounts(name) for name in names], dtype=np.int64)
+        amounts = np.array([self._amounts(name) for name in names])
         allocatable = np.zeros((len(names), len(self._history.names)), dtype=np.int64)
-        requested = np.zeros_like(allocatable)
+        requested = np.zeros(allocatable.shape, dtype=amounts.dtype)
         node_changes = iter(self._history.node_changes)
         change = next(node_changes, None)
         begin, answers = 0, []
@@ -239,12 +245,12 @@ class UsageOverTime:
             for row in range(len(names)):
                 load = amounts[row, self._requests[part]] * self._signs[part]
                 np.add.at(requested[row], self._places[part], load)
-            answers.append(_stranded(rows, allocatable, requested))
+            answers.append(_stranded(rows, allocatable, requested.round(USAGE_DIGITS)))
         return answers
 
 
 def _stranded(
-    rows: Mapping[str, int], allocatable: _Numbers, requested: _Numbers
+    rows: Mapping[str, int], allocatable: _Numbers, requested: _Amounts
 ) -> dict[str, float]:
     """rows: of the resources in the two arrays, which have a column per node"""
     if PODS not in rows:
@@ -267,9 +273,9 @@ def _array(values: Sequence[int]) -> _Numbers:
     return np.array(values, dtype=np.int64)
 
 
-def _sums(values: _Numbers) -> _Numbers:
+def _sums(values: _Amounts) -> _Amounts:
     """[n]: the sum of the first n."""
-    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(values)))
+    return np.concatenate((np.zeros(1, dtype=values.dtype), np.cumsum(values)))
 
 
 # -- a part of the moments ------------------------------------------------------------------------
@@ -536,7 +542,8 @@ class JobFigures(Struct, frozen=True, rename="camel"):
     slowdown:   the completion time over the time that its longest pod runs for
     bounded_slowdown: the same, where a run below 10 s counts as 10 s; at least 1
     makespan:   from the creation of the first pod to the end of the last job, in seconds
-    gpu_hours:  of all pods, by their requests of resources that end in /gpu
+    gpu_hours:  of all pods, by what they use of resources that end in /gpu, or that a plugin says
+                are GPUs
     restarts:   how often a pod that was evicted got a node again
     lost_hours: how long evicted pods had run that begin anew or are gone, added up
     fairness:   Jain's index of the users' mean bounded slowdowns: 1 where all are equal, 1/n where
@@ -621,7 +628,7 @@ def replay_figures(replay: Replay, usage: UsageOverTime | None = None) -> Replay
     )
 
 
-def _hours(time: int) -> float:
+def _hours(time: float) -> float:
     return round(time / _HOUR, DIGITS)
 
 
@@ -666,7 +673,7 @@ def job_figures(replay: Replay) -> JobFigures | None:
         Distribution(*_distribution([job.slowdown for job in times])),
         Distribution(*_distribution([job.bounded for job in times])),
         round((last - min(job.arrived for job in done)) / SECOND, DIGITS),
-        _hours(sum(map(_gpus, _used(replay).values()))),
+        _hours(sum(_gpus(replay, used) for used in _used(replay).values())),
         sum(job.restarts for job in jobs),
         _hours(sum(job.lost for job in jobs)),
         round(sum(means) ** 2 / (len(means) * sum(mean * mean for mean in means)), DIGITS),
@@ -691,7 +698,7 @@ def user_figures(replay: Replay, usage: UsageOverTime) -> tuple[UserFigures, ...
                 _mean([job.span for job in own], SECOND),
                 _mean([job.wait for job in own], SECOND),
                 _mean([job.bounded for job in own]),
-                _hours(_gpus(used)),
+                _hours(_gpus(replay, used)),
                 round(shares.get(dominant, 0.0), DIGITS),
                 dominant,
             )
@@ -703,18 +710,19 @@ def _mean(values: Sequence[float], unit: int = 1) -> float | None:
     return round(sum(values) / len(values) / unit, DIGITS) if values else None
 
 
-def _used(replay: Replay) -> dict[str, dict[str, int]]:
-    """By user and resource, the requests of all pods times how long they were on nodes."""
+def _used(replay: Replay) -> dict[str, dict[str, float]]:
+    """By user and resource, what all pods used of nodes times how long they were there."""
     used = {user: dict(amounts) for user, amounts in replay.log.used.items()}
     for record in replay.log.live.values():
         user = replay.log.jobs[record.job].user
-        add_use(used[user], record.requests, record.ran_until(replay.clock.now))
+        add_use(used[user], record.use, record.ran_until(replay.clock.now))
     return used
 
 
-def _gpus(used: Mapping[str, int]) -> int:
-    """Return the amount of all resources that are GPUs by their names."""
-    return sum(amount for name, amount in used.items() if name.endswith("/gpu"))
+def _gpus(replay: Replay, used: Mapping[str, float]) -> float:
+    """Return the amount of all resources of which one is a GPU."""
+    is_gpu = replay.cluster.snapshot.is_gpu
+    return sum(amount for name, amount in used.items() if is_gpu(name))
 
 
 def replay_waits(replay: Replay) -> ReplayWaits:

@@ -9,12 +9,13 @@ from typing import Self
 
 import numpy as np
 from msgspec import UNSET, UnsetType, structs
+from numpy.typing import NDArray
 
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.cluster.snapshot import COUNTABLE, Snapshot
-from ksched_cli.kube.quantity import amount_text
+from ksched_cli.cluster.snapshot import COUNTABLE, USAGE_DIGITS, Snapshot
+from ksched_cli.kube.quantity import exact_text
 from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 
@@ -43,12 +44,14 @@ CONDITIONS = "node.kubernetes.io/"
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
     """A node's allocatable and what the pods on it request, by resource, in the scheduler's units;
+    where plugins say what pods use (CountsUsage), that.
+
     pods: how many are on it. apart: see `set_apart`. labels: the node's. per_hour: its price; None
     where it has none"""
 
     name: str
     allocatable: Mapping[str, int]
-    requested: Mapping[str, int]
+    requested: Mapping[str, float]
     pods: int
     apart: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -131,8 +134,9 @@ def resources_of(usages: Sequence[NodeUsage]) -> tuple[NodeResources, ...]:
     )
 
 
-def quantity(resource: str, amount: int) -> str:
-    return amount_text(resource, amount) if resource == "cpu" else str(amount)
+def quantity(resource: str, amount: float) -> str:
+    is_plain = resource != "cpu" and amount == int(amount)
+    return str(int(amount)) if is_plain else exact_text(resource, amount)
 
 
 def node_usages(snapshot: Snapshot, prices: Prices = NO_PRICES) -> tuple[NodeUsage, ...]:
@@ -142,7 +146,7 @@ def node_usages(snapshot: Snapshot, prices: Prices = NO_PRICES) -> tuple[NodeUsa
         resource: column.tolist()
         for resource, column in sorted(snapshot.node_columns.allocatable.items())
     }
-    requested = {resource: snapshot.requested(resource).tolist() for resource in allocatable}
+    requested = {resource: _plain(snapshot.used(resource)) for resource in allocatable}
     return tuple(
         NodeUsage(
             name,
@@ -163,6 +167,14 @@ def node_usages(snapshot: Snapshot, prices: Prices = NO_PRICES) -> tuple[NodeUsa
         )
         for row, name in enumerate(snapshot.names)
     )
+
+
+def _plain(amounts: NDArray[np.int64] | NDArray[np.float64]) -> list[float]:
+    """Return whole amounts as integers."""
+    plain: list[float] = amounts.tolist()
+    if amounts.dtype == np.int64:
+        return plain
+    return [int(amount) if amount == int(amount) else amount for amount in plain]
 
 
 def _price(prices: Prices, node: Node) -> float | None:
@@ -202,7 +214,7 @@ def cost_shares(
         for info in snapshot.pods[row]:
             name, part = name_of(info.pod), 0.0
             if usage.requested.get(most):
-                part = info.resources.requests.get(most, 0) / usage.requested[most]
+                part = snapshot.use_of(info).get(most, 0) / usage.requested[most]
             counts[name] += 1
             costs[name] = costs.get(name, 0) + usage.per_hour * (1 - usage.idle) * part
     names = sorted(counts, key=lambda name: (-costs[name], name))
@@ -264,18 +276,19 @@ def total_of(usages: Sequence[NodeUsage]) -> PoolUsage:
 
 
 def _pool(value: str | None, apart: str, usages: Sequence[NodeUsage]) -> PoolUsage:
-    allocatable, requested = Counter[str](), Counter[str]()
+    allocatable, requested = Counter[str](), dict[str, float]()
     for usage in usages:
         allocatable.update(usage.allocatable)
-        requested.update({**usage.requested, PODS: usage.pods})
+        for key, amount in {**usage.requested, PODS: usage.pods}.items():
+            requested[key] = round(requested.get(key, 0) + amount, USAGE_DIGITS)
     has_any = {key: amount for key, amount in allocatable.items() if amount}
     return PoolUsage(
         value,
         apart,
         len(usages),
         {key: quantity(key, amount) for key, amount in has_any.items()},
-        {key: quantity(key, requested[key]) for key in has_any},
-        {key: requested[key] / amount for key, amount in has_any.items()},
+        {key: quantity(key, requested.get(key, 0)) for key in has_any},
+        {key: requested.get(key, 0) / amount for key, amount in has_any.items()},
         HourlyCost.of(usages),
     )
 
@@ -310,7 +323,7 @@ def utilization(snapshot: Snapshot) -> dict[str, Utilization]:
     if not takes_pods.any():
         takes_pods = ~takes_pods
     for resource, allocatable in sorted(snapshot.node_columns.allocatable.items()):
-        requested = snapshot.pod_count if resource == PODS else snapshot.requested(resource)
+        requested = snapshot.used(resource)
         has_any = (allocatable > 0) & takes_pods
         if has_any.any():
             shares = requested[has_any] / allocatable[has_any]

@@ -7,7 +7,7 @@ pkg/scheduler/backend/cache (snapshot.go; node_tree.go for the order of visits).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain
@@ -39,6 +39,7 @@ Mask = NDArray[np.bool_]
 RowAmounts: TypeAlias = tuple[int, ...]
 
 MISSING = -1
+USAGE_DIGITS = 6  # of what pods use, after the point
 
 
 class LabelColumn(Struct, frozen=True):
@@ -350,6 +351,17 @@ class MovesRows(Protocol):
     def close(self) -> None: ...
 
 
+class PodUse(Protocol):
+    """Says what a pod uses of its node, by resource, in the units of its requests.
+
+    gpus: the resources of which one is a GPU, beside those whose names end in /gpu
+    """
+
+    gpus: Collection[str]
+
+    def __call__(self, pod: PodInfo) -> Mapping[str, float]: ...
+
+
 class PodWatcher(Protocol):
     """Something that keeps counts of pods and follows them as they come and go."""
 
@@ -424,6 +436,8 @@ class Snapshot:
         self.amounts_read: Sequence[dict[str, int]] = ()
         # Makes of a watcher who is told in its place.
         self.guard: Callable[[PodWatcher], PodWatcher] | None = None
+        # Where plugins say what pods use of their nodes; None: what they request.
+        self.pod_use: PodUse | None = None
         self._watchers: list[PodWatcher] = []
         self._indexes: dict[Callable[[Snapshot], Any], Any] = {}
 
@@ -479,6 +493,28 @@ class Snapshot:
     def other_requested(self) -> dict[str, Column]:
         """Return the columns that are not views of `usage`."""
         return {name: c for name, c in self._requested.items() if name not in PRINCIPAL}
+
+    # -- figures of usage ---------------------------------------------------------------------
+
+    def use_of(self, pod: PodInfo) -> Mapping[str, float]:
+        """Return what the pod uses of a node in figures of usage, by resource: what it requests,
+        or what plugins say. Do not change the map."""
+        return pod.resources.requests if self.pod_use is None else self.pod_use(pod)
+
+    def used(self, resource: str) -> Column | Floats:
+        """Return what the pods on each node use, see use_of; of PODS how many they are.
+        Read-only."""
+        if resource == PODS:
+            return self.pod_count
+        if self.pod_use is None:
+            return self.requested(resource)
+        sums = [sum(self.use_of(pod).get(resource, 0) for pod in pods) for pods in self.pods]
+        return np.array(sums, dtype=np.float64).round(USAGE_DIGITS)
+
+    def is_gpu(self, resource: str) -> bool:
+        """Return whether one of the resource is a GPU."""
+        is_named = self.pod_use is not None and resource in self.pod_use.gpus
+        return is_named or resource.endswith("/gpu")
 
     # -- pods ---------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from ksched_cli.framework.call_trace import CallTrace
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.framework.handle import Handle, Nominator, WaitingPods
+from ksched_cli.framework.plugin_use import PluginUse
 from ksched_cli.framework.pod_groups import GroupKey, PodGroups
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runtime import Framework
@@ -163,6 +164,7 @@ class Engine:
             profile.scheduler_name: self._framework(profile, services)
             for profile in self.configuration.profiles
         }
+        self.snapshot.pod_use = PluginUse.of(self.frameworks.values(), self.caller)
         self.pipeline = Pipeline(
             self.snapshot,
             self.nominator,

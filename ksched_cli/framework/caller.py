@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import PodWatcher, RowAmounts, Rows, Snapshot
+from ksched_cli.cluster.snapshot import USAGE_DIGITS, PodWatcher, RowAmounts, Rows, Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
     ReadOnlyCalls,
@@ -68,6 +68,7 @@ from ksched_cli.framework.in_tree_interface import (
 from ksched_cli.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
+    CountsUsage,
     Explains,
     FilterPlugin,
     GroupsPods,
@@ -726,6 +727,25 @@ class PluginCaller:
         except FAILURES as error:
             self.log.note(plugin.name, "runtime", error, pod, assumes=True)
             return runs_for
+
+    def usage(self, plugin: CountsUsage, pod: PodInfo) -> dict[str, float]:
+        """Return what the pod uses of resources, as the plugin says, to a millionth of their units;
+        nothing where it fails."""
+        try:
+            amounts = self._limited(plugin, plugin.usage, pod)
+            expect(amounts, Mapping, "usage")
+            for name, amount in amounts.items():
+                expect(name, str, "usage with a name that")
+                if not isinstance(amount, int | float) or not 0 <= amount < 2**63:
+                    problem = f"{amount!r:.60} of {name}, expected a number, 0 or more"
+                    raise MalformedError(f"usage returned {problem}")
+            return {
+                name: int(amount) if amount == int(amount) else round(amount, USAGE_DIGITS)
+                for name, amount in amounts.items()
+            }
+        except FAILURES as error:
+            self.log.note(plugin.name, "usage", error, pod, assumes=True)
+            return {}
 
     def propose(
         self, plugin: Proposes, state: CycleState, pod: PodInfo, node: NodeInfo

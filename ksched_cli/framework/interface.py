@@ -15,7 +15,7 @@ Upstream: pkg/scheduler/framework/interface.go. Importing this module does not l
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -562,6 +562,23 @@ class TimesRuns(Plugin):
         """
 
 
+class CountsUsage(Plugin):
+    """Says what pods use of their nodes where it is not what they request, as with parts of GPUs
+    that annotations ask for. Utilization, idle parts and costs, GPU-hours and shares of users are
+    figures of it. No decision is.
+
+    gpus: the resources of which one is a GPU, for GPU-hours; those whose names end in /gpu are
+    """
+
+    gpus: Collection[str] = ()
+
+    @abstractmethod
+    def usage(self, pod: PodInfo) -> Mapping[str, float]:
+        """Return resource → how much of it the pod uses on its node, in the units of
+        `pod.resources`, such as 0.5 of a GPU; it counts in place of the pod's request. Other
+        resources count as requested. Pods that differ in nothing but their names use the same."""
+
+
 # What a plugin may extend besides.
 EXTENSIONS: tuple[type[Plugin], ...] = (
     PreFilterExtensions,
@@ -572,4 +589,5 @@ EXTENSIONS: tuple[type[Plugin], ...] = (
     Proposes,
     Measures,
     TimesRuns,
+    CountsUsage,
 )

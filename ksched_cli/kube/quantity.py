@@ -390,8 +390,15 @@ def whole_unit(resource: str, amount: int) -> int:
     return next((unit for _, unit in _BINARY_UNITS[2:] if amount >= 64 * unit), 1)
 
 
-def exact_text(resource: str, amount: int) -> str:
-    """Return a quantity of exactly the amount, which is in the scheduler's unit of the resource."""
+def exact_text(resource: str, amount: float) -> str:
+    """Return a quantity of exactly the amount, which is in the scheduler's unit of the resource, to
+    a millionth of it: 0.5 of a GPU is 500m."""
+    if amount != int(amount):
+        millionths = round(amount * 1_000_000)
+        if resource == "cpu":
+            return f"{millionths}n"
+        return f"{millionths}u" if millionths % 1000 else f"{millionths // 1000}m"
+    amount = int(amount)
     if resource == "cpu" or not amount:
         return amount_text(resource, amount)
     if is_of_bytes(resource):

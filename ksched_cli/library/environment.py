@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ksched_cli.analysis.question import Observer, Opened
 from ksched_cli.analysis.replay_result import ReplayResult, replay_result, replay_warnings
+from ksched_cli.analysis.run_figures import Failed
 from ksched_cli.analysis.schedule import ScheduleResult, result_of
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, MEMORY, PODS
@@ -30,7 +31,7 @@ from ksched_cli.kube.time import SECOND
 from ksched_cli.library.run import Run, inputs_of
 from ksched_cli.run.open import Opener, Watch, name_of
 from ksched_cli.run.remarks import engine_of
-from ksched_cli.sweep.outcome import Failed, Performer
+from ksched_cli.sweep.outcome import Performer
 from ksched_cli.sweep.preparation import Shared
 
 try:

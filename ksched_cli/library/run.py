@@ -41,13 +41,14 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.question import Question
     from ksched_cli.analysis.replay_result import ReplayResult
+    from ksched_cli.analysis.run_figures import Outcome
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
     from ksched_cli.analysis.status import ClusterStatus, Fullness
     from ksched_cli.answers import Answer
     from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepResult
-    from ksched_cli.sweep.outcome import Outcome, Task
+    from ksched_cli.sweep.outcome import Task
     from ksched_cli.sweep.preparation import Shared
     from ksched_cli.sweep.run_process import Executor
 

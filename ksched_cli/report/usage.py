@@ -15,6 +15,7 @@ from ksched_cli.analysis.usage import (
     PoolUsage,
     UtilizationByLabel,
 )
+from ksched_cli.cluster.snapshot import USAGE_DIGITS
 from ksched_cli.kube.quantity import is_of_bytes
 from ksched_cli.report.view import Column, Kind, Medium, Table, table
 from ksched_cli.report.words import counted, verb
@@ -127,7 +128,7 @@ def _resource_row(usages: Sequence[NodeUsage], resource: str) -> Iterator[tuple[
     ]
     if not shares:
         return
-    requested = sum(requested_of(usage, resource) for usage in usages)
+    requested = round(sum(requested_of(usage, resource) for usage in usages), USAGE_DIGITS)
     allocatable = sum(usage.allocatable.get(resource, 0) for usage in usages)
     yield (
         resource,
@@ -138,7 +139,7 @@ def _resource_row(usages: Sequence[NodeUsage], resource: str) -> Iterator[tuple[
     )
 
 
-def requested_of(usage: NodeUsage, resource: str) -> int:
+def requested_of(usage: NodeUsage, resource: str) -> float:
     return usage.pods if resource == PODS else usage.requested.get(resource, 0)
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from msgspec import Meta
 
+from ksched_cli.analysis.run_figures import Failed, Outcome
 from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.errors import ExitCode
 from ksched_cli.sweep.execution import Execution
-from ksched_cli.sweep.outcome import Failed, Outcome
 from ksched_cli.sweep.summary import (
     MAXIMIZE,
     AxisEffect,

@@ -21,9 +21,10 @@ from uuid import uuid4
 from distributed import Client, WorkerPlugin, as_completed, get_worker
 from msgspec import structs
 
+from ksched_cli.analysis.run_figures import Failed, Outcome
 from ksched_cli.errors import UsageError
 from ksched_cli.run.inputs import installed_versions
-from ksched_cli.sweep.outcome import LOST, Failed, Outcome, Task
+from ksched_cli.sweep.outcome import LOST, Task
 from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.run_process import Executor, ExecutorOptions, RunProcess
 

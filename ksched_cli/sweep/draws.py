@@ -18,12 +18,13 @@ from ksched_cli.analysis.metrics import Metric, MetricSource, load_metrics
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import UsageOverTime
 from ksched_cli.analysis.replay_result import ReplayCurves
+from ksched_cli.analysis.run_figures import Failed
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.run.differences import NamedRun, named
 from ksched_cli.run.open import Opener, name_of
-from ksched_cli.sweep.outcome import Failed, Performer, Task
+from ksched_cli.sweep.outcome import Performer, Task
 from ksched_cli.sweep.preparation import Shared
 
 # A side's figures, draw by draw.

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from ksched_cli.analysis.run_figures import Outcome
 from ksched_cli.errors import InputError, MissingExtraError
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.outcome import Outcome, Row, RowsFile, Task, outcome_of
+from ksched_cli.sweep.outcome import Row, RowsFile, Task, outcome_of
 from ksched_cli.sweep.plan import Indexes, Parameters, StudyPlan
 from ksched_cli.sweep.preparation import Shared, every
 from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially, side_by_side

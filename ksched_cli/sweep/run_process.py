@@ -25,11 +25,12 @@ from typing import Any, BinaryIO, TypeAlias
 import msgspec
 from msgspec import structs
 
+from ksched_cli.analysis.run_figures import Failed, Outcome
 from ksched_cli.kube.job_commands import GuardedStream, is_job
 from ksched_cli.kube.own_python import python_process
 from ksched_cli.kube.streams import occupy_closed_streams, unfailing
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.outcome import SERIAL, TIMEOUT, Failed, Outcome, Performer, Task, outcome_of
+from ksched_cli.sweep.outcome import SERIAL, TIMEOUT, Performer, Task, outcome_of
 from ksched_cli.sweep.preparation import Shared
 
 # Gives every run with its outcome, in any order. The second argument is how many runs there are.

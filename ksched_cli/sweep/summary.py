@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ksched_cli.analysis.compare import Interval
+from ksched_cli.analysis.run_figures import Failed
 from ksched_cli.sweep.execution import Result
-from ksched_cli.sweep.outcome import Failed
 from ksched_cli.sweep.plan import PAIRED, SEEDS, Indexes, Parameters, StudyPlan
 
 MINIMIZE, MAXIMIZE = "minimize", "maximize"

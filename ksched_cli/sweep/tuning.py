@@ -14,12 +14,13 @@ from typing import Any
 
 from msgspec import structs
 
+from ksched_cli.analysis.run_figures import Failed, Outcome
 from ksched_cli.errors import KschedError, MissingExtraError, UsageError
 from ksched_cli.kube.streams import LIMIT
 from ksched_cli.run.inputs import digest
 from ksched_cli.run.run import Patch
 from ksched_cli.sweep.execution import Result
-from ksched_cli.sweep.outcome import Failed, Outcome, Task, is_evicting
+from ksched_cli.sweep.outcome import Task, is_evicting
 from ksched_cli.sweep.plan import StudyPlan
 from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.run_process import Executor

@@ -7,6 +7,7 @@ from ksched_cli.analysis.expectations import (
     Expectation,
     Fits,
     Limits,
+    MetricWithin,
     NodeHours,
     NodesUsed,
     Outcome,
@@ -37,6 +38,12 @@ OUTCOME = Outcome(
     ),
     waits={"x/web-1": 0, "x/web-2": 90_000_000, "y/big": 3_600_000_000},
     node_hours=12.5,
+    figures=lambda: {
+        "jobs.makespan": 60.0,
+        "users.a.dominantShare": 0.5,
+        "users.b.dominantShare": 0.25,
+        "Mine.loss": -2,
+    },
 )  # fmt: skip
 
 
@@ -62,6 +69,9 @@ OUTCOME = Outcome(
         Waited("", "x/*", {"mean": Limits(at_most=45), "p50": Limits(0, 0)}),
         Waited("", "*", {"p99": Limits(3600, 3600), "max": Limits(at_least=3600)}),
         NodeHours("", Limits(12, 13)),
+        MetricWithin("", "jobs.makespan", Limits(at_most=60)),
+        MetricWithin("", "users.*.dominantShare", Limits(at_most=0.5)),
+        MetricWithin("", "Mine.loss", Limits(at_most=-1)),
     ],
 )
 def test_an_expectation_holds(expectation: Expectation) -> None:
@@ -127,6 +137,16 @@ def test_an_expectation_holds(expectation: Expectation) -> None:
         (Waited("", "db", {"max": Limits(at_most=1)}), 'no pod matches "db"', ""),
         (NodeHours("", Limits(None, 10)), "expected at most 10 node-hours, got 12.5", ""),
         (PodsOn("", "web1", "a", {}), 'no pod matches "web1" (6 pods); did you mean web-', ""),
+        (
+            MetricWithin("", "users.*.dominantShare", Limits(at_most=0.3)),
+            "expected users.*.dominantShare at most 0.3; users.a.dominantShare is 0.5",
+            "",
+        ),
+        (
+            MetricWithin("", "jobs.makespam", Limits(at_most=1)),
+            'the run has no figure "jobs.makespam"; did you mean jobs.makespan?',
+            "",
+        ),
     ],
 )
 def test_one_that_fails_says_what_came_out(

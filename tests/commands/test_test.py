@@ -144,6 +144,68 @@ def test_expectations_about_a_timeline(
     assert ksched(*command[1:])[0] == 0
 
 
+LENGTHS = """\
+from ksched_cli.api import SUCCESS, FilterPlugin, Measures
+
+class Lengths(FilterPlugin, Measures):
+    name = "Lengths"
+    instants = 0
+    def filter(self, state, pod, node):
+        return SUCCESS
+    def measure(self, now):
+        self.instants += 1
+    def metrics(self):
+        return {"instants": self.instants, "loss": -2.5}
+"""
+
+
+def test_figures_of_jobs_users_and_plugins_have_the_names_of_a_sweeps_rows(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    write_state(node("a", cpu=2))
+    (tmp_path / "lengths.py").write_text(LENGTHS)
+    events = [
+        {"at": at, "pod": pod(name, cpu=2, labels={"user": user}), "runsFor": 100}
+        for name, user, at in (("p", "x", 0), ("q", "y", 0), ("r", "y", 50))
+    ]
+    timeline = {"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}
+    (tmp_path / "t.json").write_text(json.dumps(timeline))
+    study = {"states": ["cluster.json"], "timelines": ["t.json"], "userLabel": "user"}
+    study |= {"plugins": ["lengths.py"]}
+    sweep = {"apiVersion": "ksched/v1", "kind": "Sweep", **study}
+    (tmp_path / "sweep.json").write_text(json.dumps(sweep))
+    rows = tmp_path / "rows.jsonl"
+    assert ksched("sweep", tmp_path / "sweep.json", "--rows", rows, "--workers", 1)[0] == 0
+    row = json.loads(rows.read_text())
+    assert row["jobs"]["completionTime"]["p99"] == 250
+    users = row["users"]
+    assert (users["x"]["dominantShare"], users["y"]["dominantShare"]) == (0.333333, 0.666667)
+    expectations = {
+        "jobs.completionTime.p99": {"atMost": "4m10s", "atLeast": 250},
+        "jobs.fairness": {"atLeast": row["jobs"]["fairness"], "atMost": row["jobs"]["fairness"]},
+        "jobs.restarts": {"atMost": 0},
+        "users.?.dominantShare": {"atMost": 0.67},
+        "users.y.waiting": {"atLeast": 125, "atMost": 125},
+        "Lengths.instants": {"atLeast": 4},
+        "Lengths.loss": {"atMost": -2.5},
+        "nodeHours": {"atLeast": row["nodeHours"], "atMost": row["nodeHours"]},
+    }
+    entries = [{"metric": {"name": name, **limits}} for name, limits in expectations.items()]
+    file = {"apiVersion": "ksched/v1", "kind": "Expectations", "state": "cluster.json"}
+    file |= {"timeline": "t.json", "userLabel": "user", "plugins": "lengths.py"}
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps({**file, "expect": entries}))
+    code, out, err = ksched("test", path)
+    assert (code, err.count("error")) == (0, 0), out + err
+    wrong = [{"metric": {"name": "jobs.makespan", "atMost": "1m"}}]
+    path.write_text(json.dumps({**file, "expect": wrong}))
+    code, out, _ = ksched("test", path, "-o", "json")
+    assert code == 1
+    assert json.loads(out)["cases"][0]["message"] == (
+        "expected jobs.makespan at most 60; jobs.makespan is 300"
+    )
+
+
 def test_expectations_must_hold_for_every_seed(
     ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:

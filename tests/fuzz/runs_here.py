@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from ksched_cli.sweep.outcome import Failed, Outcome, Performer, Task
+from ksched_cli.analysis.run_figures import Failed, Outcome
+from ksched_cli.sweep.outcome import Performer, Task
 from ksched_cli.sweep.preparation import Shared
 
 # More runs of a sweep than so many are not made, but have the outcome of the last.

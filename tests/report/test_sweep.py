@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from ksched_cli.analysis.compare import Interval
+from ksched_cli.analysis.run_figures import Failed
 from ksched_cli.errors import ExitCode
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.variants import number, signed
 from ksched_cli.sweep.answers import SweepResult
 from ksched_cli.sweep.execution import Result
-from ksched_cli.sweep.outcome import Failed
 from ksched_cli.sweep.summary import AxisEffect, summarize
 from tests.report.schemas import shown
 from tests.sweep.test_summary import ORDER, failed, result

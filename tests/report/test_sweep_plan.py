@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ksched_cli.analysis.run_figures import Failed
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.answers import SweepPlan
 from ksched_cli.sweep.execution import Execution
-from ksched_cli.sweep.outcome import Failed, RowsFile
+from ksched_cli.sweep.outcome import RowsFile
 from tests.report.schemas import shown
 from tests.run.runs import TIMELINE
 from tests.sweep.sweeps import in_this_process, sweep

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ksched_cli.analysis.run_figures import Outcome
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.outcome import Outcome, Performer, Task
+from ksched_cli.sweep.outcome import Performer, Task
 from ksched_cli.sweep.plan import StudyPlan
 from ksched_cli.sweep.preparation import Prepared, Shared, prepare
 from ksched_cli.sweep.run_process import Executor

@@ -15,11 +15,12 @@ pytest.importorskip("distributed", reason="the extra sweep is not installed")
 
 from distributed import Client, LocalCluster
 
+from ksched_cli.analysis.run_figures import Failed, Outcome
 from ksched_cli.errors import UsageError
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.dask_workers import Batches, VersionMismatchError, check_versions, on_cluster
 from ksched_cli.sweep.execution import Execution
-from ksched_cli.sweep.outcome import Failed, Outcome, RowsFile, Task
+from ksched_cli.sweep.outcome import RowsFile, Task
 from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially
 from tests.sweep.sweeps import STRATEGY, Sweep, sweep
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ksched_cli.analysis.run_figures import Ended, Outcome
 from ksched_cli.errors import InputError, MissingExtraError
 from ksched_cli.sweep.execution import Execution, open_executor
-from ksched_cli.sweep.outcome import Ended, Outcome, RowsFile, Task
+from ksched_cli.sweep.outcome import RowsFile, Task
 from ksched_cli.sweep.run_process import ExecutorOptions, RunProcess
 from tests.report.schemas import conforms
 from tests.sweep.sweeps import STRATEGY, Sweep, in_this_process, sweep, write_state

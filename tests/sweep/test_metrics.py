@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ksched_cli.analysis.metrics import load_metric
+from ksched_cli.analysis.run_figures import Ended, Failed, Outcome
 from ksched_cli.errors import UsageError
 from ksched_cli.run.inputs import CodeSource
-from ksched_cli.sweep.outcome import Ended, Failed, Outcome
 from ksched_cli.testing import node, pod
 from tests.run.runs import TIMELINE
 from tests.sweep.sweeps import sweep

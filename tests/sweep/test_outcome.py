@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.sweep.outcome import Ended, Failed, Outcome
+from ksched_cli.analysis.run_figures import Ended, Failed, Outcome
 from ksched_cli.sweep.preparation import prepare
 from ksched_cli.sweep.sweep_file import read_sweep
 from ksched_cli.testing import node, pod

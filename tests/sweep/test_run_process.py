@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ksched_cli.analysis.run_figures import Failed
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.outcome import Failed, Performer
+from ksched_cli.sweep.outcome import Performer
 from ksched_cli.sweep.run_process import RunProcess
 from tests.pickles import calls, names, text
 from tests.sweep.sweeps import Sweep, sweep

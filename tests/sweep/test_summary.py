@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from ksched_cli.analysis.replay_figures import Durations
+from ksched_cli.analysis.run_figures import Ended, Failed, Share
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.execution import Result
-from ksched_cli.sweep.outcome import Ended, Failed, Share
 from ksched_cli.sweep.plan import StudyPlan, SweepAxis, Value
 from ksched_cli.sweep.summary import MAXIMIZE, MINIMIZE, effects_of, pareto_front, summarize
 

@@ -9,8 +9,9 @@ import pytest
 
 pytest.importorskip("optuna", reason="the extra tune is not installed")
 
+from ksched_cli.analysis.run_figures import Failed, Outcome
 from ksched_cli.errors import UsageError
-from ksched_cli.sweep.outcome import Failed, Outcome, Task
+from ksched_cli.sweep.outcome import Task
 from ksched_cli.sweep.tune_file import Objective
 from ksched_cli.sweep.tuning import (
     Problem,

@@ -8,15 +8,16 @@ Times are microseconds since the start. A pod that joins or leaves a node takes 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import lru_cache
+from operator import attrgetter
 from time import gmtime, strftime
 
 from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.resources import PODS, PodResources
+from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.time import SECOND
@@ -89,7 +90,7 @@ class PodRecord(Struct):
     first_queued: of a pod that was evicted and came again: when it came first
     job:      its pod group or controller, else the pod itself, as namespace/Kind/name; by a label
               namespace/value
-    requests: amounts by resource
+    use:      what it uses of its node, by resource; see Snapshot.use_of
     """
 
     pod: str
@@ -98,7 +99,7 @@ class PodRecord(Struct):
     owner: str
     queued: int
     job: str
-    requests: Mapping[str, int]
+    use: Mapping[str, float]
     first_tried: int | None = None
     placed: int | None = None
     node: str = ""
@@ -270,8 +271,8 @@ class UsageHistory(Struct):
     pending:  at each of them, the pods without a node that are not gated
     upto:     at each of them, how many pods had come to nodes or left them
     nodes:    of each of these the node, an index into `names`
-    requests: of each of these what it requests, an index into `amounts`; ~index where it left
-    amounts:  by resource; every pod requests one of `pods`
+    requests: of each of these what it uses, an index into `amounts`; ~index where it left
+    amounts:  by resource, see Snapshot.use_of; every pod uses one of `pods`
     """
 
     times: array[int] = field(default_factory=_integers)
@@ -280,7 +281,7 @@ class UsageHistory(Struct):
     nodes: array[int] = field(default_factory=_integers)
     requests: array[int] = field(default_factory=_integers)
     names: list[str] = field(default_factory=list)
-    amounts: list[dict[str, int]] = field(default_factory=list)
+    amounts: list[dict[str, float]] = field(default_factory=list)
     node_changes: list[NodeChange] = field(default_factory=list)
 
 
@@ -291,9 +292,9 @@ class UsageRecorder:
         self.history = UsageHistory()
         self._ids: dict[str, int] = {}
         self._allocatable: dict[int, dict[str, int]] = {}  # by index of the node
-        self._by_amounts: dict[tuple[tuple[str, int], ...], int] = {}
-        # By id; the resources are there so that no others get the id.
-        self._cached: dict[int, tuple[int, PodResources]] = {}
+        self._by_amounts: dict[tuple[tuple[str, float], ...], int] = {}
+        # By id; the amounts are there so that no others get the id.
+        self._cached: dict[int, tuple[int, Mapping[str, float]]] = {}
         self.snapshot = Snapshot(())
         self._follow(0, snapshot)
 
@@ -317,12 +318,13 @@ class UsageRecorder:
     def pod_added(self, pod: PodInfo, row: int) -> None:
         """Record a pod that is added to a node, as a watcher of the snapshot."""
         self.history.nodes.append(self._nodes[row])
-        self.history.requests.append(self._index(pod.resources))
+        self.history.requests.append(self._index(self.snapshot.use_of(pod)))
 
     def pod_removed(self, pod: PodInfo, row: int) -> None:
         """Record a pod that leaves its node; one that came last and at this very moment, as in a
         trial of its group, was never there."""
-        history, index, node = self.history, self._index(pod.resources), self._nodes[row]
+        history, node = self.history, self._nodes[row]
+        index = self._index(self.snapshot.use_of(pod))
         is_new = len(history.nodes) > (history.upto[-1] if history.upto else 0)
         if is_new and (history.nodes[-1], history.requests[-1]) == (node, index):
             history.nodes.pop()
@@ -331,18 +333,18 @@ class UsageRecorder:
             history.nodes.append(node)
             history.requests.append(~index)
 
-    def _index(self, resources: PodResources) -> int:
-        """Return the index of the pod's requests in `amounts`."""
-        cached = self._cached.get(id(resources))
+    def _index(self, use: Mapping[str, float]) -> int:
+        """Return the index in `amounts` of what a pod uses."""
+        cached = self._cached.get(id(use))
         if cached is not None:
             return cached[0]
-        amounts = {**resources.requests, PODS: 1}
+        amounts = {**use, PODS: 1}
         index = self._by_amounts.setdefault(_key(amounts), len(self._by_amounts))
         if index == len(self.history.amounts):
             self.history.amounts.append(amounts)
         if len(self._cached) >= _MAX_CACHED:
             self._cached.clear()
-        self._cached[id(resources)] = index, resources
+        self._cached[id(use)] = index, use
         return index
 
     # -- nodes --------------------------------------------------------------------------------
@@ -383,13 +385,13 @@ class UsageRecorder:
     def _stays(self, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
         """Return, by a pod's UID, the index of its node, and that of its requests."""
         return {
-            pod.uid: (self._ids[name], self._index(pod.resources))
+            pod.uid: (self._ids[name], self._index(snapshot.use_of(pod)))
             for name, pods in zip(snapshot.names, snapshot.pods, strict=True)
             for pod in pods
         }
 
 
-def _key(amounts: dict[str, int]) -> tuple[tuple[str, int], ...]:
+def _key(amounts: dict[str, float]) -> tuple[tuple[str, float], ...]:
     return tuple(sorted(amounts.items()))
 
 
@@ -424,7 +426,8 @@ class PodLog(Struct):
     traces: lists attempts
     job_label:  the label whose values are jobs; pods without it are in jobs by group or controller
     user_label: the label whose values are users; "" takes namespaces
-    used: by user and resource, the amounts that pods that have left requested, times microseconds
+    used: by user and resource, the amounts that pods that have left used, times microseconds
+    use_of: what a pod uses of its node, see Snapshot.use_of
     endless: by label, how many pods had no run time for the value of their node, the first of them,
              and its node
     """
@@ -441,7 +444,8 @@ class PodLog(Struct):
     traces: bool = False
     job_label: str = ""
     user_label: str = ""
-    used: dict[str, dict[str, int]] = field(default_factory=dict)
+    used: dict[str, dict[str, float]] = field(default_factory=dict)
+    use_of: Callable[[PodInfo], Mapping[str, float]] = attrgetter("resources.requests")
     endless: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     _evicted: set[str] = field(default_factory=set)
 
@@ -459,9 +463,8 @@ class PodLog(Struct):
         labels = pod.pod.metadata.labels
         if self.job_label and (value := labels.get(self.job_label)):
             name = f"{pod.namespace}/{value}"
-        requests = pod.resources.requests
-        record = PodRecord(pod.key, pod.namespace, pod.priority, owner, at, name, requests)
-        record.work = work
+        use = self.use_of(pod)
+        record = PodRecord(pod.key, pod.namespace, pod.priority, owner, at, name, use, work=work)
         job = self.jobs.get(name)
         if job is None:
             user = labels.get(self.user_label, "") if self.user_label else pod.namespace
@@ -525,7 +528,7 @@ class PodLog(Struct):
         job = self.jobs[record.job]
         job.present -= 1
         ran = record.ran_until(at)
-        add_use(self.used[job.user], record.requests, ran)
+        add_use(self.used[job.user], record.use, ran)
         if outcome is PodOutcome.EVICTED:
             job.lost += ran
             self._evicted.add(record.pod)
@@ -542,10 +545,10 @@ class PodLog(Struct):
             self.departed.append(record)
 
 
-def add_use(used: dict[str, int], requests: Mapping[str, int], time: int) -> None:
-    """Add a pod's requests, times how long it was on its node."""
+def add_use(used: dict[str, float], use: Mapping[str, float], time: int) -> None:
+    """Add what a pod uses, times how long it was on its node."""
     if time:
-        for resource, amount in requests.items():
+        for resource, amount in use.items():
             used[resource] = used.get(resource, 0) + amount * time
 
 

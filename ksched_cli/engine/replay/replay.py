@@ -231,6 +231,7 @@ class Replay:
             traces=self.options.traces,
             job_label=self.options.job_label,
             user_label=self.options.user_label,
+            use_of=lambda pod: self.cluster.snapshot.use_of(pod),
         )
         self.queue = SchedulingQueue(
             engine.frameworks,

@@ -78,7 +78,7 @@ def map_data(
     names = sorted(newest)
     usages = [newest[name] for name in names]
 
-    def amounts(nodes: Mapping[str, NodeUsage], resource: str) -> list[int | None]:
+    def amounts(nodes: Mapping[str, NodeUsage], resource: str) -> list[float | None]:
         own = map(nodes.get, names)
         return [None if usage is None else requested_of(usage, resource) for usage in own]
 

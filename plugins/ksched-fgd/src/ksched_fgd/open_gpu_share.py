@@ -5,13 +5,14 @@ Upstream: hkust-adsl/kubernetes-scheduler-simulator, pkg/simulator/plugin/open_g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from ksched_cli.api import (
     SKIP,
     SUCCESS,
+    CountsUsage,
     CycleState,
     Explains,
     FilterPlugin,
@@ -32,7 +33,7 @@ from ksched_fgd.fragmentation import READS
 from ksched_fgd.go_random import GoRandom
 from ksched_fgd.gpu_choice import CHOICES, Choice, best, choose, drawn, fits
 from ksched_fgd.gpu_columns import Amounts, GpuColumns, cpu_left
-from ksched_fgd.gpu_requests import gpu_request
+from ksched_fgd.gpu_requests import GPU_COUNT, GPU_MILLI, MILLI, gpu_request
 from ksched_fgd.random_numbers import RandomNumbers
 
 NO_GPU = Status.unresolvable("node(s) had no GPU")
@@ -66,11 +67,14 @@ class DryRunGpus:
         return DryRunGpus(dict(self.left))
 
 
-class OpenGpuShare(PreFilterPlugin, PreFilterExtensions, FilterPlugin, ReservePlugin, Explains):
+class OpenGpuShare(
+    PreFilterPlugin, PreFilterExtensions, FilterPlugin, ReservePlugin, Explains, CountsUsage
+):
     name = "Open-Gpu-Share"
     scope = Scope.ROW
     args = OpenGpuShareArgs
     reads = (READS,)
+    gpus = (GPU_COUNT,)
 
     def __init__(self, args: OpenGpuShareArgs, handle: Handle) -> None:
         self._columns = handle.service(GpuColumns)
@@ -167,6 +171,14 @@ class OpenGpuShare(PreFilterPlugin, PreFilterExtensions, FilterPlugin, ReservePl
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         if self._columns.demand(pod).gpus.count:
             self._columns.release(pod, node.row)
+
+    # -- figures ----------------------------------------------------------------------------------
+
+    def usage(self, pod: PodInfo) -> Mapping[str, float]:
+        """Return the part of the node's GPUs that the annotations request, in GPUs and in
+        thousandths, as nodes offer them."""
+        total = self._columns.demand(pod).gpus.total
+        return {GPU_COUNT: total / MILLI, GPU_MILLI: total} if total else {}
 
     # -- why ------------------------------------------------------------------------------------
 
