@@ -33,8 +33,6 @@ from ksched_cli.cluster.loading.unknown_fields import FieldChecker
 from ksched_cli.cluster.objects import (
     KubeObject,
     Node,
-    ObjectMeta,
-    Pod,
     PriorityClass,
     Workload,
 )
@@ -283,7 +281,12 @@ class Collector:
             _refuse_other_input(name, version)
         kind = find_kind(version, name)
         if kind is None and (proper := proper_kind(version, name)):
-            self._note_miscased(name, proper, is_refused=not location.document.source.in_folder)
+            # The API server does not know a kind in the wrong case: an error, and a warning in a
+            # folder, which may have files of others.
+            problem = miscased(name, proper)
+            if not location.document.source.in_folder:
+                raise _InvalidObjectError(problem, ("kind",))
+            self._miscased.append(problem)
         if kind is KINDS["Pod"]:
             self._add_pod(parts, data, location)
         elif kind is not None:
@@ -301,14 +304,6 @@ class Collector:
             raise _InvalidObjectError(
                 "kind is missing", hint="Every object needs apiVersion and kind."
             )
-
-    def _note_miscased(self, name: str, proper: str, *, is_refused: bool) -> None:
-        """A kind in the wrong case, which the API server does not know: an error, and in a folder,
-        which may have files of others, a warning."""
-        problem = miscased(name, proper)
-        if is_refused:
-            raise _InvalidObjectError(problem, ("kind",))
-        self._miscased.append(problem)
 
     def _add_pod(self, parts: PodParts, data: msgspec.Raw, location: ObjectLocation) -> None:
         raw = location.stored or data
@@ -374,7 +369,12 @@ class Collector:
         objects = self._objects[kind.attribute]
         key = (meta.namespace, meta.name) if kind.namespaced else meta.name
         if key in objects:
-            if _is_same(meta, objects[key].metadata):
+            # Only the API server gives a uid that is not made of the pod's key: where both objects
+            # have it, they are one.
+            if (
+                meta.uid not in ("", f"{meta.namespace}/{meta.name}")
+                and meta.uid == objects[key].metadata.uid
+            ):
                 # must-gather writes a pod into its namespace's list and into a file of its own.
                 namespace = f"{meta.namespace}/" if kind.namespaced else ""
                 self._repeated.append(f"{kind.name} {namespace}{meta.name}")
@@ -391,20 +391,18 @@ class Collector:
             try:
                 admitted = admission.admit(spec)
             except UnknownPriorityClassError as error:
-                raise self._unknown_class(pod, error.name) from None
+                problem = f'no PriorityClass "{error.name}" in the state'
+                raise object_error(
+                    self._class_users[pod.key],
+                    "Pod",
+                    msgspec.Raw(bytes(pod.raw)),
+                    ("spec", "priorityClassName"),
+                    f"{problem}, and the pod has no spec.priority",
+                    hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
+                ) from None
             if admitted is not spec:
                 # No one else holds the pod yet, and copying every pod would double the work.
                 force_setattr(pod, "spec", admitted)
-
-    def _unknown_class(self, pod: Pod, name: str) -> InputError:
-        return object_error(
-            self._class_users[pod.key],
-            "Pod",
-            msgspec.Raw(bytes(pod.raw)),
-            ("spec", "priorityClassName"),
-            f'no PriorityClass "{name}" in the state, and the pod has no spec.priority',
-            hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
-        )
 
 
 def _whole(items: Iterable[msgspec.Raw]) -> _Items:
@@ -425,12 +423,6 @@ def _refuse_other_input(name: str, version: str) -> None:
     if option and version.partition("/")[0] in ("", group):
         hint = f"Pass it with {option}; --state takes objects of a cluster."
         raise _InvalidObjectError(f"a {name} does not belong in a cluster state", ("kind",), hint)
-
-
-def _is_same(meta: ObjectMeta, other: ObjectMeta) -> bool:
-    """Return whether both have one uid, which the API server gave: pods without have it from their
-    key."""
-    return meta.uid not in ("", f"{meta.namespace}/{meta.name}") and meta.uid == other.uid
 
 
 def _without_nulls(data: msgspec.Raw | bytes) -> bytes | None:

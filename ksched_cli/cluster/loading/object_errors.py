@@ -130,20 +130,16 @@ def object_position(location: ObjectLocation, data: msgspec.Raw, path: Path) -> 
         text = source.data
         offset = text.find(content) if looks_like_json(source) else -1
         if offset < 0:
-            return _position_in_yaml(decode_text(text, source.name), location, path)
+            document, whole = location.document, decode_text(text, source.name)
+            if document.pieces is not None:
+                return document.pieces.locate(whole, location.path + path)
+            return locate(whole, document.index, location.path + path)
         line, before = text.count(b"\n", 0, offset), text[text.rfind(b"\n", 0, offset) + 1 : offset]
     position = locate(content.decode(), 0, path)
     if position is None:
         return None
     indent = len(before.decode("utf-8-sig")) if position.line == 1 else 0
     return Position(line + position.line, indent + position.column)
-
-
-def _position_in_yaml(text: str, location: ObjectLocation, path: Path) -> Position | None:
-    document = location.document
-    if document.pieces is not None:
-        return document.pieces.locate(text, location.path + path)
-    return locate(text, document.index, location.path + path)
 
 
 def _plain(data: msgspec.Raw) -> Any:

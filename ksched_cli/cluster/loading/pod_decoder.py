@@ -133,11 +133,21 @@ class PodDecoder:
             created = times.get(created) or self._time(created, "metadata.creationTimestamp")
         if deleted:
             deleted = self._time(deleted, "metadata.deletionTimestamp")
+        # Pods of one owner share their labels: each text is decoded once.
+        data = bytes(meta.labels)
+        labels = self._maps.get(data)
+        if labels is None:
+            try:
+                labels = self._map.decode(data)
+            except msgspec.ValidationError as error:
+                raise PartError("metadata.labels", error) from None
+            if len(self._maps) < _MAX_CACHED:
+                self._maps[data] = labels
         metadata = ObjectMeta(
             meta.name,
             namespace,
             meta.uid or f"{namespace}/{meta.name}",
-            self._labels_of(bytes(meta.labels)),
+            labels,
             meta.annotations,
             meta.owner_references,
             meta.finalizers,
@@ -152,17 +162,6 @@ class PodDecoder:
                 # No one else holds the status yet.
                 force_setattr(status, "start_time", started)
         return Pod(metadata, spec, status, node_name, raw)
-
-    def _labels_of(self, data: bytes) -> dict[str, str]:
-        labels = self._maps.get(data)
-        if labels is None:
-            try:
-                labels = self._map.decode(data)
-            except msgspec.ValidationError as error:
-                raise PartError("metadata.labels", error) from None
-            if len(self._maps) < _MAX_CACHED:
-                self._maps[data] = labels
-        return labels
 
     def _time(self, text: str, path: str) -> str:
         """Return a timestamp in UTC with whole seconds, a form that sorts as text. Raises

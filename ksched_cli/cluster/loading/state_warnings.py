@@ -138,7 +138,12 @@ def unmet_warnings(
     labels: Counter[str] = Counter()
     for spec, count in specs.items():
         resources.update(dict.fromkeys(_requested(spec), count))
-        labels.update(dict.fromkeys(_required_labels(spec), count))
+        # The labels that a node must have for the pod: those of a required affinity only if it has
+        # one term, for else another term may do.
+        terms = spec.required_nodes.node_selector_terms if spec.required_nodes else ()
+        expressions = terms[0].match_expressions if len(terms) == 1 else ()
+        needed = {*spec.node_selector, *(e.key for e in expressions if e.operator in _NEEDING)}
+        labels.update(dict.fromkeys(needed, count))
     offered = {name for node in nodes for name in node.status.allocatable}
     for each in state.device_classes.values():
         offered |= {each.spec.extended_resource_name or "", f"{_IMPLICIT_CLASS}{each.name}"}
@@ -170,14 +175,6 @@ def _requested(spec: PodSpec) -> set[str]:
         for name, amount in container.resources.requests.items()
         if amount.sign() > 0 and name not in _OF_EVERY_NODE
     }
-
-
-def _required_labels(spec: PodSpec) -> set[str]:
-    """Return the labels that a node must have for the pod: of a required affinity of one term, for
-    else another term may do."""
-    terms = spec.required_nodes.node_selector_terms if spec.required_nodes else ()
-    expressions = terms[0].match_expressions if len(terms) == 1 else ()
-    return {*spec.node_selector, *(e.key for e in expressions if e.operator in _NEEDING)}
 
 
 def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:

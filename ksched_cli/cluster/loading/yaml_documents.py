@@ -88,7 +88,11 @@ def _read_document(text: str, lines: LineIndex, start: int, end: int) -> JsonDoc
         pieces = YamlPieces(start, end, array("q"))
         return JsonDocument(_encode(data), tuple(repeated), pieces)
     first = items.end() - len(items[1]) - len("- ")
-    last = _end_of_items(text, first, end, len(items[1]))
+    # The list's last item ends before a line that is not deeper than its dashes.
+    column = len(items[1])
+    less = rf" {{0,{column - 1}}}[^ \n#]|" if column else ""
+    below = re.compile(rf"^(?:{less} {{{column}}}[^ \n#-])", re.MULTILINE).search(text, first, end)
+    last = below.start() if below else end
     if last < end and text[last] == " ":
         raise _NotByItselfError
     try:
@@ -105,13 +109,6 @@ def _read_document(text: str, lines: LineIndex, start: int, end: int) -> JsonDoc
     data["items"] = list(_read_items(text, lines, bounds, duplicates))
     pieces = YamlPieces(start, end, bounds)
     return JsonDocument(_encode(data | rest), tuple(duplicates), pieces)
-
-
-def _end_of_items(text: str, start: int, end: int, column: int) -> int:
-    """Return where the list's last item ends: before a line that is not deeper than its dashes."""
-    less = rf" {{0,{column - 1}}}[^ \n#]|" if column else ""
-    match = re.compile(rf"^(?:{less} {{{column}}}[^ \n#-])", re.MULTILINE).search(text, start, end)
-    return match.start() if match else end
 
 
 def _read_items(

@@ -336,14 +336,11 @@ def _of_field(struct: type[Struct], field: msgspec.structs.FieldInfo) -> Change:
     name = field.encode_name
     if struct is objects.Device and name == "attributes":
         return _attributes
-    if name in LABEL_FIELDS and _is_map_of_text(field.type):
+    is_map_of_text = get_origin(field.type) is dict and get_args(field.type)[1] is str
+    if name in LABEL_FIELDS and is_map_of_text:
         return _labels
     rename = FIELDS.get(struct, {}).get(name)
     return _of_type(field.type, rename)
-
-
-def _is_map_of_text(kind: Any) -> bool:
-    return bool(get_origin(kind) is dict and get_args(kind)[1] is str)
 
 
 def _of_type(kind: Any, rename: Rename | None) -> Change:
@@ -353,7 +350,10 @@ def _of_type(kind: Any, rename: Rename | None) -> Change:
         kinds = [arg for arg in args if arg is not NoneType]
         structs = [arg for arg in kinds if isinstance(arg, type) and issubclass(arg, Struct)]
         if len(kinds) > 1 and structs:
-            return _either(_text(rename or Renamer.name), _of_struct(structs[0]))
+            text, struct = _text(rename or Renamer.name), _of_struct(structs[0])
+            return lambda renamer, value: (struct if isinstance(value, dict) else text)(
+                renamer, value
+            )
         return _of_type(kinds[0] if len(kinds) == 1 else str, rename)
     if origin in (tuple, list):
         return _each(_of_type(args[0], rename))
@@ -382,10 +382,6 @@ def _number(renamer: Renamer, value: Any) -> Any:
 
 def _presence(renamer: Renamer, value: Any) -> Any:
     return {} if isinstance(value, dict) else None
-
-
-def _either(text: Change, struct: Change) -> Change:
-    return lambda renamer, value: (struct if isinstance(value, dict) else text)(renamer, value)
 
 
 def _each(change: Change) -> Change:
