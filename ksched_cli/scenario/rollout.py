@@ -101,7 +101,23 @@ class Rolling:
         }
         if not former:
             return changed
-        state = _taken_back(before, state, former)
+        # Pods become as they were; claims, volumes and budgets are as before any pod left.
+        budgets = before.pod_disruption_budgets
+        state = replace(
+            state,
+            pods=tuple(former.get(pod.key, pod) for pod in state.pods),
+            resource_claims={**state.resource_claims, **before.resource_claims},
+            persistent_volume_claims={
+                **state.persistent_volume_claims,
+                **before.persistent_volume_claims,
+            },
+            persistent_volumes={**state.persistent_volumes, **before.persistent_volumes},
+            volume_attachments={**state.volume_attachments, **before.volume_attachments},
+            pod_disruption_budgets={
+                key: budgets[key] if key in budgets and budgets[key].spec == each.spec else each
+                for key, each in state.pod_disruption_budgets.items()
+            },
+        )
         effects = [each for each in effects if each.subject not in former]
         # 2. One workload after the other replaces its pods.
         for key, models in renewed.items():
@@ -163,29 +179,6 @@ def _renewed(
     return renewed
 
 
-def _taken_back(
-    before: ClusterState, after: ClusterState, former: Mapping[str, Pod]
-) -> ClusterState:
-    """Return the state after a change with pods as they were. Claims, volumes and budgets are as
-    before any pod left. former: the pods, by key"""
-    budgets = before.pod_disruption_budgets
-    return replace(
-        after,
-        pods=tuple(former.get(pod.key, pod) for pod in after.pods),
-        resource_claims={**after.resource_claims, **before.resource_claims},
-        persistent_volume_claims={
-            **after.persistent_volume_claims,
-            **before.persistent_volume_claims,
-        },
-        persistent_volumes={**after.persistent_volumes, **before.persistent_volumes},
-        volume_attachments={**after.volume_attachments, **before.volume_attachments},
-        pod_disruption_budgets={
-            key: budgets[key] if key in budgets and budgets[key].spec == each.spec else each
-            for key, each in after.pod_disruption_budgets.items()
-        },
-    )
-
-
 def _recreated_from(model: Pod, pod: Pod) -> Pod:
     """Return the pod of a new template at the place in the queue of one that was deleted."""
     created = pod.metadata.creation_timestamp
@@ -241,7 +234,9 @@ def _prepared(
         ages = {n: former_sets[n].metadata.creation_timestamp for n in former_sets}
         order.sort(key=lambda pod: ages.get((namespace, pod.owner[1]), ""))
     elif kind == "StatefulSet":
-        first = _first_ordinal(spec)
+        # The first ordinal whose pod is replaced.
+        strategy = spec.update_strategy.rolling_update or RollingUpdateStatefulSetStrategy()
+        first = spec.ordinals.start + (strategy.partition or 0)
         others = [pod for pod in order if _ordinal(pod) < first]
         order = [pod for pod in order if _ordinal(pod) >= first]
     else:
@@ -255,12 +250,6 @@ def _prepared(
         if pod.key in set(fresh):
             rollout.waiting[pod.key] = rollout.pods[pod.key] = pod
     return rollout, state, ""
-
-
-def _first_ordinal(spec: StatefulSetSpec) -> int:
-    """Return the first ordinal whose pod is replaced."""
-    limits = spec.update_strategy.rolling_update or RollingUpdateStatefulSetStrategy()
-    return spec.ordinals.start + (limits.partition or 0)
 
 
 def _ordinal(pod: Pod) -> int:

@@ -280,7 +280,14 @@ class TraceReader:
         if self.rules.gang:
             group = {"schedulingGroup": {"podGroupName": name}}
             manifest = {**manifest, "spec": {**manifest["spec"], **group}}
-            self._groups.append(_pod_group(namespace, name, count))
+            self._groups.append(
+                {
+                    "apiVersion": _GROUP_VERSION,
+                    "kind": "PodGroup",
+                    "metadata": {"name": name, "namespace": namespace},
+                    "spec": {"schedulingPolicy": {"gang": {"minCount": count}}},
+                }
+            )
             key = (*key, namespace, name)
         names = [self._unique(namespace, f"{name}-{n}") for n in range(count)] if column else [name]
         self._count(manifest, count)
@@ -446,15 +453,6 @@ def _run_times(event: Plain) -> list[float]:
     if not isinstance(runs_for, dict):
         return [runs_for]
     return [*runs_for["seconds"].values(), runs_for.get("otherwise", 0)]
-
-
-def _pod_group(namespace: str, name: str, count: int) -> Plain:
-    return {
-        "apiVersion": _GROUP_VERSION,
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": count}}},
-    }
 
 
 # -- nodes ----------------------------------------------------------------------------------------
