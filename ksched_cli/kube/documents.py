@@ -226,7 +226,12 @@ class Locator:
         """Position of the key or item at `path`, or of its nearest parent; None: no document."""
         if is_json(self._text):
             try:
-                return self._locate_json(path)
+                # The longest part of the path that the text has.
+                for length in range(len(path), -1, -1):
+                    offset = self._offsets.of(path[:length])
+                    if offset is not None:
+                        return self._lines.position(offset)
+                return None
             except (ValueError, IndexError, RecursionError):
                 pass  # flow-style YAML, which the composer reads
         if not self._composed:
@@ -244,13 +249,6 @@ class Locator:
                     return node
         except YamlError:
             return None
-        return None
-
-    def _locate_json(self, path: Path) -> Position | None:
-        for length in range(len(path), -1, -1):
-            offset = self._offsets.of(path[:length])
-            if offset is not None:
-                return self._lines.position(offset)
         return None
 
     def _locate_node(self, node: Node, path: Path) -> Position:
