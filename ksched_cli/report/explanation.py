@@ -407,7 +407,19 @@ def pair_data(answer: Explanation, plugins: Sequence[str]) -> dict[str, Any]:
     from ksched_cli.report.html.columns import coded
 
     nodes = answer.nodes
-    first, second = _first_pair(answer)
+    # The node taken, else the best; beside it the one that the pod runs on, else the next best,
+    # else the one nearest to fitting.
+    names = [node.node for node in answer.nodes]
+    nearest = [reason.nearest.node for reason in answer.reasons if reason.nearest]
+    order = [
+        answer.node,
+        answer.running_on,
+        *(node.node for node in ranking(answer)[:2]),
+        *nearest,
+        *names[:2],
+    ]
+    chosen = [name for name in dict.fromkeys(order) if name in set(names)]
+    first, second = chosen[0], chosen[min(1, len(chosen) - 1)]
     return {
         "names": [printable(node.node) for node in nodes],
         "first": printable(first),
@@ -442,22 +454,6 @@ def _rejections(node: NodeExplanation) -> tuple[tuple[str, tuple[str, ...], tupl
         )
         for rejection in node.rejections
     )
-
-
-def _first_pair(answer: Explanation) -> tuple[str, str]:
-    """Return the node taken, else the best; beside it the one that the pod runs on, else the next
-    best, else the one nearest to fitting."""
-    names = [node.node for node in answer.nodes]
-    nearest = [reason.nearest.node for reason in answer.reasons if reason.nearest]
-    order = [
-        answer.node,
-        answer.running_on,
-        *(node.node for node in ranking(answer)[:2]),
-        *nearest,
-        *names[:2],
-    ]
-    chosen = [name for name in dict.fromkeys(order) if name in set(names)]
-    return chosen[0], chosen[min(1, len(chosen) - 1)]
 
 
 # -- what an autoscaler would do -------------------------------------------------------------------

@@ -70,7 +70,17 @@ def _verdict(answer: PreemptionResult) -> Iterator[Line]:
     text, tone = _outcome(answer)
     yield Line(f"{subject} {text}", tone)
     if answer.node and not answer.fits:
-        yield from _consequences(answer)
+        # Why this candidate, and what follows for the pods that leave it.
+        among = f" among {counted(len(answer.candidates), 'candidate')}" if answer.criteria else ""
+        if answer.criterion:
+            yield Line(f"{answer.criterion}{among}")
+        others = [name for name in answer.ties if name != answer.node]
+        if others:
+            yield Line(f"equally good: {listed(others, SHOWN_NAMES)}")
+        yield from waiting_lines(answer.recreated or ())
+        if answer.lapsing_nominations:
+            pods = listed(answer.lapsing_nominations, SHOWN_NAMES)
+            yield Line(f"no longer nominated there: {pods}", Tone.WARN)
     elif not answer.fits and answer.message and not answer.error:
         yield message_line(answer.message)
     if answer.running_on:
@@ -92,19 +102,6 @@ def _outcome(answer: PreemptionResult) -> tuple[str, Tone]:
     if answer.node:
         return f"would evict {listed(answer.victims, SHOWN_NAMES)} from {answer.node}", Tone.WARN
     return "may preempt, but no eviction makes room for it", Tone.BAD
-
-
-def _consequences(answer: PreemptionResult) -> Iterator[Line]:
-    among = f" among {counted(len(answer.candidates), 'candidate')}" if answer.criteria else ""
-    if answer.criterion:
-        yield Line(f"{answer.criterion}{among}")
-    others = [name for name in answer.ties if name != answer.node]
-    if others:
-        yield Line(f"equally good: {listed(others, SHOWN_NAMES)}")
-    yield from waiting_lines(answer.recreated or ())
-    if answer.lapsing_nominations:
-        pods = listed(answer.lapsing_nominations, SHOWN_NAMES)
-        yield Line(f"no longer nominated there: {pods}", Tone.WARN)
 
 
 def _tiles(answer: PreemptionResult) -> list[Tile]:

@@ -94,10 +94,17 @@ def view(answer: ReplayResult) -> View:
     ]
     if answer.cost:
         tiles.append(Tile("cost", cost_text(answer.cost.total)))
+    # With how many nodes, and what these cost.
+    pending = answer.pending_hours
+    parts = [f"nodes {range_text(answer.nodes)}", f"{hours_text(answer.nodes.hours)} node-hours"]
+    if pending:
+        parts.append(f"{hours_text(pending)} pending-hours")
+    if answer.cost:
+        parts.append(f"cost {cost_text(answer.cost.total)}")
     return View(
         title=_title(answer),
         tone=Tone.WARN if summary.pending else Tone.GOOD,
-        lines=[_nodes_line(answer)],
+        lines=[", ".join(parts)],
         tiles=tiles,
         sections=[*_sections(answer)],
         names=lambda: sorted(pod for group in answer.still_pending for pod in group.pods),
@@ -116,17 +123,6 @@ def _title(answer: ReplayResult) -> str:
         f"{counted(summary.placed, 'pod')} placed in {time_text(answer.end)} of simulated time: "
         f"{', '.join(parts)}; {summary.running:,} running at the end"
     )
-
-
-def _nodes_line(answer: ReplayResult) -> str:
-    """With how many nodes, and what these cost."""
-    pending = answer.pending_hours
-    parts = [f"nodes {range_text(answer.nodes)}", f"{hours_text(answer.nodes.hours)} node-hours"]
-    if pending:
-        parts.append(f"{hours_text(pending)} pending-hours")
-    if answer.cost:
-        parts.append(f"cost {cost_text(answer.cost.total)}")
-    return ", ".join(parts)
 
 
 def _sections(answer: ReplayResult) -> Iterator[Section]:

@@ -276,8 +276,19 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def plan_view(answer: SweepPlan) -> View:
     """How many runs there are and how long they take, and each axis with its values."""
+    text = counted(answer.runs, "run")
+    if answer.resumed:
+        text += f", of which {answer.resumed:,} have rows"
+    if answer.estimated_seconds is None:
+        text += "; their duration is unknown: --dry-run imports only plugins that --plugin names"
+    if answer.sample_error is not None:
+        text += f"; the first one ends in {answer.sample_status}: {answer.sample_error}"
+    elif answer.sample_seconds is not None:
+        estimate = time_text(round(answer.estimated_seconds or 0, 1))
+        text += f"; a run takes {answer.sample_seconds:.3g}s: {estimate}"
+        text += f" on {counted(answer.workers, 'worker')}" if answer.workers > 1 else ""
     return View(
-        title=_plan_title(answer),
+        title=text,
         tone=Tone.NONE if answer.sample_error is None else Tone.BAD,
         tiles=[
             Tile("runs", f"{answer.runs:,}"),
@@ -308,18 +319,3 @@ def _label(axis: str, value: Any) -> str:
     if value is None:
         return "the state's" if axis == VERSIONS else "none"
     return str(value)
-
-
-def _plan_title(answer: SweepPlan) -> str:
-    text = counted(answer.runs, "run")
-    if answer.resumed:
-        text += f", of which {answer.resumed:,} have rows"
-    if answer.estimated_seconds is None:
-        text += "; their duration is unknown: --dry-run imports only plugins that --plugin names"
-    if answer.sample_error is not None:
-        text += f"; the first one ends in {answer.sample_status}: {answer.sample_error}"
-    elif answer.sample_seconds is not None:
-        estimate = time_text(round(answer.estimated_seconds or 0, 1))
-        text += f"; a run takes {answer.sample_seconds:.3g}s: {estimate}"
-        text += f" on {counted(answer.workers, 'worker')}" if answer.workers > 1 else ""
-    return text

@@ -130,7 +130,10 @@ def _files(files: Sequence[ReviewedFile]) -> Table:
         files,
         (Column("File"), lambda file: file.name),
         (Column("Verdict"), _short_verdict),
-        (Column("kube-scheduler", drop=1), lambda file: _short_outcome(file)),
+        (
+            Column("kube-scheduler", drop=1),
+            lambda file: "accepts" if file.kube_scheduler.accepts else "refuses",
+        ),
         (Column("Errors", Kind.NUMBER), count(Severity.ERROR)),
         (Column("Warnings", Kind.NUMBER), count(Severity.WARNING)),
         (Column("Info", Kind.NUMBER, drop=2), count(Severity.INFO)),
@@ -144,10 +147,6 @@ def _short_verdict(file: ReviewedFile) -> str:
     if file.valid:
         return "valid; warnings fail" if file.fails else "valid"
     return "not valid"
-
-
-def _short_outcome(file: ReviewedFile) -> str:
-    return "accepts" if file.kube_scheduler.accepts else "refuses"
 
 
 def _block(file: ReviewedFile, finding: Finding) -> Block:
@@ -230,15 +229,7 @@ def junit(answer: ValidationResult | ValidationResults) -> str:
 
 def _case(file: ReviewedFile) -> Case:
     name = file.object or "configuration"
-    shown = _report(file)
-    if not file.fails:
-        return Case(name, None, shown if file.findings else "")
-    first = file.findings[0]
-    return Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
-
-
-def _report(file: ReviewedFile) -> str:
-    """Return the findings, kube-scheduler's message and the verdict, as plain lines."""
+    # Each finding, kube-scheduler's message, and the verdict last.
     parts = []
     for finding in file.findings:
         parts.append(_heading(file, finding))
@@ -248,7 +239,11 @@ def _report(file: ReviewedFile) -> str:
     if not file.kube_scheduler.accepts:
         parts.append(f"{_outcome(file)}:\n{_indented(file.kube_scheduler.error or '', '  ')}")
     parts.append(_headline(file))
-    return printable("\n".join(parts))
+    shown = printable("\n".join(parts))
+    if not file.fails:
+        return Case(name, None, shown if file.findings else "")
+    first = file.findings[0]
+    return Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
 
 
 def _indented(text: str, begin: str) -> str:
