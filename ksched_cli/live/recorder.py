@@ -390,7 +390,16 @@ class Recorder:
                     remaining = min(self.limits.seconds - (time.monotonic() - start), remaining)
                     if remaining <= 0:
                         break
-                self._take_notices(remaining)
+                # Wait for what happens, and write what need not wait for anything earlier.
+                seconds = min(remaining, HOLD_SECONDS) if self._held else remaining
+                try:
+                    self._hold(self._notices.get(timeout=seconds))
+                    while len(self._held) < MAX_WAITING:
+                        self._hold(self._notices.get_nowait())
+                except Empty:
+                    pass
+                if self._write_held(time.time() - HOLD_SECONDS):
+                    self.parts[-1].flush()
                 limit = self.limits.part_bytes
                 if limit is not None and self.parts[-1].size >= limit:
                     self._begin_part()
@@ -466,19 +475,6 @@ class Recorder:
                 "were evicted"
             )
             return ""
-
-    def _take_notices(self, seconds: float) -> None:
-        """Wait for what happens, and writes what need not wait for anything earlier."""
-        if self._held:
-            seconds = min(seconds, HOLD_SECONDS)
-        try:
-            self._hold(self._notices.get(timeout=seconds))
-            while len(self._held) < MAX_WAITING:
-                self._hold(self._notices.get_nowait())
-        except Empty:
-            pass
-        if self._write_held(time.time() - HOLD_SECONDS):
-            self.parts[-1].flush()
 
     def _hold(self, notice: Notice) -> None:
         """Raises ClusterError where nothing can be recorded without a watch that has ended."""
