@@ -336,24 +336,17 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
                 context.load_verify_locations(cafile=path)
         else:
             context.load_default_certs()
-        _load_client_certificate(context, tls)
+        # Data takes precedence over files, as for certificates of authorities.
+        if (tls.cert_data or tls.cert_file) and (tls.key_data or tls.key_file):
+            certificate = tls.cert_data or read_small_file(tls.cert_file)
+            key = tls.key_data or read_small_file(tls.key_file)
+            with _private_files(certificate, key) as paths:
+                # The empty password makes an encrypted key an error, not a prompt on the terminal.
+                context.load_cert_chain(paths[0], paths[1], password="")  # nosec B106  # see above
     except (OSError, ValueError) as error:
         message = f"extender {masked_url(extender.url_prefix)}: tlsConfig cannot be used: {error}"
         raise UsageError(message) from None
     return context
-
-
-def _load_client_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """Load the client's certificate, if there is one. Data takes precedence over files, as for
-    certificates of authorities."""
-    has_certificate = tls.cert_data or tls.cert_file
-    if not (has_certificate and (tls.key_data or tls.key_file)):
-        return
-    certificate = tls.cert_data or read_small_file(tls.cert_file)
-    key = tls.key_data or read_small_file(tls.key_file)
-    with _private_files(certificate, key) as paths:
-        # The empty password makes an encrypted key an error, not a prompt on the terminal.
-        context.load_cert_chain(paths[0], paths[1], password="")  # nosec B106  # see above
 
 
 @contextmanager

@@ -118,7 +118,19 @@ class HTTPExtender:
                     raise self._unknown_node(name)
             passed = Nodes(nodes.snapshot, np.array(rows, dtype=np.intp))
         elif result.nodes is not None:
-            passed = self._nodes_by_json(result.nodes, nodes.snapshot)
+            # The nodes in the order of the response. Each has to be one of the cluster's, but not
+            # of the request's. Upstream takes any, even one that does not exist, and would bind the
+            # pod to it.
+            returned: dict[int, Node] = {}
+            rows = []
+            for item in result.nodes:
+                node = self._node(item)
+                row = nodes.snapshot.row.get(node.name, -1)
+                if row < 0:
+                    raise self._unknown_node(node.name)
+                rows.append(row)
+                returned[row] = node
+            passed = Nodes(ReturnedNodes(nodes.snapshot, returned), np.array(rows, dtype=np.intp))
         else:
             passed = Nodes(nodes.snapshot, np.empty(0, dtype=np.intp))
         return FilteredNodes(passed, result.failed, result.failed_and_unresolvable)
@@ -130,21 +142,6 @@ class HTTPExtender:
         rows = nodes.indices().tolist()
         node_data = [self._node_json.of(nodes.snapshot.nodes[row]) for row in rows]
         return wire.extender_args(pod_data, node_data, None)
-
-    def _nodes_by_json(self, items: Sequence[msgspec.Raw], snapshot: Snapshot) -> Nodes:
-        """Return the nodes in the order of the response. Each has to be one of the cluster's nodes,
-        but not of the request's. Upstream takes any, even one that does not exist, and would bind
-        the pod to it."""
-        nodes: dict[int, Node] = {}
-        rows: list[int] = []
-        for item in items:
-            node = self._node(item)
-            row = snapshot.row.get(node.name)
-            if row is None:
-                raise self._unknown_node(node.name)
-            rows.append(row)
-            nodes[row] = node
-        return Nodes(ReturnedNodes(snapshot, nodes), np.array(rows, dtype=np.intp))
 
     def _node(self, item: msgspec.Raw) -> Node:
         """Decode a node, cached by its bytes: most extenders send a node unchanged every time."""

@@ -176,22 +176,20 @@ class Quantity:
     def _canonical(self) -> str:
         if not self.unscaled:
             return "0"
-        if self.form == BINARY_SI and self._prints_binary():
-            amount, times = _reduce(
-                self.scaled_value(0) if not self.wide else _unscaled_at(self, 0), 0, 1024
-            )
-            return f"{amount}{_BINARY_SUFFIXES.get(times * 10, '')}"
+        if self.form == BINARY_SI:
+            # Upstream prints small and fractional binary quantities as decimals.
+            is_whole = self.scale >= 0 or self.unscaled % _power_of_ten(-self.scale) == 0
+            if is_whole and abs(_unscaled_at(self, 0)) >= 1024:
+                amount, times = _reduce(
+                    self.scaled_value(0) if not self.wide else _unscaled_at(self, 0), 0, 1024
+                )
+                return f"{amount}{_BINARY_SUFFIXES.get(times * 10, '')}"
         amount, exponent = _reduce(self.unscaled, self.scale, 10)
         extra = exponent % 3
         amount, exponent = amount * _power_of_ten(extra), exponent - extra
         if self.form == DECIMAL_EXPONENT:
             return f"{amount}e{exponent}" if exponent else str(amount)
         return f"{amount}{_DECIMAL_SUFFIXES.get(exponent, '')}"
-
-    def _prints_binary(self) -> bool:
-        """Upstream prints small and fractional binary quantities as decimals."""
-        whole = self.scale >= 0 or self.unscaled % _power_of_ten(-self.scale) == 0
-        return whole and abs(_unscaled_at(self, 0)) >= 1024
 
 
 def milli_quantity(amount: int) -> Quantity:

@@ -132,7 +132,12 @@ class Rolling:
             models = {each: models[each] for each in rollout.old}
         there = {id(pod) for pod in before.pods}
         own = [pod for pod in state.pods if pod.key in models and id(pod) not in there]
-        fresh = {pod.key: _recreated_from(models[pod.key], pod) for pod in own}
+        fresh = {}
+        for pod in own:
+            # It has the place in the queue of the one that was deleted.
+            model, created = models[pod.key], pod.metadata.creation_timestamp
+            metadata = structs.replace(model.metadata, creation_timestamp=created)
+            fresh[pod.key] = Pod(metadata, model.spec, PENDING_AGAIN, "", model.raw)
         if not fresh:
             return state, []
         state = replace(state, pods=tuple(fresh.get(pod.key, pod) for pod in state.pods))
@@ -177,13 +182,6 @@ def _renewed(
             keys = {pod.key for pod in pods}
             renewed[key] = {pod.key: pod for pod in new.get(key, ()) if pod.key in keys}
     return renewed
-
-
-def _recreated_from(model: Pod, pod: Pod) -> Pod:
-    """Return the pod of a new template at the place in the queue of one that was deleted."""
-    created = pod.metadata.creation_timestamp
-    metadata = structs.replace(model.metadata, creation_timestamp=created)
-    return Pod(metadata, model.spec, PENDING_AGAIN, "", model.raw)
 
 
 def _workload_of(state: ClusterState, key: WorkloadKey) -> Any:

@@ -255,15 +255,13 @@ def _copies(
     newest = newest_timestamp(state.pods)
     fresh = generated_names(f"{model.owner[1]}-", names_in(state.pods, model.namespace))
     maker = ClaimMaker(state, model)
-    copies = [maker.owner(_copy(model, name, newest)) for name in islice(fresh, count)]
+    copies = []
+    for name in islice(fresh, count):
+        uid = f"{model.namespace}/{name}"
+        pod = edited(model, {"metadata": {"name": name, "uid": uid}})
+        metadata = structs.replace(pod.metadata, creation_timestamp=newest)
+        copies.append(maker.owner(Pod(metadata, model.spec, PENDING_AGAIN, "", pod.raw)))
     return replace(maker.with_claims(), pods=(*state.pods, *copies)), copies
-
-
-def _copy(model: Pod, name: str, created: str) -> Pod:
-    uid = f"{model.namespace}/{name}"
-    pod = edited(model, {"metadata": {"name": name, "uid": uid}})
-    metadata = structs.replace(pod.metadata, creation_timestamp=created)
-    return Pod(metadata, model.spec, PENDING_AGAIN, "", pod.raw)
 
 
 # -- rollout restart, set resources ---------------------------------------------------------------

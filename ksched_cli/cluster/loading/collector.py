@@ -173,9 +173,16 @@ class Collector:
         fields |= {"skipped": self._skipped, "whole_kinds": frozenset(self._whole_kinds)}
         fields |= {"taken": self._taken, "server_version": self._server_version}
         state = ClusterState(**fields)
+        repeated = []
+        if count := len(self._repeated):
+            copies = "1 object is" if count == 1 else f"{count} objects are"
+            repeated.append(
+                f"{copies} in the state more than once (same uid); only the first copy "
+                f"counts: {first_names(self._repeated)}"
+            )
         warnings += (
             *self._of_snapshots,
-            *self._repeated_warning(),
+            *repeated,
             *dict.fromkeys(self._miscased),
             *self.field_warnings(),
             *state_warnings(state),
@@ -187,15 +194,6 @@ class Collector:
         """Return a line for every field that Kubernetes does not know, and every key written
         twice."""
         return self._fields.warnings()
-
-    def _repeated_warning(self) -> Iterator[str]:
-        count = len(self._repeated)
-        if count:
-            objects = "1 object is" if count == 1 else f"{count} objects are"
-            yield (
-                f"{objects} in the state more than once (same uid); only the first copy "
-                f"counts: {first_names(self._repeated)}"
-            )
 
     def _add(
         self,

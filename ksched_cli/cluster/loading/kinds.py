@@ -183,7 +183,10 @@ def _default_pod_level(
                 limits.setdefault(name, amount)
     if limits:
         for name, amount in _aggregate(_requests, containers, inits).items():
-            if is_pod_level_resource(name) and _may_overcommit(name):
+            # Upstream: IsOvercommitAllowed.
+            is_native = "/" not in name or "kubernetes.io/" in name
+            may_overcommit = is_native and not name.startswith(HUGE_PAGES_PREFIX)
+            if is_pod_level_resource(name) and may_overcommit:
                 requests.setdefault(name, amount)
         for name, amount in limits.items():
             if is_pod_level_resource(name):
@@ -200,12 +203,6 @@ def _aggregate(
     init_requests = [ContainerRequests(amounts(c), c.is_sidecar) for c in inits]
     total = aggregate_containers(map(amounts, containers), init_requests)
     return {name: ResourceAmount.of(amount) for name, amount in total.items()}
-
-
-def _may_overcommit(name: str) -> bool:
-    """Upstream: IsOvercommitAllowed."""
-    native = "/" not in name or "kubernetes.io/" in name
-    return native and not name.startswith(HUGE_PAGES_PREFIX)
 
 
 class PriorityAdmission:

@@ -168,7 +168,18 @@ class PodDecoder:
         PartError."""
         if len(self._times) >= _MAX_CACHED:
             self._times.clear()
-        time = self._times[text] = _utc(text, path)
+        time = text
+        if _PLAIN_TIME.fullmatch(text) is None or not _is_day(text[:_DATE]):
+            try:
+                if _TIME.fullmatch(text) is None:
+                    raise ValueError(text)
+                moment = parse_time(text)
+            except ValueError:
+                problem = f'"{text}" is not a time such as 2026-01-31T12:00:00Z'
+                raise PartError(path, ValueError(problem)) from None
+            # strftime does not pad the years before 1000.
+            time = moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+        self._times[text] = time
         return time
 
     def _spec_of(self, data: bytes) -> tuple[PodSpec, str]:
@@ -192,21 +203,6 @@ class PodDecoder:
         if len(self._specs) < _MAX_CACHED:
             self._specs[key] = spec
         return spec, decoded
-
-
-def _utc(text: str, path: str) -> str:
-    """Raises PartError."""
-    if _PLAIN_TIME.fullmatch(text) is not None and _is_day(text[:_DATE]):
-        return text
-    try:
-        if _TIME.fullmatch(text) is None:
-            raise ValueError(text)
-        moment = parse_time(text)
-        # strftime does not pad the years before 1000.
-        return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
-    except ValueError:
-        problem = f'"{text}" is not a time such as 2026-01-31T12:00:00Z'
-        raise PartError(path, ValueError(problem)) from None
 
 
 @lru_cache(maxsize=1024)

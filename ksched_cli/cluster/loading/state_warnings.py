@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from ksched_cli.cluster.loading.kinds import DUMP_COMMAND, KINDS, SYSTEM_PRIORITIES, resource_of
-from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, PodSpec
+from ksched_cli.cluster.objects import Node, Pod, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.cluster.state import ClusterState
@@ -257,7 +257,11 @@ def _namespace_warnings(state: ClusterState) -> Iterator[str]:
 
 
 def _policy_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
-    classes = sum(count for spec, count in specs.items() if _needs_class_for_policy(spec))
+    classes = sum(
+        count
+        for spec, count in specs.items()
+        if spec.priority_class_name not in ("", *SYSTEM_PRIORITIES) and not spec.preemption_policy
+    )
     if classes and not state.priority_classes:
         yield (
             f"no PriorityClasses in the state, but {_pods(classes)} naming one: "
@@ -268,25 +272,15 @@ def _policy_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[s
 def _selects_namespaces(spec: PodSpec) -> bool:
     if spec.affinity is None:
         return False
-    selectors = [
-        term.namespace_selector
-        for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
-        if affinity is not None
-        for term in _terms(affinity)
-    ]
+    terms: list[PodAffinityTerm] = []
+    for each in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):
+        if each is not None:
+            preferred = each.preferred_during_scheduling_ignored_during_execution
+            terms += each.required_during_scheduling_ignored_during_execution
+            terms += (weighted.pod_affinity_term for weighted in preferred)
+    selectors = [term.namespace_selector for term in terms]
     # An empty selector matches all namespaces, in the state or not.
     return any(s is not None and (s.match_labels or s.match_expressions) for s in selectors)
-
-
-def _terms(affinity: PodAffinity) -> list[PodAffinityTerm]:
-    preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    required = affinity.required_during_scheduling_ignored_during_execution
-    return [*required, *(weighted.pod_affinity_term for weighted in preferred)]
-
-
-def _needs_class_for_policy(spec: PodSpec) -> bool:
-    name = spec.priority_class_name
-    return bool(name) and name not in SYSTEM_PRIORITIES and not spec.preemption_policy
 
 
 def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
@@ -414,7 +408,12 @@ def _daemon_signs(state: ClusterState) -> Iterator[str]:
     """Nodes that run no DaemonSet's pod, though every one has some of the cluster's own. A cluster
     of KWOK nodes alone may have no DaemonSet."""
     served = {pod.node_name for pod in state.pods if pod.owner[0] == "DaemonSet"}
-    nodes = [node for node in state.nodes if _is_served(node) and _takes_daemons(node)]
+    key, value = _FARGATE  # whose nodes take no DaemonSet's pods
+    nodes = [
+        node
+        for node in state.nodes
+        if _is_served(node) and not node.is_not_ready and node.metadata.labels.get(key) != value
+    ]
     bare = [node.name for node in nodes if node.name not in served]
     if bare and len(bare) == len(nodes):
         if any(map(_has_images, nodes)):
@@ -423,8 +422,3 @@ def _daemon_signs(state: ClusterState) -> Iterator[str]:
         lack = "has" if len(bare) == 1 else "have"
         listed = first_names(bare)
         yield f"{len(bare)} of {len(nodes)} nodes {lack} no pod of a DaemonSet ({listed})"
-
-
-def _takes_daemons(node: Node) -> bool:
-    key, value = _FARGATE
-    return not node.is_not_ready and node.metadata.labels.get(key) != value

@@ -310,7 +310,20 @@ def _of_struct(struct: type[Struct]) -> Change:
             key: changes[key](renamer, item) for key, item in value.items() if key in changes
         }
         if values:
-            changed |= _keyed(renamer, value, values)
+            # What is compared depends on the key and the operator.
+            text = value.get("key")
+            named = text if isinstance(text, str) else ""
+            if value.get("operator") in NUMERIC_OPERATORS:
+                renamer.learn_numeric_key(named)
+            own: Plain = {"key": renamer.key(named)} if named else {}
+            compared = value.get(values)
+            if isinstance(compared, str):
+                own[values] = renamer.value(named, compared)
+            elif isinstance(compared, list):
+                own[values] = [
+                    renamer.value(named, each) for each in compared if isinstance(each, str)
+                ]
+            changed |= own
         if struct is OwnerReference and value.get("kind") == _NODE:
             changed["name"] = renamer.sorted_name(str(value.get("name") or ""))
         return changed
@@ -410,22 +423,6 @@ def _labels(renamer: Renamer, value: Any) -> Any:
         if isinstance(item, str)
     }
     return dict(sorted(changed.items()))
-
-
-def _keyed(renamer: Renamer, value: Mapping[str, Any], field: str) -> Plain:
-    """Return a requirement, taint or toleration: what is compared depends on its key and
-    operator."""
-    text = value.get("key")
-    key = text if isinstance(text, str) else ""
-    if value.get("operator") in NUMERIC_OPERATORS:
-        renamer.learn_numeric_key(key)
-    changed: Plain = {"key": renamer.key(key)} if key else {}
-    item = value.get(field)
-    if isinstance(item, str):
-        changed[field] = renamer.value(key, item)
-    elif isinstance(item, list):
-        changed[field] = [renamer.value(key, each) for each in item if isinstance(each, str)]
-    return changed
 
 
 def _attributes(renamer: Renamer, value: Any) -> Any:

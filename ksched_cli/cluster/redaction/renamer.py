@@ -155,15 +155,13 @@ class Renamer:
         if text in self._public.objects:
             return text
         match = _ORDINAL.fullmatch(text)
-        if match is not None and self._ends_in_stateful_set(match[1]):
+        # Pods of a StatefulSet are SET-0; their claims are TEMPLATE-SET-0.
+        owner = match[1] if match is not None else ""
+        while owner and owner not in self._stateful_sets:
+            owner = owner.partition("-")[2]
+        if match is not None and owner:
             return f"{self._codes.drawn.renamed(match[1])}-{match[2]}"
         return self._codes.drawn.renamed(text)
-
-    def _ends_in_stateful_set(self, text: str) -> bool:
-        """Pods are SET-0; their claims are TEMPLATE-SET-0."""
-        while text and text not in self._stateful_sets:
-            text = text.partition("-")[2]
-        return bool(text)
 
     def namespace(self, text: str) -> str:
         return text if text in self._public.namespaces else self.name(text)
