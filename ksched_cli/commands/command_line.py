@@ -147,7 +147,14 @@ class ExampleCommand(TyperCommand):
             if traced and not ctx.params["trace"] and not ctx.resilient_parsing:
                 raise unexpected_argument(ctx, traced[0])
             return rest
-        shared, *sides = _split_at(split, SIDES)
+        # A mark that is the value of an option is not told apart.
+        parts: list[list[str]] = [[]]
+        for each in split:
+            if each == SIDES:
+                parts.append([])
+            else:
+                parts[-1].append(each)
+        shared, *sides = parts
         if ctx.resilient_parsing:  # completion: any option may follow
             shared, sides = [part for part in split if part != SIDES], []
         rest = super().parse_args(ctx, [*shared, *names])
@@ -177,18 +184,6 @@ def _heading(title: str) -> str:
     """A title of --help; bold on a terminal, unless NO_COLOR is set."""
     is_bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return typer.style(title, bold=True) if is_bold else title
-
-
-def _split_at(args: Sequence[str], mark: str) -> list[list[str]]:
-    """The arguments before, between and after the marks. A mark that is the value of an option is
-    not told apart."""
-    parts: list[list[str]] = [[]]
-    for arg in args:
-        if arg == mark:
-            parts.append([])
-        else:
-            parts[-1].append(arg)
-    return parts
 
 
 def _argument_usage(argument: Any) -> str:

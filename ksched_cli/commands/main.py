@@ -125,27 +125,25 @@ def _print_version(context: typer.Context, requested: bool) -> None:
     versions = f"{', '.join(MINORS[:-1])} or {MINORS[-1]}"
     print(f"ksched {__version__}, decides as kube-scheduler {versions}")
     if context.params["verbose"]:
-        _print_surroundings()
+        # What a report of a fault needs: Python, platform, and the distributions installed that
+        # ksched uses, or that bring it plugins.
+        import platform
+        from importlib import metadata
+
+        print(
+            f"{platform.python_implementation()} {platform.python_version()}, {platform.platform()}"
+        )
+        installed = {d.name.lower(): d for d in metadata.distributions()}
+        required = installed["ksched"].requires or [] if "ksched" in installed else []
+        names = {
+            re.split(r"[^\w.-]", text)[0].lower()
+            for text in required
+            if not re.search(r"extra == .(test|dev|release)", text)
+        }
+        names |= {name for name, d in installed.items() if d.entry_points.select(group="ksched")}
+        for name in sorted(names & installed.keys()):
+            print(f"{name} {installed[name].version}")
     raise typer.Exit
-
-
-def _print_surroundings() -> None:
-    """Prints what a report of a fault needs: Python, platform, and the distributions installed that
-    ksched uses, or that bring it plugins."""
-    import platform
-    from importlib import metadata
-
-    print(f"{platform.python_implementation()} {platform.python_version()}, {platform.platform()}")
-    installed = {d.name.lower(): d for d in metadata.distributions()}
-    required = installed["ksched"].requires or [] if "ksched" in installed else []
-    names = {
-        re.split(r"[^\w.-]", text)[0].lower()
-        for text in required
-        if not re.search(r"extra == .(test|dev|release)", text)
-    }
-    names |= {name for name, d in installed.items() if d.entry_points.select(group="ksched")}
-    for name in sorted(names & installed.keys()):
-        print(f"{name} {installed[name].version}")
 
 
 def ksched(

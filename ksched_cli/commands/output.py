@@ -265,23 +265,15 @@ def show_page(text: str) -> None:
         path = _write(Path(tempfile.mkdtemp(prefix="ksched-")), text)
     except OSError as error:
         raise OutputError(error) from None
-    host = _ssh_host()
-    if host:
+    # Over SSH without a display, the reader's terminal tells how it reaches this machine.
+    connection = os.environ.get("SSH_CONNECTION", "").split()
+    if len(connection) == _SSH_FIELDS and not os.environ.get("DISPLAY"):
+        host = f"[{connection[2]}]" if ":" in connection[2] else connection[2]
         print(f"the page is {path}; fetch it with: scp {host}:{path} .", file=sys.stderr)
     elif webbrowser.open(path.as_uri()):
         print(f"the page is {path}", file=sys.stderr)
     else:
         print(f"warning: there is no browser to show it; the page is {path}", file=sys.stderr)
-
-
-def _ssh_host() -> str:
-    """This machine's address, as the reader's terminal reaches it over SSH without a display; else
-    ""."""
-    connection = os.environ.get("SSH_CONNECTION", "").split()
-    if len(connection) != _SSH_FIELDS or os.environ.get("DISPLAY"):
-        return ""
-    address = connection[2]
-    return f"[{address}]" if ":" in address else address
 
 
 def _write(folder: Path, text: str) -> Path:

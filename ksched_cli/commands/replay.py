@@ -145,21 +145,19 @@ def _check(options: ReplayCommandOptions, timeline: str) -> None:
     if options.usage and options.output is not Form.CSV:
         raise UsageError("--usage has no effect without -o csv")
     if options.seeds or options.from_now:
-        _check_draws(options, "--from-now" if options.from_now else "--seeds")
-
-
-def _check_draws(options: ReplayCommandOptions, option: str) -> None:
-    """Raises UsageError for what requires a single draw. option: the one that makes several"""
-    given = {
-        "--trace": options.trace,
-        "--summary": options.summary,
-        "--save-state": options.save_state,
-        "--record-extenders": options.given["record_extenders"],
-        "--usage": options.usage,
-        f"-o {options.output.value}": options.output is Form.NAME,
-    }
-    for name in (name for name, is_given in given.items() if is_given):
-        raise UsageError(f"{option} cannot be combined with {name}, which requires a single draw")
+        several = "--from-now" if options.from_now else "--seeds"
+        of_one_draw = {
+            "--trace": options.trace,
+            "--summary": options.summary,
+            "--save-state": options.save_state,
+            "--record-extenders": options.given["record_extenders"],
+            "--usage": options.usage,
+            f"-o {options.output.value}": options.output is Form.NAME,
+        }
+        for name in (name for name, is_given in of_one_draw.items() if is_given):
+            raise UsageError(
+                f"{several} cannot be combined with {name}, which requires a single draw"
+            )
 
 
 def _save(run: Replay, path: str) -> None:

@@ -70,7 +70,7 @@ def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run
             return value is not field.is_on
         return field.default if value == field.default else value  # 0.0 is written, 0 is not
 
-    takes = [field for field in FIELDS if field.options and _is_given(field, given)]
+    takes = [each for each in FIELDS if each.options and each.parameter(each.options[0]) in given]
     run = Run(**{field.name: value_of(field) for field in takes})
     if "live" in given:
         if run.live and run.states:
@@ -82,10 +82,6 @@ def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run
         # A draw of one's own, so that what is printed can be repeated.
         run = replace(run, seed=SystemRandom().randrange(2**31))
     return replace(run, **fields)
-
-
-def _is_given(field: Field, given: Mapping[str, Any]) -> bool:
-    return field.parameter(field.options[0]) in given
 
 
 def in_project(run: Run, file: str) -> Run:

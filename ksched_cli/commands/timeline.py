@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ksched_cli.scenario.timelines.generate import DrawnTemplate, WeeklyShape
     from ksched_cli.scenario.timelines.recipes import Recipe
     from ksched_cli.scenario.timelines.trace_csv import (
-        NodeFileColumns,
-        Trace,
         TraceColumns,
         TraceRules,
     )
@@ -315,9 +313,11 @@ def from_csv(
         ksched timeline from-csv jobs.csv --recipe tiresias --to pods.jsonl
     """
     from ksched_cli.engine.replay.records import Recreation
+    from ksched_cli.report.times import duration
     from ksched_cli.scenario.timelines.csv_file import CsvFile
     from ksched_cli.scenario.timelines.recipes import read_recipe
     from ksched_cli.scenario.timelines.trace_csv import (
+        NodeFileColumns,
         TraceColumns,
         TraceReader,
         read_nodes,
@@ -349,7 +349,12 @@ def from_csv(
             comment=options.comment,
             empty=frozenset(options.empty or ()),
         )
-        nodes = read_nodes(of_nodes, _node_columns(options))
+        node_columns = NodeFileColumns(
+            _amounts(options.node_capacity or (), "--node-capacity"),
+            options.node_name,
+            _pairs(options.node_label or (), "--node-label"),
+        )
+        nodes = read_nodes(of_nodes, node_columns)
     file = CsvFile(
         trace,
         not options.no_header,
@@ -363,7 +368,17 @@ def from_csv(
         _write_state([*nodes, *read.groups], options.state_to)
     evicted = {} if options.evicted == Recreation.GONE else {"evicted": options.evicted}
     _write({**read.header, **evicted}, read.events, options.to)
-    _note_trace(read)
+    # What was read, left out, and why.
+    parts = [f"{counted(read.rows, 'row')} read"]
+    parts += [f"{count:,} left out {reason}" for reason, count in read.left_out.items()]
+    requests = ", ".join(
+        f"{_amount_text(resource, amount)} {resource}" for resource, amount in read.requests.items()
+    )
+    span = duration(round(read.span * SECOND))
+    pods = f"{counted(read.pods, 'pod')} over {span}, that request {requests or 'nothing'}"
+    note(f"{', '.join(parts)}: {pods}")
+    if read.first_bad:
+        note(f"first invalid row: {read.first_bad}")
     return ExitCode.YES
 
 
@@ -540,33 +555,6 @@ def _delimiter(text: str) -> str:
     if delimiter != WHITESPACE and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise UsageError(f'--delimiter takes one character, tab or {WHITESPACE}; not "{text}"')
     return delimiter
-
-
-def _node_columns(options: TraceOptions) -> NodeFileColumns:
-    from ksched_cli.scenario.timelines.trace_csv import NodeFileColumns
-
-    return NodeFileColumns(
-        _amounts(options.node_capacity or (), "--node-capacity"),
-        options.node_name,
-        _pairs(options.node_label or (), "--node-label"),
-    )
-
-
-def _note_trace(trace: Trace) -> None:
-    """What was read, left out, and why."""
-    from ksched_cli.report.times import duration
-
-    parts = [f"{counted(trace.rows, 'row')} read"]
-    parts += [f"{count:,} left out {reason}" for reason, count in trace.left_out.items()]
-    requests = ", ".join(
-        f"{_amount_text(resource, amount)} {resource}"
-        for resource, amount in trace.requests.items()
-    )
-    span = duration(round(trace.span * SECOND))
-    pods = f"{counted(trace.pods, 'pod')} over {span}, that request {requests or 'nothing'}"
-    note(f"{', '.join(parts)}: {pods}")
-    if trace.first_bad:
-        note(f"first invalid row: {trace.first_bad}")
 
 
 def _amount_text(resource: str, amount: Quantity) -> str:
