@@ -24,7 +24,7 @@ _PLAIN = "plain"  # a candidate of ours; others stand for files and folders
 
 
 def completion(arguments: Sequence[str]) -> str:
-    """The lines for kubectl."""
+    """Return the lines for kubectl."""
     *before, last = arguments or ("",)
     command = typer.main.get_command(application())
     # The class of click's, or of typer's own copy of it, that looks for candidates, without what a
@@ -42,5 +42,5 @@ def completion(arguments: Sequence[str]) -> str:
 
 
 def main() -> NoReturn:
-    """The console entry."""
+    """Run the console entry."""
     exit_after(lambda: print_text(completion(sys.argv[1:])))

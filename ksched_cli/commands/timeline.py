@@ -170,7 +170,7 @@ def generate(
 
 
 def _shape(options: GenerateOptions) -> WeeklyShape:
-    """Raises UsageError."""
+    """Return the hours and weekdays of arrivals. Raises UsageError."""
     from ksched_cli.scenario.timelines.generate import START, WeeklyShape, read_day, read_weights
 
     start = _start(options.start) if options.start else START
@@ -383,8 +383,8 @@ def from_csv(
 
 
 def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
-    """The options, with the recipe's values where they have their defaults. Raises UsageError for
-    unknown options of the recipe."""
+    """Return the options, with the recipe's values where they have their defaults. Raises
+    UsageError for unknown options of the recipe."""
     defaults = {each.name: each.default for each in fields(TraceOptions)}
     own: dict[str, Any] = {key.replace("-", "_"): each for key, each in recipe.options.items()}
     if unknown := sorted(own.keys() - defaults.keys()):
@@ -401,7 +401,7 @@ def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
 
 
 def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
-    """Raises UsageError for options that exclude or require each other. has_nodes: a recipe has
+    """Check options that exclude or require each other. Raises UsageError. has_nodes: a recipe has
     some"""
     from ksched_cli.engine.replay.records import Recreation
 
@@ -427,7 +427,8 @@ def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
 
 
 def _check_events(options: TraceOptions) -> None:
-    """Raises UsageError for options of events and of run times that exclude or require others."""
+    """Check options of events and of run times that exclude or require others. Raises
+    UsageError."""
     if bool(options.event) != bool(options.event_type):
         raise UsageError("--event COLUMN and --event-type ROLE=VALUE require each other")
     if options.event and not options.name:
@@ -442,7 +443,7 @@ def _check_events(options: TraceOptions) -> None:
 
 
 def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
-    """Raises UsageError for options of nodes that require each other."""
+    """Check options of nodes that require each other. Raises UsageError."""
     of_nodes = (
         ("--node-name", options.node_name),
         ("--node-capacity", options.node_capacity),
@@ -469,7 +470,7 @@ def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
 
 
 def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
-    """Raises UsageError."""
+    """Return how the rows are read. Raises UsageError."""
     from ksched_cli.scenario.timelines.trace_csv import FOREVER, TIME_UNITS, TraceRules
 
     if options.time_unit not in TIME_UNITS:
@@ -505,7 +506,7 @@ def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
 
 
 def _event_columns(options: TraceOptions) -> EventColumns | None:
-    """Raises UsageError."""
+    """Return the columns of events; None if a row is a pod. Raises UsageError."""
     from ksched_cli.scenario.timelines.trace_events import ROLES, EventColumns
 
     roles: dict[str, str] = {}
@@ -519,7 +520,8 @@ def _event_columns(options: TraceOptions) -> EventColumns | None:
 
 
 def _node_run_times(options: TraceOptions) -> NodeRunTimes | None:
-    """Raises UsageError, and InputError for the file of throughputs."""
+    """Return how run times depend on nodes; None if they do not. Raises UsageError, and InputError
+    for the file of throughputs."""
     from ksched_cli.scenario.timelines.trace_run_times import NodeRunTimes, read_throughputs
 
     labels: set[str] = set()
@@ -548,7 +550,7 @@ def _node_run_times(options: TraceOptions) -> NodeRunTimes | None:
 
 
 def _delimiter(text: str) -> str:
-    """Raises UsageError."""
+    """Return what separates columns. Raises UsageError."""
     from ksched_cli.scenario.timelines.csv_file import WHITESPACE
 
     delimiter = "\t" if text == "tab" else text
@@ -584,7 +586,7 @@ def _amounts(texts: Iterable[str], option: str) -> dict[str, tuple[str, str]]:
 
 
 def _with_unit(text: str) -> tuple[str, str]:
-    """A column and the unit of its numbers."""
+    """Return a column and the unit of its numbers. Raises UsageError."""
     from ksched_cli.kube.quantity import Quantity, QuantityError
     from ksched_cli.scenario.timelines.csv_file import SHARE_OF
 
@@ -637,7 +639,8 @@ def _templates(text: str) -> list[DrawnTemplate]:
 
 
 def _write(header: Plain, events: Iterable[Plain], path: str) -> None:
-    """Raises UsageError where the file cannot be written, or would not be read as lines."""
+    """Write the timeline. Raises UsageError if the file cannot be written, or would not be read as
+    lines."""
     from ksched_cli.live.snapshot_file import written_aside
     from ksched_cli.scenario.timelines.event_lines import lines
 
@@ -653,7 +656,7 @@ def _write(header: Plain, events: Iterable[Plain], path: str) -> None:
 
 
 def _write_state(objects: Iterable[Plain], path: str) -> None:
-    """Raises UsageError where the file cannot be written."""
+    """Write the objects as a snapshot. Raises UsageError if the file cannot be written."""
     import msgspec
 
     from ksched_cli.live.snapshot_file import snapshot_text, written_aside

@@ -126,7 +126,7 @@ class Rolling:
         return state, effects
 
     def _continue(self, key: WorkloadKey, before: ClusterState, state: ClusterState) -> Changed:
-        """Pods that are deleted come back from new templates, and what waited for them goes on."""
+        """Make deleted pods anew from new templates, and continue with what waited for them."""
         models, rollout = self._begun[key]
         if rollout is not None:
             models = {each: models[each] for each in rollout.old}
@@ -279,7 +279,8 @@ class _Renewal:
 
     @classmethod
     def of(cls, key: WorkloadKey, models: Mapping[str, Pod], state: ClusterState) -> _Renewal:
-        """state: with the new template"""
+        """Return the renewal of a workload's pods by its new template. state: with the new
+        template"""
         namespace, kind, name = key
         template = _template_of(state, key) or {"kind": kind}
         taken = {each for space, each in state.replica_sets if space == namespace}
@@ -372,9 +373,9 @@ class _Limits:
 
     @classmethod
     def of(cls, spec: Any, count: int, others: int, release: Release) -> _Limits:
-        """Upstream: ResolveFenceposts, getStatefulSetMaxUnavailable, updatedDesiredNodeCounts.
-        spec: of the workload; count: of the pods that are replaced; others: pods of a StatefulSet
-        that are not"""
+        """Return the limits of a rollout. Upstream: ResolveFenceposts,
+        getStatefulSetMaxUnavailable, updatedDesiredNodeCounts. spec: of the workload; count: of the
+        pods that are replaced; others: pods of a StatefulSet that are not"""
         if isinstance(spec, StatefulSetSpec):
             whole = count + (0 if release.rules.scales_updated_range else others)
             limits = spec.update_strategy.rolling_update or RollingUpdateStatefulSetStrategy()
@@ -474,7 +475,7 @@ class Rollout:
         return Effect(workload, STUCK, f"{updated}; {self.why_stuck()}")
 
     def why_stuck(self) -> str:
-        """Why nothing goes on."""
+        """Return why the rollout is stuck."""
         if self.waiting:
             return "the next ones find no node"
         lacking = [key for key in self.others if not _is_available(self.pods[key])]
@@ -525,16 +526,16 @@ class Rollout:
     # -- what becomes of the pods -----------------------------------------------------------------
 
     def place(self, key: str) -> None:
-        """A new pod is available."""
+        """Note that a new pod is available."""
         self.placed[key] = self.waiting.pop(key)
 
     def displace(self, key: str) -> None:
-        """A pod has lost its node, and waits again."""
+        """Note that a pod has lost its node, and waits again."""
         if key in self.placed:
             self.waiting[key] = self.placed.pop(key)
 
     def forget(self, key: str) -> None:
-        """A pod is gone, and nothing makes it anew."""
+        """Note that a pod is gone, and that nothing makes it anew."""
         del self.pods[key]
         if key not in self.others:
             self.limits = replace(self.limits, replicas=max(0, self.limits.replicas - 1))

@@ -202,8 +202,8 @@ class Collector:
         implied: ObjectParts,
         header: ObjectParts | None = None,
     ) -> None:
-        """implied: the kind and version that items of a typed list need not repeat; header: what
-        was read of the object already"""
+        """Add an object, or the items of a list. Raises InputError. implied: the kind and version
+        that items of a typed list need not repeat; header: what was read of the object already"""
         name = implied.kind or ""
         try:
             header = header or self._read_header(data)
@@ -322,7 +322,7 @@ class Collector:
             self._class_users[pod.key] = location
 
     def _decode(self, kind: Kind, version: str, data: msgspec.Raw, raw: ObjectJson) -> KubeObject:
-        """raw: the JSON that the object has"""
+        """Decode an object. raw: the JSON that the object has"""
         content: msgspec.Raw | bytes = data
         if kind.upgrade is not None and version.endswith(_BETA):
             plain = msgspec.json.decode(data)
@@ -433,7 +433,8 @@ def _without_nulls(data: msgspec.Raw | bytes) -> bytes | None:
 
 
 def _drop_nulls(value: Any, zero_by_map: Mapping[str, Any], zero: Any) -> Any:
-    """zero: what replaces nulls in `value` itself; None: they are dropped."""
+    """Return a value without its nulls. zero: what replaces nulls in `value` itself; None: they are
+    dropped."""
     if isinstance(value, dict):
         return {
             key: zero if item is None else _drop_nulls(item, zero_by_map, zero_by_map.get(key))

@@ -89,7 +89,8 @@ class StateFiles:
                 yield _read(path)
 
     def warnings(self) -> Iterator[str]:
-        """What was read once only, or not at all; complete after the last of the sources."""
+        """Yield what was read once only, or not at all; this is complete after the last of the
+        sources."""
         for path in dict.fromkeys(self._repeated):
             yield f"{path} is given more than once; ksched reads it once"
         count, names = len(self.passed_over), first_names(self.passed_over)
@@ -106,7 +107,8 @@ class StateFiles:
 
 
 def _real_path(path: str) -> str:
-    """Raises InputError for a path with a null byte, which other files may name."""
+    """Return the path without links. Raises InputError for a path with a null byte, which other
+    files may name."""
     try:
         return os.path.realpath(path)
     except ValueError as error:
@@ -217,7 +219,7 @@ def _collected(
     *,
     in_pieces: bool,
 ) -> Collector:
-    """Raises InputError, UnusualFormError."""
+    """Read all sources. Raises InputError, UnusualFormError."""
     collector = Collector(reads)
     for source in sources:
         if in_pieces and (pieces := pieces_of(source)) is not None:
@@ -300,7 +302,8 @@ def plain_objects(
 
 
 def _objects(value: Any, version: str, kind: str) -> Iterator[Plain]:
-    """version, kind: of items whose list has them, and that do not repeat them"""
+    """Yield the objects of a document. version, kind: of items whose list has them, and that do not
+    repeat them"""
     if isinstance(value, list):
         for item in value:
             yield from _objects(item, version, kind)

@@ -98,7 +98,7 @@ def object_error(
 
 
 def describe(kind: str, value: Any) -> str:
-    """Kind, namespace and name, as far as the object has them."""
+    """Return the kind, namespace and name, as far as the object has them."""
     meta = value.get("metadata") if isinstance(value, dict) else None
     meta = meta if isinstance(meta, dict) else {}
     names = [name for name in (meta.get("namespace"), meta.get("name")) if isinstance(name, str)]
@@ -120,8 +120,8 @@ def path_text(path: Path) -> str:
 
 
 def object_position(location: ObjectLocation, data: msgspec.Raw, path: Path) -> Position | None:
-    """Line and column of the field at a path in an object; of its nearest parent where it is
-    absent. data: the object's JSON."""
+    """Return the line and column of the field at a path in an object; of its nearest parent if it
+    is absent. data: the object's JSON."""
     source, stored = location.document.source, location.stored
     content = bytes(data)
     if stored is not None:

@@ -111,7 +111,7 @@ class PodDecoder:
             return None
 
     def decode(self, parts: PodParts, raw: ObjectJson) -> Pod:
-        """raw: the pod's JSON, which extenders are sent. Raises PartError."""
+        """Return a pod. raw: the pod's JSON, which extenders are sent. Raises PartError."""
         part = "metadata"
         try:
             meta = self._meta.decode(parts.metadata)
@@ -126,7 +126,7 @@ class PodDecoder:
     def _pod(
         self, meta: _Meta, status: PodStatus, spec: PodSpec, node_name: str, raw: ObjectJson
     ) -> Pod:
-        """Raises PartError."""
+        """Return a pod of its parts. Raises PartError."""
         namespace, times = meta.namespace or "default", self._times
         created, deleted = meta.creation_timestamp, meta.deletion_timestamp
         if created:

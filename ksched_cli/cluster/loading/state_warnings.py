@@ -159,7 +159,8 @@ def unmet_warnings(
 def _absent(
     lacking: str, askers: Counter[str], present: set[str], noun: str, *verbs: str
 ) -> Iterator[str]:
-    """lacking: how a line begins; noun: of those that ask; verbs: of one, and of several"""
+    """Yield a line of what pods ask for and no object has. lacking: how a line begins; noun: of
+    those that ask; verbs: of one, and of several"""
     for name, count in sorted(askers.items()):
         if name not in present:
             who = f"{_count(count, noun)} {verbs[count > 1]} it"
@@ -284,7 +285,8 @@ def _selects_namespaces(spec: PodSpec) -> bool:
 
 
 def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
-    """PodTopologySpread's default constraints use the selectors of a pod's services and owners."""
+    """Yield which kinds of owners the state lacks: PodTopologySpread's default constraints use the
+    selectors of a pod's services and owners."""
     pending = (pod for pod in pods if not pod.node_name)
     users = Counter(pod.owner[0] for pod in pending if not pod.spec.topology_spread_constraints)
     for kind, count in users.items():
@@ -296,7 +298,7 @@ def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
 
 
 def _priority_class_warnings(state: ClusterState) -> Iterator[str]:
-    """Classes that no API server accepts. Upstream: ValidatePriorityClass."""
+    """Yield the classes that no API server accepts. Upstream: ValidatePriorityClass."""
     for each in state.priority_classes.values():
         if each.name.startswith("system-"):
             if SYSTEM_PRIORITIES.get(each.name) != each.value or each.global_default:
@@ -316,7 +318,7 @@ def _pods(count: int) -> str:
 
 
 def _count(count: int, noun: str) -> str:
-    """ "2 pods", "1 template of the timeline" """
+    """Count a noun: "2 pods", "1 template of the timeline"."""
     word, blank, rest = noun.partition(" of ")
     return f"{count} {word}{'' if count == 1 else 's'}{blank}{rest}"
 
@@ -405,8 +407,8 @@ def _repository(image: str) -> str:
 
 
 def _daemon_signs(state: ClusterState) -> Iterator[str]:
-    """Nodes that run no DaemonSet's pod, though every one has some of the cluster's own. A cluster
-    of KWOK nodes alone may have no DaemonSet."""
+    """Yield how many nodes run no DaemonSet's pod, though every one has some of the cluster's own.
+    A cluster of KWOK nodes alone may have no DaemonSet."""
     served = {pod.node_name for pod in state.pods if pod.owner[0] == "DaemonSet"}
     key, value = _FARGATE  # whose nodes take no DaemonSet's pods
     nodes = [

@@ -44,7 +44,7 @@ class _NotByItselfError(Exception):
 
 
 def json_documents(text: str) -> Iterator[JsonDocument]:
-    """Raises YamlError, RecursionError and ValueError."""
+    """Yield the documents of a text as JSON. Raises YamlError, RecursionError and ValueError."""
     count, lines = 0, LineIndex(text)
     try:
         for start, end in _document_spans(text):
@@ -125,7 +125,7 @@ def _read_items(
 
 
 def _read_piece(text: str, lines: LineIndex, start: int, end: int) -> tuple[Any, list[Duplicate]]:
-    """Plain data of a piece of the text, and its duplicates. Raises _NotByItselfError."""
+    """Return plain data of a piece of the text, and its duplicates. Raises _NotByItselfError."""
     piece = text[start:end]
     try:
         return yaml_blocks.parse(piece), []

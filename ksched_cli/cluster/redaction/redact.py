@@ -219,7 +219,8 @@ def redacted(objects: Iterable[bytes], codes: Codes) -> tuple[list[bytes], Renam
 
 
 def learn(renamer: Renamer, objects: Iterable[Plain]) -> None:
-    """Before they are renamed. objects: trimmed, of kinds that ksched reads"""
+    """Learn the names of objects before they are renamed. objects: trimmed, of kinds that ksched
+    reads"""
     renamer.learn_more()
     for obj in objects:
         if obj["kind"] == _STATEFUL_SET:
@@ -242,7 +243,8 @@ def in_new_order(objects: Iterable[Plain]) -> list[Plain]:
 
 
 def object_names(objects: Iterable[bytes], renamer: Renamer) -> Iterator[tuple[str, str, str]]:
-    """Kind, name after and before of each object; with its namespace where it has one."""
+    """Yield the kind, the name after and the name before of each object; with its namespace if it
+    has one."""
     for obj in map(plain_json, objects):
         if is_read(obj):
             name, namespace = _name_and_namespace(obj)
@@ -295,7 +297,8 @@ def _of_object(struct: type[Struct], kind: str) -> Change:
 
 @cache
 def _of_struct(struct: type[Struct]) -> Change:
-    """Changes the fields of a type, and what it holds; what is no part of it goes."""
+    """Return a function that changes the fields of a type, and what it holds; what is no part of it
+    goes."""
     changes = {
         field.encode_name: _of_field(struct, field) for field in msgspec.structs.fields(struct)
     } | _MORE_CHANGES.get(struct, {})
@@ -357,7 +360,8 @@ def _of_field(struct: type[Struct], field: msgspec.structs.FieldInfo) -> Change:
 
 
 def _of_type(kind: Any, rename: Rename | None) -> Change:
-    """rename: of texts; by default they are names"""
+    """Return a function that changes a value of a type. rename: of texts; by default they are
+    names"""
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         kinds = [arg for arg in args if arg is not NoneType]
@@ -389,7 +393,7 @@ def _text(rename: Rename) -> Change:
 
 
 def _number(renamer: Renamer, value: Any) -> Any:
-    """Numbers and switches tell no name."""
+    """Keep numbers and switches, which tell no name."""
     return value if isinstance(value, int | float) else None
 
 
