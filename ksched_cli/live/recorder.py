@@ -179,7 +179,16 @@ class ChangeTracker:
         if pod is not None and pod.uid != metadata.get("uid", ""):
             yield from self._remove(key)
             pod = None
-        manifest = _pod_manifest(obj)
+        # Without what the scheduler writes, and what becomes of the pod on its node.
+        status = {k: v for k, v in _status(obj).items() if k in _POD_STATUS}
+        if not any("resources" in each for each in status.get("containerStatuses", ())):
+            status.pop("containerStatuses", None)
+            status.pop("initContainerStatuses", None)
+        own = obj["metadata"]
+        if _is_preempted(obj):
+            own = {k: v for k, v in own.items() if k != "deletionTimestamp"}
+        spec = {k: v for k, v in (obj.get("spec") or {}).items() if k != "nodeName"}
+        manifest = {**obj, "metadata": own, "spec": spec, "status": status}
         finished = _status(obj).get("phase") in FINISHED_PHASES
         if pod is None:
             pod = self._pods[key] = _Pod(metadata.get("uid", ""), _pod_digest(manifest), node)
@@ -240,19 +249,6 @@ def _pod_digest(manifest: Plain) -> bytes:
     labels = (metadata.get("labels") or {}).items()
     rest = {key: value for key, value in labels if not key.startswith(_TOPOLOGY)}
     return digest_of({**manifest, "metadata": {**metadata, "labels": rest}})
-
-
-def _pod_manifest(obj: Plain) -> Plain:
-    """Without what the scheduler writes, and what becomes of the pod on its node."""
-    status = {k: v for k, v in _status(obj).items() if k in _POD_STATUS}
-    if not any("resources" in each for each in status.get("containerStatuses", ())):
-        status.pop("containerStatuses", None)
-        status.pop("initContainerStatuses", None)
-    metadata = obj["metadata"]
-    if _is_preempted(obj):
-        metadata = {k: v for k, v in metadata.items() if k != "deletionTimestamp"}
-    spec = {k: v for k, v in (obj.get("spec") or {}).items() if k != "nodeName"}
-    return {**obj, "metadata": metadata, "spec": spec, "status": status}
 
 
 def _is_preempted(obj: Plain) -> bool:

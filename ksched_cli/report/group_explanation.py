@@ -135,7 +135,7 @@ def _sections(answer: GroupExplanation) -> Iterator[Section]:
 
 
 def _blocker(blocker: Blocker, group: str) -> Groups:
-    """What blocks, for a page; the lines of texts have it."""
+    """Return what blocks, for a page; the lines of texts have it."""
     where = f" in {blocker.domain}" if blocker.domain else ""
     diagnosis = blocker.diagnosis
     cause: list[str | Line] = []

@@ -154,7 +154,7 @@ def _candidates(
     victims: int | None,
     on: Medium,
 ) -> Table:
-    """For each candidate, a row per victim, and one for the pods that may stay."""
+    """Return a row per victim of each candidate, and one for the pods that may stay."""
     rows = [row for each in candidates for row in _victim_rows(answer, each, victims)]
     has_started = any(row[3] for row in rows)
     columns = (
@@ -195,13 +195,13 @@ def _victim_rows(
 
 
 def why_not_with_it(rejection: NodeRejection) -> str:
-    """Why a victim cannot stay."""
+    """Return why a victim cannot stay."""
     return why_not(rejection.plugin, (*rejection.reasons, *rejection.details))
 
 
 def _others(nodes: Sequence[NonCandidateNode]) -> Iterator[Table]:
-    """Nodes with the same reason share a row where lists are cut, those nearest to fitting
-    first."""
+    """Yield the nodes that are no candidates. Those with the same reason share a row where lists
+    are cut; those nearest to fitting come first."""
     nodes = sorted(nodes, key=lambda node: (node.shortfall, node.node))
     groups = grouped(((pods_removed(node), node.plugin, node.reasons), node) for node in nodes)
     ordered = sorted(
@@ -237,7 +237,7 @@ def _other_row(group: list[NonCandidateNode]) -> tuple[Any, ...]:
 
 
 def pods_removed(node: NonCandidateNode) -> str:
-    """Which pods the attempt did without."""
+    """Return which pods the attempt did without."""
     if node.pods_removed is None:
         return "all pods"
     if node.pods_removed == 0:
@@ -294,7 +294,7 @@ def _cannot_stay(victim: Victim) -> str:
 
 
 def _candidate_table(candidates: Sequence[CandidateNode]) -> Table:
-    """In the order of the answer, best first."""
+    """Return the candidates in the order of the answer, best first."""
     return table(
         "Table of candidates",
         enumerate(candidates, 1),

@@ -190,7 +190,8 @@ class _Terminal:
         yield from self._soft(rest, equal_rows, equal_columns)
 
     def _texts(self, table: Table) -> list[list[str]]:
-        """Per column, its header and its cells; marks of rows are a column of their own."""
+        """Return the header and the cells of each column; marks of rows are a column of their
+        own."""
         columns = [
             [
                 printable(column.title) if column.named else column.title.upper(),
@@ -201,7 +202,8 @@ class _Terminal:
         return [["", *table.marks], *columns] if table.marks else columns
 
     def _column(self, column: Column, values: Sequence[Any]) -> list[str]:
-        """Figures, such as `43 of 44`, have spaces at which no line breaks."""
+        """Return the texts of a column. Figures, such as `43 of 44`, have spaces at which no line
+        breaks."""
         texts = column_texts(column.kind, values, self._listed)
         return [text.replace(" ", NO_BREAK) for text in texts] if column.kind.is_figure else texts
 

@@ -16,8 +16,8 @@ SHOWN_PODS = 12
 
 
 def view(answer: Troubleshooting) -> View:
-    """What was asked about, gated pods first, then those that stay pending and the others; the
-    calls that say more."""
+    """Return what was asked about, gated pods first, then those that stay pending and the others;
+    and the calls that say more."""
     sections: list[Section] = [*not_in_queue(answer)]
     if answer.groups:
         sections[:0] = opened_groups("Why they wait", answer.groups)

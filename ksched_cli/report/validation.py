@@ -95,7 +95,7 @@ def _title(answer: ValidationResults) -> Line:
 
 
 def _passed_over(answer: ValidationResult | ValidationResults) -> str:
-    """How many files have no configuration. Templates are warned of."""
+    """Say how many files have no configuration. Templates are warned of."""
     if isinstance(answer, ValidationResult):
         return ""
     count = len(answer.passed_over) - answer.templates
@@ -103,7 +103,7 @@ def _passed_over(answer: ValidationResult | ValidationResults) -> str:
 
 
 def _refusals(files: Sequence[ReviewedFile], *, is_single: bool) -> Iterator[Section]:
-    """kube-scheduler's own messages."""
+    """Yield kube-scheduler's own messages."""
     refused = [
         (file, (file.kube_scheduler.error or "").rstrip("\n").split("\n"))
         for file in files
@@ -165,13 +165,13 @@ def _block(file: ReviewedFile, finding: Finding) -> Block:
 
 
 def _heading(file: ReviewedFile, finding: Finding) -> str:
-    """As editors and compilers have it."""
+    """Return the place, severity and rule of a finding, as editors and compilers write them."""
     place = f"{file.path}:{finding.line}:{finding.column}" if finding.line else file.path
     return f"{place}: {finding.severity}: {finding.path or 'the file'} ({finding.rule})"
 
 
 def _outcome(file: ReviewedFile) -> str:
-    """What kube-scheduler does that does not accept it."""
+    """Say what kube-scheduler does that does not accept the file."""
     verdict = file.kube_scheduler
     outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
     return f"kube-scheduler {verdict.version} {outcome}"
@@ -254,8 +254,8 @@ def _indented(text: str, begin: str) -> str:
 
 
 def settings_text(path: str, settings: FileSettings) -> str:
-    """YAML: comments say where the settings come from, and which rules are off or are ignored in
-    the file."""
+    """Return the settings as YAML: comments say where they come from, and which rules are off or
+    are ignored in the file."""
     stated = settings.project.settings
     selectable = [rule for rule in rules().values() if rule.family != REFUSALS]
     document = {

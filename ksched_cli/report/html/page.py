@@ -70,7 +70,7 @@ def _is_figure(value: object) -> bool:
 
 
 def _shown(value: object) -> object:
-    """Control characters are shown escaped, as in tables."""
+    """Return a value as it is shown: control characters are escaped, as in tables."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return printable(value)
@@ -82,7 +82,7 @@ def _resource(name: str) -> Markup:
 
 
 def _policy(style: str, script: str) -> str:
-    """Content-Security-Policy: one style, one script, no request."""
+    """Return the Content-Security-Policy: one style, one script, no request."""
     return "; ".join((
         "default-src 'none'",
         f"script-src {_hash(script)}",
