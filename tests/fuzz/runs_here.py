@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
+from ksched_cli.sweep import run_process
 from ksched_cli.sweep.outcome import Failed, Outcome, Performer, Task
 from ksched_cli.sweep.preparation import Shared
 
@@ -39,5 +40,5 @@ class RunHere:
 
 @contextmanager
 def runs_here() -> Iterator[None]:
-    with mock.patch("ksched_cli.sweep.run_process.RunProcess", RunHere):
+    with mock.patch.object(run_process, "RunProcess", RunHere):
         yield
