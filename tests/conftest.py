@@ -12,6 +12,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
+from ksched_cli.framework import discovery
 from tests.extenders.fixtures import extended, serve  # noqa: F401  # fixtures
 
 # A slow machine is no fault of the code; the examples are the same for everybody. CI draws more of
@@ -88,12 +89,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture
 def runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps make their runs in this process; others take long to start."""
+    from ksched_cli.sweep import execution, run_process
     from tests.sweep.sweeps import in_this_process
 
-    for module in ("execution", "run_process"):
-        monkeypatch.setattr(
-            f"ksched_cli.sweep.{module}.serially", lambda shared, timeout: in_this_process(shared)
-        )
+    for module in (execution, run_process):
+        monkeypatch.setattr(module, "serially", lambda shared, timeout: in_this_process(shared))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -106,7 +106,7 @@ def hundred_columns() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def no_plugins_of_others() -> Iterator[None]:
     """Distributions that are installed here have plugins that read kinds of their own."""
-    with mock.patch("ksched_cli.framework.discovery.entry_points", return_value=[]):
+    with mock.patch.object(discovery, "entry_points", return_value=[]):
         yield
 
 

@@ -105,7 +105,7 @@ class RegretMoment(RegretLevel, frozen=True, kw_only=True):
 
 
 def check_solver() -> None:
-    """Raises MissingExtraError where no solver is installed."""
+    """Check that a solver is installed. Raises MissingExtraError."""
     if not has_solver():
         raise MissingExtraError("--regret", "optimum")
 
@@ -294,7 +294,8 @@ def _regret(
     bounds: Sequence[int],
     unit: int,
 ) -> Regret:
-    """unit: how many parts of the quantity are counted as one"""
+    """Return how far the scheduler is behind the best placement. unit: how many parts of the
+    quantity are counted as one"""
 
     def amount(parts: int) -> float:
         return parts if unit == 1 else parts / unit

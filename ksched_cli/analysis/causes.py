@@ -114,19 +114,17 @@ def node_views(simulation: Simulation, pod: PodInfo, names: Collection[str]) -> 
     for name in names:
         row = simulation.snapshot.row.get(name)
         if name in index_of:
-            answer[name] = NodeView(None, _scores(evaluation, name, index_of[name]))
+            scores = {
+                plugin.plugin: int(plugin.weighted[index_of[name]]) for plugin in evaluation.scores
+            }
+            for extender in evaluation.extender_scores:
+                score = extender.by_node().get(name)
+                if score is not None:
+                    scores[extender.extender] = scores.get(extender.extender, 0) + score.weighted
+            answer[name] = NodeView(None, scores)
         elif row is not None:
             answer[name] = NodeView(_rejection(simulation, evaluation, row), {})
     return answer
-
-
-def _scores(evaluation: Evaluation, name: str, index: int) -> dict[str, int]:
-    scores = {plugin.plugin: int(plugin.weighted[index]) for plugin in evaluation.scores}
-    for extender in evaluation.extender_scores:
-        score = extender.by_node().get(name)
-        if score is not None:
-            scores[extender.extender] = scores.get(extender.extender, 0) + score.weighted
-    return scores
 
 
 def _rejection(simulation: Simulation, evaluation: Evaluation, row: int) -> Status:

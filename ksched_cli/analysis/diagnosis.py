@@ -177,7 +177,7 @@ def diagnose(
     *,
     only_cause: bool = False,
 ) -> Diagnosis | None:
-    """Diagnoses an evaluation in EXHAUSTIVE or REASONS mode; None where it broke or a node fits.
+    """Diagnose an evaluation in EXHAUSTIVE or REASONS mode; return None if it broke or a node fits.
 
     leaving: nodes that are no answer, where there are others
     only_cause: without what else bears on it, and what might help
@@ -185,9 +185,11 @@ def diagnose(
     if evaluation.error or len(evaluation.feasible):
         return None
     if evaluation.pre_filter is not None:
-        unknown = _of_absent_kind(evaluation.pod, state)
-        if unknown:
-            return Diagnosis(unknown)
+        # An object of the pod cannot be judged where the state has none of its kind.
+        pod = evaluation.pod
+        for subject, kind in (*_missing_volumes(pod, state), *_missing_devices(pod, state)):
+            if absent := absent_kind(state, kind):
+                return Diagnosis(f"{subject} is not known: {absent}")
         diagnosis = _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
         proposals = () if only_cause else _proposals(evaluation, state, _NO_ROWS)
         return replace(diagnosis, proposals=proposals)
@@ -275,15 +277,6 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
                 f" -n {claim.namespace} describe pvc {claim.name}",
             )
     return None
-
-
-def _of_absent_kind(pod: PodInfo, state: ClusterState) -> str:
-    """Return which object of the pod cannot be judged, as the state has none of its kind; or ""."""
-    for subject, kind in (*_missing_volumes(pod, state), *_missing_devices(pod, state)):
-        absent = absent_kind(state, kind)
-        if absent:
-            return f"{subject} is not known: {absent}"
-    return ""
 
 
 def _missing_volumes(pod: PodInfo, state: ClusterState) -> Iterator[tuple[str, str]]:
@@ -474,7 +467,8 @@ class _Nodes:
                     yield taint_sentence(owner, taint_text(taint), self._snapshot.names[row])
 
     def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str], allowed: Rows) -> str:
-        """nodes: which have these obstacles; allowed: the rows where its volumes are"""
+        """Return the cause. nodes: which have these obstacles; allowed: the rows where its volumes
+        are"""
         if len(obstacles) == 1 and obstacles[0].difficulty in (
             Difficulty.RESOURCE,
             Difficulty.TOO_BIG,
@@ -546,7 +540,11 @@ class _Nodes:
                 case "NodeResourcesFit":
                     yield from self._of_resources(status, rows)
                 case "NodeAffinity":
-                    yield self._of_labels(row)
+                    labels = self._snapshot.nodes[row].metadata.labels
+                    unmet = [r for r in self._requirements() if not r.matches(labels)]
+                    text = " and ".join(map(requirement_text, unmet)) or "its node affinity"
+                    what = f"the label{'s' if len(unmet) > 1 else ''} {text}" if unmet else text
+                    yield Obstacle(Difficulty.LABEL, what)
                 case plugin if answer.nominated:
                     for obstacle in _of_reasons(plugin, status, self._pod):
                         what = f"{obstacle.what}{self._as_nominated(rows[:1])}"
@@ -612,7 +610,8 @@ class _Nodes:
                 )
 
     def _of_resource(self, resource: str, usable: Rows, rows: Rows) -> Obstacle:
-        """usable: the nodes that it may use; rows: those with the same obstacles"""
+        """Return the obstacle of a resource. usable: the nodes that it may use; rows: those with
+        the same obstacles"""
         amount = self._pod.resources.requests[resource]
         written = written_request(self._pod, resource)
         allocatable = self._snapshot.allocatable(resource)
@@ -673,15 +672,6 @@ class _Nodes:
             if answer.plugin != "NodeResourcesFit":
                 closed |= answer.verdicts.ids != 0
         return np.flatnonzero(~closed)
-
-    def _of_labels(self, row: int) -> Obstacle:
-        labels = self._snapshot.nodes[row].metadata.labels
-        unmet = [r for r in self._requirements() if not r.matches(labels)]
-        text = " and ".join(map(requirement_text, unmet)) or "its node affinity"
-        return Obstacle(
-            Difficulty.LABEL,
-            text if not unmet else f"the label{'s' if len(unmet) > 1 else ''} {text}",
-        )
 
     def _requirements(self) -> tuple[Requirement, ...]:
         """Return the requirements on a node's labels in the pod's node selector and its required

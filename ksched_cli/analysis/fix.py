@@ -251,7 +251,7 @@ class Looks:
     _fitting: dict[str, set[str]] = field(default_factory=dict)
 
     def look(self, pod: PodInfo) -> None:
-        """Before an attempt of one of the pods, with the cluster as it is then."""
+        """Look at the cluster as it is before an attempt of one of the pods."""
         evaluation = self.simulation.evaluate(pod, Mode.REASONS)
         domain = self._domain(pod)
         looks = self._looks.setdefault(domain, {})
@@ -308,7 +308,25 @@ class Looks:
         the domains; None where no pod waits. Raises _LeftOutError where it was left out."""
         gated = [key for key in record.gated if key in self.pods]
         if gated:
-            return self._at_gate(gated, record)
+            # Look at the first pod that a plugin holds back, rather than at one held back with it.
+            with_group = HELD_WITH_GROUP.split("{}")[1]
+            own = [first for first in gated if with_group not in record.gated[first].message]
+            first = (own or gated)[0]
+            status = record.gated[first]
+            pod = next(pod for pod in self.simulation.pending() if pod.key == first)
+            subjects = self.subjects_of(pod.pod)
+            reason = ConflictingReason(status.plugin, status.message, len(self.simulation.snapshot))
+            framework = self.simulation.frameworks[pod.spec.scheduler_name]
+            advice = for_rejected_pod(framework, self.simulation.snapshot, pod, status)
+            holder = held_by(pod.pod, self.simulation.state)
+            return Look(
+                pod,
+                f"it is {status.message}" + (f"; {holder}" if holder else ""),
+                tuple(each.about(subjects) for each in advice),
+                (reason,),
+                subjects,
+                self._group(pod),
+            )
         waiting = [key for key in record.pending if key in self.pods]
         in_domains = [
             next(looks[key] for key in waiting if key in looks)
@@ -351,27 +369,6 @@ class Looks:
                 self._group(info),
             )
         return None
-
-    def _at_gate(self, gated: list[str], record: RunRecord) -> Look:
-        """Look at the first pod that a plugin holds back, rather than at one held back with it."""
-        with_group = HELD_WITH_GROUP.split("{}")[1]
-        own = [key for key in gated if with_group not in record.gated[key].message]
-        key = (own or gated)[0]
-        status = record.gated[key]
-        pod = next(pod for pod in self.simulation.pending() if pod.key == key)
-        subjects = self.subjects_of(pod.pod)
-        reason = ConflictingReason(status.plugin, status.message, len(self.simulation.snapshot))
-        framework = self.simulation.frameworks[pod.spec.scheduler_name]
-        proposed = for_rejected_pod(framework, self.simulation.snapshot, pod, status)
-        holder = held_by(pod.pod, self.simulation.state)
-        return Look(
-            pod,
-            f"it is {status.message}" + (f"; {holder}" if holder else ""),
-            tuple(each.about(subjects) for each in proposed),
-            (reason,),
-            subjects,
-            self._group(pod),
-        )
 
 
 # -- the search -----------------------------------------------------------------------------------
@@ -430,7 +427,7 @@ class RemedySearch:
     on_run: Callable[[int, int], None] | None = None
 
     def check(self) -> None:
-        """Raises UsageError for an unknown kind."""
+        """Check the kinds that are preferred or left out. Raises UsageError for an unknown one."""
         for kind in sorted(self.prefer | self.never):
             if kind not in COSTS:
                 raise UsageError(f'"{kind}" is no kind of change; expected {", ".join(COSTS)}')

@@ -616,7 +616,16 @@ def candidates(
         return
     yield from _by_node(evaluation, distances(evaluation).order(), MAX_NODES)
     yield from _more_nodes(simulation, evaluation, waiting)
-    yield from _priorities(simulation, pod)
+    # Priority classes with which it may evict others, the lowest first.
+    higher = sorted(
+        (each.value, name)
+        for name, each in simulation.state.priority_classes.items()
+        if each.value > pod.priority and not name.startswith("system-")
+    )
+    for index, (value, name) in enumerate(higher[:MAX_CLASSES]):
+        spec = {"priorityClassName": name, "priority": None, "preemptionPolicy": None}
+        text = f"give it the priority class {name} ({value:,})"
+        yield Candidate((Proposal("priority", text, patch={"spec": spec}, amount=index),))
 
 
 def other_schedulers(pod: Pod, names: Collection[str]) -> Iterator[Candidate]:
@@ -830,8 +839,17 @@ def _models(state: ClusterState, evaluation: Evaluation) -> Iterator[_Model]:
         elif answer.plugin in _BY_LABELS:
             mislabelled |= answer.verdicts.ids != 0
         elif answer.plugin == "TaintToleration":
-            # A new node does not have the taints that controllers have put there since.
-            lasting |= (answer.verdicts.ids != 0) & _lasting_taints(evaluation)
+            # A new node does not have the taints that controllers have put there since: only those
+            # that nobody owns, and that the pod does not tolerate, last.
+            ids, sets = evaluation.statuses.snapshot.taint_sets
+            untolerated = [
+                any(
+                    owner_of_taint(taint.key) is None
+                    for taint in untolerated_of(evaluation, taints)
+                )
+                for taints in sets
+            ]
+            lasting |= (answer.verdicts.ids != 0) & np.array(untolerated, dtype=np.bool_)[ids]
     labels = _selected_labels(pod, state) if mislabelled.any() else {}
     if not labels:
         lasting |= mislabelled
@@ -908,31 +926,8 @@ def _selected_labels(pod: PodInfo, state: ClusterState) -> dict[str, str]:
     return {} if HOSTNAME_LABEL in labels else labels
 
 
-def _lasting_taints(evaluation: Evaluation) -> Mask:
-    """Return the rows that have a taint of nobody's, which the pod does not tolerate."""
-    ids, sets = evaluation.statuses.snapshot.taint_sets
-    lasting = [
-        any(owner_of_taint(taint.key) is None for taint in untolerated_of(evaluation, taints))
-        for taints in sets
-    ]
-    return np.array(lasting, dtype=np.bool_)[ids]
-
-
 def _nodes(count: int) -> str:
     return "one more node" if count == 1 else f"{count} more nodes"
-
-
-def _priorities(simulation: Simulation, pod: PodInfo) -> Iterator[Candidate]:
-    """Return priority classes with which it may evict others, the lowest first."""
-    higher = sorted(
-        (each.value, name)
-        for name, each in simulation.state.priority_classes.items()
-        if each.value > pod.priority and not name.startswith("system-")
-    )
-    for index, (value, name) in enumerate(higher[:MAX_CLASSES]):
-        spec = {"priorityClassName": name, "priority": None, "preemptionPolicy": None}
-        text = f"give it the priority class {name} ({value:,})"
-        yield Candidate((Proposal("priority", text, patch={"spec": spec}, amount=index),))
 
 
 def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator[Candidate]:
@@ -1003,7 +998,8 @@ def leaving_first(subjects: tuple[ChangedObject, ...]) -> Iterator[Candidate]:
 def _without_surge(
     subject: ChangedObject, unavailable: int | str, count: int, *more: str
 ) -> Proposal:
-    """unavailable: maxUnavailable; count: of the old pods that leave; more: lines for --change"""
+    """Propose a rollout that creates no pod before an old one has left. unavailable:
+    maxUnavailable; count: of the old pods that leave; more: lines for --change"""
     rolling = {"maxSurge": 0, "maxUnavailable": unavailable}
     patch = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": rolling}}}
     text = json.dumps(patch, separators=(",", ":"))

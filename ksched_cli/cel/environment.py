@@ -47,18 +47,14 @@ def check(expression: str, reads_lists: bool = True) -> CheckedExpression:
             checked, problems = check_types(parse(expression), reads_lists)
     except CelSyntaxError as error:
         checked, problems = None, [(error.offset, str(error))]
-    if checked is None:
-        raise _compile_error(expression, problems)
-    return checked
-
-
-def _compile_error(expression: str, problems: list[tuple[int, str]]) -> CelCompileError:
-    """problems: offsets and messages"""
+    if checked is not None:
+        return checked
+    # Offsets and messages of the first problems, in the order of the text.
     reported = sorted(problems[:_MAX_ERRORS], key=lambda problem: problem[0])
     shown = [_shown(expression, *problem) for problem in reported]
     if len(problems) > _MAX_ERRORS:
         shown.append(f"{len(problems) - _MAX_ERRORS} more errors were truncated")
-    return CelCompileError("compilation failed: " + "\n".join(shown))
+    raise CelCompileError("compilation failed: " + "\n".join(shown))
 
 
 def _shown(expression: str, offset: int, message: str) -> str:

@@ -422,31 +422,25 @@ def _select(node: Select) -> Interpretable:
 
 
 def _call(node: CallExpression) -> Interpretable:
+    """Plan a call. Raises CelCompileError."""
     arguments = [_plan(argument) for argument in node.arguments]
     operator = OPERATORS.get(node.function)
     if operator is not None:
         return operator(arguments)
     if node.function == "@in":
         return membership(arguments, node.overloads)
-    if node.function in REGEX:
-        _check_pattern(arguments[PATTERN_INDEX])
+    if node.function in REGEX and arguments[PATTERN_INDEX].constant:
+        # Upstream compiles a constant pattern while planning.
+        pattern = arguments[PATTERN_INDEX].value(EvalState(DeviceInput()))
+        try:
+            if isinstance(pattern, str):
+                compiled(pattern)
+        except RegexError as error:
+            raise CelCompileError(f"program instantiation failed: {error}") from None
     step = Interpretable(_strict(node, arguments))
     if node.function in _CONVERSIONS and len(arguments) == 1 and arguments[0].constant:
         return _folded(step)
     return step
-
-
-def _check_pattern(pattern: Interpretable) -> None:
-    """Upstream compiles a constant pattern while planning. Raises CelCompileError."""
-    if not pattern.constant:
-        return
-    value = pattern.value(EvalState(DeviceInput()))
-    if not isinstance(value, str):
-        return
-    try:
-        compiled(value)
-    except RegexError as error:
-        raise CelCompileError(f"program instantiation failed: {error}") from None
 
 
 def _folded(step: Interpretable) -> Interpretable:

@@ -100,20 +100,18 @@ def _matches(pattern: Any, whole: bytes) -> Iterator[bytes]:
         if start != end or start != last:
             yield whole[start:end]
         last = end
-        begin = end if end > begin else _next_character(whole, begin)
+        if end > begin:
+            begin = end
+            continue
+        # The next character begins behind the bytes of this one.
+        begin += 1
+        while begin < len(whole) and _is_continuation(whole[begin]):
+            begin += 1
 
 
 def _is_continuation(byte: int) -> bool:
     """Return whether a byte is not the first of its character."""
     return byte & 0xC0 == 0x80
-
-
-def _next_character(data: bytes, index: int) -> int:
-    """Return where the character after that at an index begins, in UTF-8."""
-    index += 1
-    while index < len(data) and _is_continuation(data[index]):
-        index += 1
-    return index
 
 
 def _pattern(pattern: str) -> Any:

@@ -102,23 +102,19 @@ def _uint(value: Any) -> Uint:
 
 def _double(value: Any) -> float:
     if isinstance(value, str):
-        return _parsed_double(value)
+        try:
+            if re.fullmatch(_FLOAT, value) is None:
+                raise ValueError
+            is_hex = "x" in value.lower()
+            number = float.fromhex(value.replace("_", "")) if is_hex else float(value)
+        except (ValueError, OverflowError):
+            raise _failed(value, "double") from None
+        if math.isinf(number) and "i" not in value.lower():
+            raise _failed(value, "double")
+        return number
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise no_overload("double", value)
     return float(value)
-
-
-def _parsed_double(literal: str) -> float:
-    try:
-        if re.fullmatch(_FLOAT, literal) is None:
-            raise ValueError
-        is_hex = "x" in literal.lower()
-        number = float.fromhex(literal.replace("_", "")) if is_hex else float(literal)
-    except (ValueError, OverflowError):
-        raise _failed(literal, "double") from None
-    if math.isinf(number) and "i" not in literal.lower():
-        raise _failed(literal, "double")
-    return number
 
 
 def _string(value: Any) -> str:

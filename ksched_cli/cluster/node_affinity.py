@@ -64,7 +64,8 @@ class NodeTerms(Struct, frozen=True):
     terms: tuple[NodeTerm, ...]
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Raises SelectorError where no term matches and some cannot be parsed."""
+        """Return whether any term matches. Raises SelectorError if no term matches and some cannot
+        be parsed."""
         if any(term.matches(name, labels) for term in self.terms):
             return True
         if self.error:
@@ -115,14 +116,15 @@ class RequiredNodeAffinity(Struct, frozen=True):
     affinity: NodeTerms | None
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Raises SelectorError as NodeTerms.matches does."""
+        """Return whether a node matches. Raises SelectorError as NodeTerms.matches does."""
         if not self.labels.matches(labels):
             return False
         return self.affinity is None or self.affinity.matches(name, labels)
 
 
 def required_node_affinity(spec: PodSpec) -> RequiredNodeAffinity:
-    """Upstream: nodeaffinity.GetRequiredNodeAffinity."""
+    """Return what a pod's node selector and required node affinity demand. Upstream:
+    nodeaffinity.GetRequiredNodeAffinity."""
     required = spec.required_nodes
     return RequiredNodeAffinity(
         selector_of_map(spec.node_selector), node_terms(required) if required else None
@@ -153,7 +155,8 @@ def preferred_terms(
 
 
 def allowed_topologies(storage_class: StorageClass) -> NodeTerms:
-    """Terms without requirements match nothing. Upstream: MatchTopologySelectorTerms."""
+    """Return where a class allows volumes. Terms without requirements match nothing. Upstream:
+    MatchTopologySelectorTerms."""
     terms = [term.match_label_expressions for term in storage_class.allowed_topologies]
     return NodeTerms(
         tuple(

@@ -99,7 +99,8 @@ NOT_CLAIMED = ClaimedAmounts()
 
 
 def claimed_amounts(statuses: Iterable[NodeAllocatableClaimStatus], rules: Rules) -> ClaimedAmounts:
-    """Upstream: getDRANodeAllocatableResources, until 1.37 addDRANodeAllocatableClaimResources."""
+    """Return what claims take of the node's resources, for the pod and for each container.
+    Upstream: getDRANodeAllocatableResources, until 1.37 addDRANodeAllocatableClaimResources."""
     fixed: dict[str, Quantity] = {}
     by_container: dict[str, dict[str, Quantity]] = {}
     for status in statuses:
@@ -233,9 +234,9 @@ def summed_pod_resources(
     saturates: bool = False,
     claimed: ClaimedAmounts = NOT_CLAIMED,
 ) -> PodResources:
-    """What a pod takes of its node, where each of what it asks for, what its node has granted and
-    what runs is summed over the pod before the greatest counts (Rules.sums_whole_pods); the same
-    object for pods of one spec without statuses.
+    """Return what a pod takes of its node, where each of what it asks for, what its node has
+    granted and what runs is summed over the pod before the greatest counts (Rules.sums_whole_pods);
+    the same object for pods of one spec without statuses.
 
     resizes_pods: the requests of the pod as a whole may be resized in place too
     saturates: see Rules.saturates_sums
@@ -292,7 +293,8 @@ def _asks(
 def _allocated(
     container: Container, statuses: Mapping[str, ContainerStatus], infeasible: bool
 ) -> Amounts:
-    """Upstream: containerAllocatedRequests."""
+    """Return what the node allocated to the container; else what it requests, or nothing if its
+    resize is infeasible. Upstream: containerAllocatedRequests."""
     status = statuses.get(container.name)
     if status is not None and status.allocated_resources:
         return status.allocated_resources
@@ -302,7 +304,8 @@ def _allocated(
 def _actuated(
     container: Container, statuses: Mapping[str, ContainerStatus], infeasible: bool
 ) -> Amounts:
-    """Upstream: containerActuatedRequests."""
+    """Return what the running container was given, else what is allocated to it. Upstream:
+    containerActuatedRequests."""
     status = statuses.get(container.name)
     if status is not None and status.resources is not None and status.resources.requests:
         return status.resources.requests
@@ -355,7 +358,8 @@ def node_allocatable(node: Node, saturates: bool = False) -> dict[str, int]:
 
 @lru_cache(maxsize=4096)
 def is_scalar_resource(name: str) -> bool:
-    """Extended resources, huge pages, attachable volumes. Upstream: IsScalarResourceName."""
+    """Return whether it is an extended resource, huge pages or an attachable volume. Upstream:
+    IsScalarResourceName."""
     return (
         is_extended_resource_name(name)
         or "kubernetes.io/" in name
@@ -364,7 +368,7 @@ def is_scalar_resource(name: str) -> bool:
 
 
 def is_pod_level_resource(name: str) -> bool:
-    """Upstream: IsSupportedPodLevelResource."""
+    """Return whether a pod as a whole may request it. Upstream: IsSupportedPodLevelResource."""
     return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX)
 
 
@@ -378,9 +382,8 @@ class ContainerRequests(Struct, frozen=True):
 def aggregate_containers(
     containers: Iterable[Amounts], init_containers: Iterable[ContainerRequests]
 ) -> dict[str, Quantity]:
-    """What the containers need together: all that run side by side, or the greatest init container
-    with the sidecars started before it, whichever is more.
-    """
+    """Return what the containers need together: all that run side by side, or the greatest init
+    container with the sidecars started before it, whichever is more."""
     total: dict[str, Quantity] = {}
     for amounts in containers:
         _add(total, amounts)
@@ -436,7 +439,8 @@ def _pod_resources(
     saturates: bool = False,
     claimed: ClaimedAmounts = NOT_CLAIMED,
 ) -> PodResources:
-    """resized: the requests of the pod as a whole, where they are not those of the spec"""
+    """Return what a pod takes of its node. resized: the requests of the pod as a whole, if they are
+    not those of the spec"""
     containers = [_ask(container, granted, infeasible) for container in spec.containers]
     inits = [
         ContainerRequests(_ask(c, granted if c.is_sidecar else {}, infeasible), c.is_sidecar)
@@ -458,8 +462,9 @@ def _of_sums(
     effective: Amounts,
     saturates: bool,
 ) -> PodResources:
-    """aggregate: what the containers ask for together, where one that lacks one of the amounts
-    counts as having asked for it; effective: takes the place of `pod_level`"""
+    """Return what a pod takes of its node, from what its containers ask for together. aggregate:
+    that, where one that lacks one of the amounts counts as having asked for it; effective: takes
+    the place of `pod_level`"""
     requests = _of_pod(spec, aggregate({}), effective)
     missing = _nonmissing(pod_level, requests)
     counted = _integers(_of_pod(spec, aggregate(missing), effective), saturates)
@@ -481,8 +486,8 @@ def _aggregate(
     missing: Amounts,
     claimed: ClaimedAmounts = NOT_CLAIMED,
 ) -> dict[str, Quantity]:
-    """What the containers need together with what claims take, where a container that lacks one of
-    `missing` asks for it."""
+    """Return what the containers need together with what claims take, where a container that lacks
+    one of `missing` asks for it."""
 
     def counted(container: Container, amounts: Amounts) -> Amounts:
         all_amounts = {**missing, **amounts}
@@ -515,8 +520,9 @@ def _pod_level(spec: PodSpec) -> Amounts:
 
 
 def _filled_pod_level(spec: PodSpec) -> Amounts:
-    """With what its containers request of cpu and memory where the pod as a whole requests only one
-    of them. Upstream: defaultPodLevelRequests of 1.37 on; without statuses it changes no sum."""
+    """Return what the pod as a whole requests. If it requests anything, cpu and memory that it does
+    not name are what its containers request. Upstream: defaultPodLevelRequests of 1.37 on; without
+    statuses it changes no sum."""
     pod_level = _pod_level(spec)
     if not pod_level:
         return pod_level
@@ -555,7 +561,8 @@ def _effective(
 
 
 def _granted(pod: Pod) -> dict[str, ContainerStatus]:
-    """Statuses that say what their container was granted. Upstream lets the last of a name win."""
+    """Return, by container, the status that says what it was granted. Upstream lets the last of a
+    name win."""
     statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     by_name = {status.name: status for status in statuses}
     return {name: status for name, status in by_name.items() if status.resources is not None}
@@ -577,7 +584,7 @@ def _why_resize_waits(pod: Pod) -> str:
 
 
 def _integers(amounts: Amounts, saturates: bool = False) -> dict[str, int]:
-    """Upstream: Resource.Add."""
+    """Return the amounts as whole numbers, cpu in milli. Upstream: Resource.Add."""
     scaled = Quantity.saturated_value if saturates else Quantity.scaled_value
     return {
         name: scaled(amount, MILLI if name == CPU else 0)

@@ -138,7 +138,7 @@ class NodeColumns:
     def _set_allocatable(
         self, capacity: Columns, others: Mapping[str, Column], nodes: Mapping[int, Node]
     ) -> None:
-        """Takes over these arrays, filled but for `nodes`, by row. others: besides COUNTABLE."""
+        """Take over these arrays, filled but for `nodes`, by row. others: besides COUNTABLE."""
         columns = {**others, **dict(zip(COUNTABLE, capacity, strict=True))}
         # Many nodes are of one size, and equal amounts are mostly one object, which the nodes hold.
         sizes: dict[tuple[object, ...], dict[str, int]] = {}
@@ -247,7 +247,8 @@ class NodeColumns:
 
 
 def zone_key(node: Node) -> tuple[str, str]:
-    """Region and zone of a node; upstream: component-helpers/node/topology (GetZoneKey)."""
+    """Return the region and the zone of a node; upstream: component-helpers/node/topology
+    (GetZoneKey)."""
     labels = node.metadata.labels
     return (
         labels.get(OLDER_REGION_LABEL, labels.get(REGION_LABEL, "")),
@@ -315,7 +316,8 @@ class SnapshotContents(NamedTuple):
     saturates: bool
 
     def writeable(self) -> SnapshotContents:
-        """With copies of the columns: protocol 5 of pickle leaves arrays read-only that are."""
+        """Return the contents with copies of the columns: protocol 5 of pickle leaves arrays
+        read-only that are."""
         requested = {name: column.copy() for name, column in self.requested.items()}
         return self._replace(usage=self.usage.copy(), requested=requested)
 
@@ -413,7 +415,7 @@ class Snapshot:
         )
 
     def __setstate__(self, contents: SnapshotContents) -> None:
-        """Takes over what is in `contents`; nothing is copied."""
+        """Take over what is in `contents`; nothing is copied."""
         columns = self.node_columns = contents.node_columns
         self.nodes, self.names, self.row = columns.nodes, columns.names, columns.row
         self.labels = columns.labels
@@ -475,8 +477,8 @@ class Snapshot:
         return self._requested.get(resource, self._zero)
 
     def rows_amounts(self, rows: Iterable[int]) -> list[RowAmounts]:
-        """Per row, its columns of `usage` and `capacity`: of a few rows, quicker to read than
-        arrays."""
+        """Return, per row, its columns of `usage` and `capacity`: for a few rows they are quicker
+        to read than arrays."""
         cached = self._rows_amounts
         return [cached[row] or self.row_amounts(row) for row in rows]
 
@@ -519,7 +521,8 @@ class Snapshot:
     # -- pods ---------------------------------------------------------------------------------
 
     def seal(self, shut: bool) -> None:
-        """While it is shut, no pod comes or goes and the columns cannot be written to."""
+        """Seal the snapshot, or open it: while it is shut, no pod comes or goes and the columns
+        cannot be written to."""
         self.sealed = shut
         # An array of several columns goes before its rows, which may be open only if it is.
         wide = (self.usage, self.nonzero)
@@ -682,7 +685,8 @@ class Snapshot:
         self.ports.setdefault(row, set()).update(pod.template.host_ports)
 
     def free_ports(self, pod: PodInfo, row: int) -> None:
-        """Upstream keeps a set, not a count: a port is free even if another pod has it too."""
+        """Free the pod's host ports on a row. Upstream keeps a set, not a count: a port is free
+        even if another pod has it too."""
         if row in self.ports:
             self.ports[row].difference_update(pod.template.host_ports)
             if not self.ports[row]:
@@ -702,7 +706,7 @@ class Snapshot:
         self._note(row)
 
     def _count_each(self, rows: Rows, load: PodUsageColumns, change: np.ufunc) -> None:
-        """A row may occur several times."""
+        """Count each pod's requests in its row. A row may occur several times."""
         for name, amounts in load.requests.items():
             if name not in self._requested:
                 self._requested[name] = np.zeros(len(self), dtype=np.int64)
@@ -862,7 +866,7 @@ class SnapshotFork(Snapshot):
         return [self._read_amounts(row) for row in rows]
 
     def _note(self, row: int) -> None:
-        """Nothing that is cached is of a fork."""
+        """Do nothing: what is cached is never of a fork."""
 
     def add_each(self, pods: Sequence[PodInfo], rows: Rows, load: PodUsageColumns) -> None:
         """Add each pod to its row, as `add` does, with one array operation per quantity."""

@@ -18,7 +18,8 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 
 def tolerates(toleration: Toleration, taint: Taint, compares: bool = False) -> bool:
-    """compares: the operators Lt and Gt compare values as numbers; else they tolerate nothing.
+    """Return whether a toleration tolerates a taint. compares: the operators Lt and Gt compare
+    values as numbers; else they tolerate nothing.
 
     Upstream: Toleration.ToleratesTaint.
     """

@@ -84,19 +84,15 @@ def trimmed(obj: Plain) -> Plain:
     version, name = obj.get("apiVersion") or "", obj.get("kind") or ""
     kind, struct = find_kind(version, name), type_of_kind(version, name)
     if struct is None:
-        return _unmanaged(obj)
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict):
+            return obj
+        hidden = ("managedFields", "annotations")
+        return {**obj, "metadata": {k: v for k, v in metadata.items() if k not in hidden}}
     if kind is not None and kind.upgrade is not None and version.endswith(_BETA):
         kind.upgrade(obj)
         version = f"{kind.group}/v1"
     return {"apiVersion": version, "kind": name, **_trim_of_struct(struct)(obj)}
-
-
-def _unmanaged(obj: Plain) -> Plain:
-    metadata = obj.get("metadata")
-    if not isinstance(metadata, dict):
-        return obj
-    hidden = ("managedFields", "annotations")
-    return {**obj, "metadata": {k: v for k, v in metadata.items() if k not in hidden}}
 
 
 @cache

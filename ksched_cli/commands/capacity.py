@@ -94,7 +94,7 @@ def capacity(
 
 
 def _check(options: CapacityOptions, pod: str | None) -> None:
-    """Raises UsageError for options that exclude or require each other."""
+    """Check options that exclude or require each other. Raises UsageError."""
     is_of_pods = pod is not None or options.manifest is not None
     if [pod is not None, options.manifest is not None, options.pending].count(True) > 1:
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")

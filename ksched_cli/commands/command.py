@@ -45,7 +45,8 @@ DEBUG_HINT = "--debug prints the traceback"
 
 
 def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
-    """The function with the fields of its options objects as parameters, for `app.command()`."""
+    """Return the function with the fields of its options objects as parameters, for
+    `app.command()`."""
     hints = get_type_hints(function, include_extras=True)
     objects: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters = _parameters(function, hints, objects)
@@ -93,7 +94,8 @@ def _configure_output(options: object) -> None:
 
 
 def _with_page(options: Any) -> Any:
-    """--open asks for the page where no other form is asked for. Raises UsageError."""
+    """Return the options; --open asks for the page if no other form is asked for. Raises
+    UsageError."""
     if not isinstance(options, CommonOptions):
         return options
     if options.open_page and options.output is Form.TABLE:
@@ -108,7 +110,7 @@ def _with_page(options: Any) -> Any:
 
 
 def _refuse_idle(values: Mapping[str, Any]) -> None:
-    """Raises UsageError for a shared option that would do nothing. values: by parameter"""
+    """Refuse a shared option that would do nothing. Raises UsageError. values: by parameter"""
     options = values.get("options")
     if not isinstance(options, StateOptions):
         return
@@ -129,7 +131,7 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
 def _parameters(
     function: Callable[..., ExitCode], hints: dict[str, Any], objects: dict[str, Any]
 ) -> list[Parameter]:
-    """One per option and argument."""
+    """Return a parameter per option and argument."""
     of_objects = [
         each
         for options in objects.values()
@@ -147,8 +149,9 @@ def _parameters(
 
 
 def _options(options: Any) -> Iterator[Parameter]:
-    """One per field: its type with an option, which the docstrings describe unless it describes
-    itself. A class says in PANELS which of its options only --help-all shows, by panel."""
+    """Yield a parameter per field: its type with an option, which the docstrings describe unless it
+    describes itself. A class says in PANELS which of its options only --help-all shows, by
+    panel."""
     panels = getattr(options, "PANELS", {})
     panel_of = {name: panel for panel, names in panels.items() for name in names}
     described = _descriptions(CommonOptions) | _descriptions(options)
@@ -167,7 +170,7 @@ def _options(options: Any) -> Iterator[Parameter]:
 
 
 def _options_of_runs(options: Any, command: str) -> Iterator[Parameter]:
-    """One per option of the fields of a Run that the command takes."""
+    """Yield a parameter per option of the fields of a Run that the command takes."""
     takes, leaves = getattr(options, "TAKES", ()), getattr(options, "LEAVES", ())
     if not takes:
         return
@@ -188,7 +191,7 @@ def _options_of_runs(options: Any, command: str) -> Iterator[Parameter]:
 
 
 def _option_of(field: RunField, mark: Option, help_text: str, panel: str | None) -> Parameter:
-    """typer's parameter for an option of a Run's field."""
+    """Return typer's parameter for an option of a Run's field."""
     name, default = field.parameter(mark), field.default
     kind: Any = str
     typed = field.typed(mark)
@@ -216,8 +219,8 @@ def _option_of(field: RunField, mark: Option, help_text: str, panel: str | None)
 
 
 def _descriptions(options: Any) -> dict[str, tuple[str | None, str]]:
-    """Field → metavar and help, from `field METAVAR: help` in the docstrings of the class and its
-    bases; a line that is indented continues the one above it."""
+    """Return, by field, its metavar and help, from `field METAVAR: help` in the docstrings of the
+    class and its bases; a line that is indented continues the one above it."""
     described = {}
     for base in reversed(options.__mro__):
         text = re.sub(r"\n {4,}", " ", cleandoc(base.__doc__ or ""))
@@ -227,12 +230,12 @@ def _descriptions(options: Any) -> dict[str, tuple[str | None, str]]:
 
 
 def _taken(options: Any) -> list[Field[Any]]:
-    """The fields of an object of options, without those that the command does without."""
+    """Return the fields of an object of options, without those that the command does without."""
     without = (*getattr(options, "WITHOUT", ()), "given")
     return [field for field in fields(options) if field.name not in without]
 
 
 def _name_option(mark: Any, name: str) -> None:
-    """An option is called as its parameter is, unless it has a name."""
+    """Name an option as its parameter, unless it has a name."""
     if isinstance(mark, OptionInfo) and "--" not in "".join(mark.param_decls or ()):
         mark.param_decls = (*(mark.param_decls or ()), f"--{name.replace('_', '-')}")

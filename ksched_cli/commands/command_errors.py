@@ -133,7 +133,8 @@ def _change_verbs() -> set[str]:
 
 
 def _about_object(arguments: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """The command about what is described, and its arguments: nodes are no subject of explain."""
+    """Return the command about what is described, and its arguments: nodes are no subject of
+    explain."""
     kind, *rest = arguments or [""]
     if kind in ("node", "nodes", "no"):
         return (("drain",), rest) if rest else (("status",), [])

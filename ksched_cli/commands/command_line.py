@@ -59,7 +59,7 @@ class CommandGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Panel by panel, each command with the first sentence of its help, whole."""
+        """Write panel by panel each command with the first sentence of its help, whole."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
@@ -87,7 +87,7 @@ class ExampleCommand(TyperCommand):
         super().__init__(name, help=text, **settings)
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """The purpose and the paragraph after it, with --help-all every one."""
+        """Write the purpose and the paragraph after it, with --help-all every one."""
         paragraphs = (self.help or "").split("\n\n")
         shown = paragraphs if HELP_ALL in ctx.meta else paragraphs[:2]
         formatter.write_paragraph()
@@ -113,7 +113,7 @@ class ExampleCommand(TyperCommand):
             formatter.write_text(f"{len(shared)} {about}: {HELP_ALL}")
 
     def panels(self, ctx: Any) -> dict[str, list[Any]]:
-        """The parameters that are not hidden, by the title of their panel."""
+        """Return the parameters that are not hidden, by the title of their panel."""
         panels: dict[str, list[Any]] = {panel: [] for panel in OWN}
         for parameter in self.get_params(ctx):
             if parameter.get_help_record(ctx) is not None:
@@ -124,7 +124,7 @@ class ExampleCommand(TyperCommand):
         return {panel: panels[panel] for panel in order if panels.get(panel)}
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """The examples as they are written, so that they can be copied."""
+        """Write the examples as they stand, so that they can be copied."""
         examples = self.examples[: None if HELP_ALL in ctx.meta else BRIEF_EXAMPLES]
         if examples:
             formatter.write(f"\n{_heading('Examples')}:\n")
@@ -147,7 +147,14 @@ class ExampleCommand(TyperCommand):
             if traced and not ctx.params["trace"] and not ctx.resilient_parsing:
                 raise unexpected_argument(ctx, traced[0])
             return rest
-        shared, *sides = _split_at(split, SIDES)
+        # A mark that is the value of an option is not told apart.
+        parts: list[list[str]] = [[]]
+        for each in split:
+            if each == SIDES:
+                parts.append([])
+            else:
+                parts[-1].append(each)
+        shared, *sides = parts
         if ctx.resilient_parsing:  # completion: any option may follow
             shared, sides = [part for part in split if part != SIDES], []
         rest = super().parse_args(ctx, [*shared, *names])
@@ -159,7 +166,7 @@ class ExampleCommand(TyperCommand):
         return rest
 
     def _given(self, ctx: Any, args: list[str]) -> dict[str, Any]:
-        """The values of the options in a part of the line, by name."""
+        """Return the values of the options in a part of the line, by name."""
         part = self.make_context(ctx.info_name, args, parent=ctx.parent)
         return {
             name: value
@@ -168,27 +175,16 @@ class ExampleCommand(TyperCommand):
         }
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """As `[OPTIONS] A B [FILE]...`; typer's own add braces, and dots where there are some."""
+        """Return the pieces of a usage such as `[OPTIONS] A B [FILE]...`; typer's own add braces,
+        and dots where there are some."""
         arguments = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
         return [self.options_metavar or "", *map(_argument_usage, arguments)]
 
 
 def _heading(title: str) -> str:
-    """A title of --help; bold on a terminal, unless NO_COLOR is set."""
+    """Return a title of --help; it is bold on a terminal, unless NO_COLOR is set."""
     is_bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return typer.style(title, bold=True) if is_bold else title
-
-
-def _split_at(args: Sequence[str], mark: str) -> list[list[str]]:
-    """The arguments before, between and after the marks. A mark that is the value of an option is
-    not told apart."""
-    parts: list[list[str]] = [[]]
-    for arg in args:
-        if arg == mark:
-            parts.append([])
-        else:
-            parts[-1].append(arg)
-    return parts
 
 
 def _argument_usage(argument: Any) -> str:
@@ -206,7 +202,7 @@ class PlainValues:
         self._convert = convert
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """As typer's own, in place of which it is called."""
+        """Convert a value as typer's own does, in place of which it is called."""
         is_list = param.multiple or param.nargs == -1
         if value is None:
             return () if is_list else None
@@ -214,7 +210,8 @@ class PlainValues:
 
 
 def convert_plainly(parameters: Sequence[Any]) -> None:
-    """Nothing changes for parameters of other types, or with a typer that has no such adapters."""
+    """Convert texts and switches without typer's adapters. Nothing changes for parameters of other
+    types, or with a typer that has no such adapters."""
     for parameter in parameters:
         if parameter.param_type_name == "argument":
             # In --help, an argument is its name and what it means, without a type of Python's.
@@ -246,7 +243,7 @@ def option(
     panel: str | None = None,
     **settings: Any,
 ) -> Any:
-    """An option of a command, beside its type in `Annotated`.
+    """Describe an option of a command, beside its type in `Annotated`.
 
     help_text: else the docstring of the class of options has it; name: else the parameter's, with
     dashes; panel: of --help, None for the command's own options; settings: as typer.Option's
@@ -260,7 +257,7 @@ def option(
 def whole_number(
     option: str, least: int | None = None, most: int | None = None
 ) -> Callable[[str | int], int]:
-    """A parser of an option's value. It raises UsageError for any other value."""
+    """Return a parser of an option's value. It raises UsageError for any other value."""
 
     def parse(text: str | int) -> int:
         try:
@@ -289,8 +286,8 @@ def timings_target(text: str) -> str:
 
 
 def share(option: str) -> Callable[[str | float], float]:
-    """A parser of an option's value, a share such as 20% or 0.2. It raises UsageError for any other
-    value."""
+    """Return a parser of an option's value, a share such as 20% or 0.2. It raises UsageError for
+    any other value."""
 
     def parse(text: str | float) -> float:
         number, sign, rest = str(text).partition("%")
@@ -322,7 +319,7 @@ def time_limit(text: str | float) -> float:
 
 
 def positive_number(option: str, expected: str = "a number") -> Callable[[str | float], float]:
-    """A parser of an option's value. It raises UsageError for any other value; 0, which only
+    """Return a parser of an option's value. It raises UsageError for any other value; 0, which only
     a default is, passes."""
 
     def parse(text: str | float) -> float:
@@ -338,7 +335,7 @@ def positive_number(option: str, expected: str = "a number") -> Callable[[str | 
 
 
 def size_in_bytes(option: str) -> Callable[[str | int], int]:
-    """A parser of a size, such as 16Gi. It raises UsageError for any other value."""
+    """Return a parser of a size, such as 16Gi. It raises UsageError for any other value."""
 
     def parse(text: str | int) -> int:
         if isinstance(text, int):

@@ -81,7 +81,7 @@ def compare(
 
 
 def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
-    """A Run per side. Raises UsageError."""
+    """Return a Run per side. Raises UsageError."""
     if options.seeds:
         seed = options.given["seed"] or 0
         options = _given(options, tie_break="random", seed=seed)
@@ -119,13 +119,13 @@ def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
 
 
 def _given(options: CompareOptions, **values: Any) -> CompareOptions:
-    """The options with other values of some."""
+    """Return the options with other values of some."""
     return replace(options, given={**options.given, **values})
 
 
 def _sides_of_paths(options: CompareOptions, paths: Sequence[str]) -> list[CompareOptions]:
-    """`compare A B` is `compare --config A --vs --config B`, `compare A` is `compare --vs --config
-    A`. Raises UsageError."""
+    """Read paths: `compare A B` is `compare --config A --vs --config B`, `compare A` is `compare
+    --vs --config A`. Raises UsageError."""
     if not paths:
         raise UsageError(
             "nothing to compare: name two configurations, one to compare with the "
@@ -144,7 +144,7 @@ def _sides_of_paths(options: CompareOptions, paths: Sequence[str]) -> list[Compa
 
 
 def _with(options: CompareOptions, side: Mapping[str, Any]) -> CompareOptions:
-    """The shared options and those of one side. side: by the name of the option. Raises
+    """Return the shared options with those of one side. side: by the name of the option. Raises
     UsageError."""
     if "configs" in side:
         raise UsageError(

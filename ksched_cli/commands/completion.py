@@ -32,8 +32,8 @@ CANDIDATES = ("cluster.yaml", "cluster.yml", "cluster.json")
 
 
 def complete_pod(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of pods, with their namespace, or pod/, where that is what was begun, and of workloads;
-    of -n, only those of that namespace."""
+    """Return names of pods, with their namespace, or pod/, if that is what was begun, and of
+    workloads; with -n, only those of that namespace."""
     prefix = POD_PREFIX if incomplete.startswith(POD_PREFIX) else ""
     names = []
     for metadata in _chosen(context, "Pod"):
@@ -51,19 +51,19 @@ def complete_node(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_namespace(context: typer.Context, incomplete: str) -> list[str]:
-    """Namespaces of the state, and those of its pods."""
+    """Return namespaces of the state, and those of its pods."""
     names = [metadata["name"] for metadata in _metadata(context, "Namespace")]
     return _beginning(incomplete, [*names, *map(_namespace, _metadata(context, "Pod"))])
 
 
 def complete_form(context: typer.Context, incomplete: str) -> list[str]:
-    """The forms that the command has."""
+    """Return the forms that the command has."""
     return [form.value for form in forms_of(context.info_name) if form.value.startswith(incomplete)]
 
 
 def complete_change(context: typer.Context, incomplete: str) -> list[str]:
-    """The verb of a change; then names of nodes, pods and workloads where the verb takes them, and
-    its flags. Each candidate is the whole text."""
+    """Return the verb of a change; then names of nodes, pods and workloads if the verb takes them,
+    and its flags. Each candidate is the whole text."""
     from ksched_cli.scenario.file import VERBS
 
     verb = next((verb for verb in VERBS if incomplete.startswith(f"{verb} ")), "")
@@ -76,7 +76,7 @@ def complete_change(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _named_by(context: typer.Context, verb: str, tokens: Sequence[str]) -> Iterable[str]:
-    """What may follow these words of a change."""
+    """Return what may follow these words of a change."""
     if tokens[-1] in ("-n", "--namespace"):
         return complete_namespace(context, "")
     if tokens[-1] == "--like" or verb in ("drain", "cordon", "uncordon"):
@@ -104,14 +104,14 @@ def _names_of_pods(context: typer.Context) -> list[str]:
 
 
 def _chosen(context: typer.Context, *kinds: str) -> list[dict[str, Any]]:
-    """Reads objects of the namespace that -n names, where it names one."""
+    """Read objects of the namespace that -n names, or of all namespaces without it."""
     chosen = context.params.get("namespace")
     objects = _metadata(context, *kinds)
     return [each for each in objects if not chosen or _namespace(each) == chosen]
 
 
 def _workloads(context: typer.Context) -> list[str]:
-    """As KIND/NAME: those of the state, and those that its pods name."""
+    """Return as KIND/NAME the workloads of the state, and those that its pods name."""
     named = []
     for kind in WORKLOADS:
         named += [f"{kind.lower()}/{each['name']}" for each in _chosen(context, kind)]

@@ -107,7 +107,7 @@ def diff(
 
 
 def _configuration(opener: Opener, run: Run, allowed: tuple[AllowedPlugin, ...]) -> Configuration:
-    """The configuration of a file, or of a revision in git. Raises InputError."""
+    """Return the configuration of a file, or of a revision in git. Raises InputError."""
     from ksched_cli.config.load import load_configuration_source
     from ksched_cli.config.sources import read_versioned_text
 
@@ -156,7 +156,7 @@ def migrate(
 
 
 def _write(source: ConfigurationText, path: str, migration: ConfigurationMigration) -> ExitCode:
-    """Writes the file that holds the source. Raises UsageError where that cannot be done."""
+    """Write the file that holds the source. Raises UsageError if that cannot be done."""
     from ksched_cli.config.sources import with_text
     from ksched_cli.live.snapshot_file import written_aside
 
@@ -180,8 +180,8 @@ def _write(source: ConfigurationText, path: str, migration: ConfigurationMigrati
 
 
 def _check_lines(text: str, name: str) -> None:
-    """Raises UsageError where a CI job's runner would obey a line of a text that is to be printed
-    as it is."""
+    """Refuse a text that is to be printed as it is, and of which a CI job's runner would obey a
+    line. Raises UsageError."""
     safe = safe_in_job(text, Form.TABLE)
     for line, safe_line in zip(text.splitlines(), safe.splitlines(), strict=True):
         if line != safe_line:

@@ -30,7 +30,7 @@ MORE_FORMS = {
 
 
 def forms_of(command: str | None) -> tuple[Form, ...]:
-    """What -o of a command takes. command: the last of its names"""
+    """Return what -o of a command takes. command: the last of its names"""
     return (*COMMON_FORMS, *MORE_FORMS.get(command or "", ()))
 
 

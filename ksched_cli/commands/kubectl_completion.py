@@ -24,10 +24,15 @@ _PLAIN = "plain"  # a candidate of ours; others stand for files and folders
 
 
 def completion(arguments: Sequence[str]) -> str:
-    """The lines for kubectl."""
+    """Return the lines for kubectl."""
     *before, last = arguments or ("",)
     command = typer.main.get_command(application())
-    items = _shell_complete()(command, {}, _PROGRAM, "").get_completions(list(before), last)
+    # The class of click's, or of typer's own copy of it, that looks for candidates, without what a
+    # shell would be told; kubectl is told by us.
+    package = typer.BadParameter.__module__.rpartition(".")[0]
+    base = import_module(f"{package}.shell_completion").ShellComplete
+    complete: Any = type("KubectlComplete", (base,), dict.fromkeys(base.__abstractmethods__))
+    items = complete(command, {}, _PROGRAM, "").get_completions(list(before), last)
     lines = [
         f"{item.value}\t{item.help}" if item.help else str(item.value)
         for item in items
@@ -36,14 +41,6 @@ def completion(arguments: Sequence[str]) -> str:
     return "\n".join([*lines, f":{_NO_FILES if lines else _FILES_TOO}"])
 
 
-def _shell_complete() -> Any:
-    """The class of click's, or of typer's own copy of it, that looks for candidates, without what
-    a shell would be told; kubectl is told by us."""
-    package = typer.BadParameter.__module__.rpartition(".")[0]
-    base = import_module(f"{package}.shell_completion").ShellComplete
-    return type("KubectlComplete", (base,), dict.fromkeys(base.__abstractmethods__))
-
-
 def main() -> NoReturn:
-    """The console entry."""
+    """Run the console entry."""
     exit_after(lambda: print_text(completion(sys.argv[1:])))

@@ -58,13 +58,13 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 def application(names: Collection[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
-    """The command line with these commands, whose modules are imported."""
+    """Return the command line with these commands, whose modules are imported."""
     return _built(names, as_command)
 
 
 def listing() -> typer.Typer:
-    """The command line with all commands, without their options: for help, nothing that these need
-    is imported."""
+    """Return the command line with all commands, without their options: for help, nothing that
+    these need is imported."""
 
     def listed(function: Callable[..., ExitCode]) -> Callable[[], None]:
         def command() -> None:
@@ -109,8 +109,8 @@ def _group(name: str, help_text: str = "") -> typer.Typer:
 
 
 def _application_for(arguments: Sequence[str]) -> typer.Typer:
-    """The command line that these arguments need: of the command that they name; of all of them
-    for completion; their names alone for help and for a misspelt one."""
+    """Return the command line that these arguments need: of the command that they name; of all of
+    them for completion; their names alone for help and for a misspelt one."""
     if any(name.endswith("_COMPLETE") for name in os.environ if "KSCHED" in name):
         return application()
     line = arguments[1:] if arguments[:1] == ["help"] else arguments
@@ -125,27 +125,25 @@ def _print_version(context: typer.Context, requested: bool) -> None:
     versions = f"{', '.join(MINORS[:-1])} or {MINORS[-1]}"
     print(f"ksched {__version__}, decides as kube-scheduler {versions}")
     if context.params["verbose"]:
-        _print_surroundings()
+        # What a report of a fault needs: Python, platform, and the distributions installed that
+        # ksched uses, or that bring it plugins.
+        import platform
+        from importlib import metadata
+
+        print(
+            f"{platform.python_implementation()} {platform.python_version()}, {platform.platform()}"
+        )
+        installed = {d.name.lower(): d for d in metadata.distributions()}
+        required = installed["ksched"].requires or [] if "ksched" in installed else []
+        names = {
+            re.split(r"[^\w.-]", text)[0].lower()
+            for text in required
+            if not re.search(r"extra == .(test|dev|release)", text)
+        }
+        names |= {name for name, d in installed.items() if d.entry_points.select(group="ksched")}
+        for name in sorted(names & installed.keys()):
+            print(f"{name} {installed[name].version}")
     raise typer.Exit
-
-
-def _print_surroundings() -> None:
-    """Prints what a report of a fault needs: Python, platform, and the distributions installed that
-    ksched uses, or that bring it plugins."""
-    import platform
-    from importlib import metadata
-
-    print(f"{platform.python_implementation()} {platform.python_version()}, {platform.platform()}")
-    installed = {d.name.lower(): d for d in metadata.distributions()}
-    required = installed["ksched"].requires or [] if "ksched" in installed else []
-    names = {
-        re.split(r"[^\w.-]", text)[0].lower()
-        for text in required
-        if not re.search(r"extra == .(test|dev|release)", text)
-    }
-    names |= {name for name, d in installed.items() if d.entry_points.select(group="ksched")}
-    for name in sorted(names & installed.keys()):
-        print(f"{name} {installed[name].version}")
 
 
 def ksched(
@@ -168,14 +166,14 @@ def ksched(
 
 
 def main() -> NoReturn:
-    """The console entry. Exit codes: 0 yes, 1 no, 2 cannot be asked, 3 a defect, 141 nobody
+    """Run the console entry. Exit codes: 0 yes, 1 no, 2 cannot be asked, 3 a defect, 141 nobody
     reads."""
     exit_after(_run)
 
 
 def exit_after(run: Callable[[], int | str | None]) -> NoReturn:
-    """Ends the process with the exit code that is returned, or with that of standard output, where
-    it cannot be written."""
+    """End the process with the exit code that is returned, or with that of standard output if it
+    cannot be written."""
     occupy_closed_streams()
     sys.stderr = unfailing(sys.stderr)
     if sys.stdout is None:
@@ -203,7 +201,7 @@ def exit_after(run: Callable[[], int | str | None]) -> NoReturn:
 
 
 def _run() -> int | str | None:
-    """Runs the command that the arguments name, and returns its exit code. Raises KschedError."""
+    """Run the command that the arguments name, and return its exit code. Raises KschedError."""
     try:
         with raised_signals():
             app = _application_for(sys.argv[1:])
@@ -239,7 +237,7 @@ def _report_error(error: KschedError) -> int:
 
 
 def _report_defect(error: Exception) -> int:
-    """Writes the traceback to a file to attach to a bug report."""
+    """Write the traceback to a file to attach to a bug report."""
     import tempfile
 
     text = "".join(traceback.format_exception(error))

@@ -57,8 +57,9 @@ _aside: ContextVar[set[str]] = ContextVar("aside")
 
 
 def limit() -> Limit:
-    """As wide as the terminal, or $COLUMNS says; 100 columns without either. Long lists are cut,
-    in a pipe too, but for --all. Colours on a terminal, unless NO_COLOR is set."""
+    """Return how much is shown: as wide as the terminal, or $COLUMNS says; 100 columns without
+    either. Long lists are cut, in a pipe too, but for --all. Colours on a terminal, unless NO_COLOR
+    is set."""
     rows = None if SETTINGS.everything else TERMINAL.rows
     width = shutil.get_terminal_size((TERMINAL.width or 0, 0)).columns
     colour = _shows_colours(results())
@@ -66,8 +67,8 @@ def limit() -> Limit:
 
 
 def _shows_colours(stream: TextIO) -> bool:
-    """Whether a stream gets colours: NO_COLOR forbids them, FORCE_COLOR and CLICOLOR_FORCE want
-    them where it is no terminal too."""
+    """Return whether a stream gets colours: NO_COLOR forbids them, FORCE_COLOR and CLICOLOR_FORCE
+    want them even if it is no terminal."""
     if os.environ.get("NO_COLOR"):
         return False
     forced = (os.environ.get(name, "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
@@ -92,8 +93,8 @@ def show(answer: Answer, options: CommonOptions) -> ExitCode:
 
 
 def _completed(answer: A) -> A:
-    """The answer with the release whose rules were applied, where no question gave it one, and all
-    warnings that were printed."""
+    """Return the answer with all warnings that were printed, and with the release whose rules were
+    applied if no question gave it one."""
     from msgspec import UNSET, structs
 
     warnings = tuple(_warnings.get() or answer.warnings)
@@ -109,7 +110,7 @@ def _completed(answer: A) -> A:
 
 
 def show_text(text: str) -> None:
-    """Prints a text that is not an answer, as a table is printed. Raises OutputError,
+    """Print a text that is not an answer, as a table is printed. Raises OutputError,
     ReaderGoneError."""
     _show_table(safe_in_job(text, Form.TABLE))
 
@@ -123,7 +124,7 @@ def _show_table(text: str) -> None:
 
 
 def print_text(text: str) -> None:
-    """To where results are printed. Raises OutputError, ReaderGoneError."""
+    """Print a text to where results are printed. Raises OutputError, ReaderGoneError."""
     try:
         print(text, file=results(), flush=True)
     except BrokenPipeError:
@@ -133,7 +134,8 @@ def print_text(text: str) -> None:
 
 
 def _page(text: str) -> None:
-    """As git does it: $PAGER, else less; plainly where that is empty, `cat` or missing."""
+    """Show a text as git does: through $PAGER, else less; plainly if that is empty, `cat` or
+    missing."""
     try:
         command = shlex.split(os.environ.get("PAGER", "less"))
     except ValueError:  # a quote that does not end
@@ -148,35 +150,35 @@ def _page(text: str) -> None:
 
 
 def set_release(release: Release) -> None:
-    """Whose rules the result follows; says so on standard error where nobody chose it."""
+    """Set whose rules the result follows; say so on standard error if nobody chose it."""
     _release.set(release)
     if release.inferred:
         note(f"Kubernetes {release.number} ({release.inferred})")
 
 
 def note(line: str) -> None:
-    """Prints a line that is not a warning to standard error, but for --quiet."""
+    """Print a line that is not a warning to standard error, but for --quiet."""
     if not SETTINGS.quiet:
         print(printable(shortened_lines(line)), file=sys.stderr)
 
 
 def note_in_handler(line: str) -> None:
-    """As `note`, in the handler of a signal: that may come while a line is being printed, and then
-    Python's buffer takes no other."""
+    """Print a line as `note` does, in the handler of a signal: that may come while a line is being
+    printed, and then Python's buffer takes no other."""
     if not SETTINGS.quiet:
         with suppress(OSError):
             os.write(STDERR, f"{printable(shortened_lines(line))}\n".encode())
 
 
 def warn(*lines: str) -> None:
-    """Prints each warning once, unless --quiet is given. The result's document gets it, too."""
+    """Print each warning once, unless --quiet is given. The result's document gets it, too."""
     for line in _new(lines):
         if not SETTINGS.quiet:
             print(_warning(line), file=sys.stderr)
 
 
 def warn_after(*lines: str) -> None:
-    """As `warn`, but after the result: the answer comes first."""
+    """Warn as `warn` does, but after the result: the answer comes first."""
     texts = [*map(_warning, _new(lines))]
     _later.get().extend(() if SETTINGS.quiet else texts)
 
@@ -189,7 +191,7 @@ def set_aside(lines: Iterable[str]) -> None:
 
 
 def print_after(line: str) -> None:
-    """Prints a line to standard error after the result, even with --quiet."""
+    """Print a line to standard error after the result, even with --quiet."""
     _later.get().append(line)
 
 
@@ -205,7 +207,8 @@ def _new(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _warning(line: str) -> str:
-    """On a terminal wrapped between words, and its beginning in colour."""
+    """Return a warning as it is printed: on a terminal wrapped between words, with its beginning in
+    colour."""
     if not sys.stderr.isatty():
         return f"warning: {printable(line)}"
     from ksched_cli.report.terminal import paragraph
@@ -221,8 +224,8 @@ def _warning(line: str) -> str:
 
 @contextmanager
 def command_output() -> Iterator[None]:
-    """While a command runs: whatever plugins print goes to standard error, and warnings are
-    collected for its result, and printed after it where they are not printed at once."""
+    """Send whatever plugins print meanwhile to standard error, and collect warnings for the result;
+    those that are not printed at once are printed after it."""
     results_token, warnings_token = _results.set(sys.stdout), _warnings.set([])
     release_token, later_token = _release.set(None), _later.set([])
     aside_token = _aside.set(set())
@@ -247,7 +250,7 @@ def command_output() -> Iterator[None]:
 
 
 def results() -> TextIO:
-    """Where results are printed to."""
+    """Return where results are printed to."""
     return _results.get() or sys.stdout
 
 
@@ -256,7 +259,7 @@ _SSH_FIELDS = 4  # of $SSH_CONNECTION: the reader's address and port, this machi
 
 
 def show_page(text: str) -> None:
-    """Writes the page to a folder of its own, which stays, and has the browser show it; says where
+    """Write the page to a folder of its own, which stays, and have the browser show it; say where
     it is, and over SSH how to fetch it. Raises OutputError."""
     import tempfile
     import webbrowser
@@ -265,8 +268,10 @@ def show_page(text: str) -> None:
         path = _write(Path(tempfile.mkdtemp(prefix="ksched-")), text)
     except OSError as error:
         raise OutputError(error) from None
-    host = _ssh_host()
-    if host:
+    # Over SSH without a display, the reader's terminal tells how it reaches this machine.
+    connection = os.environ.get("SSH_CONNECTION", "").split()
+    if len(connection) == _SSH_FIELDS and not os.environ.get("DISPLAY"):
+        host = f"[{connection[2]}]" if ":" in connection[2] else connection[2]
         print(f"the page is {path}; fetch it with: scp {host}:{path} .", file=sys.stderr)
     elif webbrowser.open(path.as_uri()):
         print(f"the page is {path}", file=sys.stderr)
@@ -274,18 +279,8 @@ def show_page(text: str) -> None:
         print(f"warning: there is no browser to show it; the page is {path}", file=sys.stderr)
 
 
-def _ssh_host() -> str:
-    """This machine's address, as the reader's terminal reaches it over SSH without a display; else
-    ""."""
-    connection = os.environ.get("SSH_CONNECTION", "").split()
-    if len(connection) != _SSH_FIELDS or os.environ.get("DISPLAY"):
-        return ""
-    address = connection[2]
-    return f"[{address}]" if ":" in address else address
-
-
 def _write(folder: Path, text: str) -> Path:
-    """Whole, or not at all: a browser never sees half of it."""
+    """Write the page whole, or not at all: a browser never sees half of it."""
     part = folder / f"{_PAGE}.part"
     part.write_text(text + "\n", encoding="ascii")
     return part.rename(folder / _PAGE)

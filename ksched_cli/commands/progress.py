@@ -175,7 +175,7 @@ class ReplayProgress:
 
 @contextmanager
 def of_replay() -> Iterator[ReplayProgress]:
-    """On a terminal a line that changes, else one now and then."""
+    """Report the progress of a replay: on a terminal a line that changes, else one now and then."""
     if SETTINGS.quiet or not sys.stderr.isatty():
         yield ReplayProgress(None if SETTINGS.quiet else note, LINE_EVERY)
         return

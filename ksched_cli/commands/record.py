@@ -92,7 +92,8 @@ def record(
 
 
 def _of_files(options: RecordOptions, file: RecordingFile) -> ExitCode:
-    """Raises UsageError for options that are about a cluster."""
+    """Make a recording of files, without a cluster. Raises UsageError for options that are about a
+    cluster."""
     from ksched_cli.live.other_records import record_files
 
     about_cluster = {
@@ -110,7 +111,7 @@ def _of_files(options: RecordOptions, file: RecordingFile) -> ExitCode:
 
 
 def _limits(options: RecordOptions, interruption: Interruption) -> RecordingLimits:
-    """Raises UsageError."""
+    """Return when the recording ends, and how large its parts are. Raises UsageError."""
     from ksched_cli.kube.formatting import DurationError, parse_duration
     from ksched_cli.kube.quantity import Quantity, QuantityError
     from ksched_cli.live.recorder import RecordingLimits

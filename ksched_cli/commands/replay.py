@@ -89,7 +89,7 @@ def replay(
 
 
 def _drawn(options: ReplayCommandOptions, **fields: Any) -> Run:
-    """The Run whose ties are drawn, from its seed on."""
+    """Return the Run whose ties are drawn, from its seed on."""
     seed = options.given["seed"] or 0
     return run_of(options, tie_break="random", seed=seed, **fields)
 
@@ -127,7 +127,7 @@ def _lists_pods(options: ReplayCommandOptions) -> bool:
 
 
 def _check(options: ReplayCommandOptions, timeline: str) -> None:
-    """Raises UsageError for options that exclude or require each other."""
+    """Check options that exclude or require each other. Raises UsageError."""
     if not timeline and not options.from_now:
         raise UsageError("replay requires a TIMELINE or --from-now")
     if options.history and not options.from_now:
@@ -145,25 +145,23 @@ def _check(options: ReplayCommandOptions, timeline: str) -> None:
     if options.usage and options.output is not Form.CSV:
         raise UsageError("--usage has no effect without -o csv")
     if options.seeds or options.from_now:
-        _check_draws(options, "--from-now" if options.from_now else "--seeds")
-
-
-def _check_draws(options: ReplayCommandOptions, option: str) -> None:
-    """Raises UsageError for what requires a single draw. option: the one that makes several"""
-    given = {
-        "--trace": options.trace,
-        "--summary": options.summary,
-        "--save-state": options.save_state,
-        "--record-extenders": options.given["record_extenders"],
-        "--usage": options.usage,
-        f"-o {options.output.value}": options.output is Form.NAME,
-    }
-    for name in (name for name, is_given in given.items() if is_given):
-        raise UsageError(f"{option} cannot be combined with {name}, which requires a single draw")
+        several = "--from-now" if options.from_now else "--seeds"
+        single_only = {
+            "--trace": options.trace,
+            "--summary": options.summary,
+            "--save-state": options.save_state,
+            "--record-extenders": options.given["record_extenders"],
+            "--usage": options.usage,
+            f"-o {options.output.value}": options.output is Form.NAME,
+        }
+        for name in (name for name, is_given in single_only.items() if is_given):
+            raise UsageError(
+                f"{several} cannot be combined with {name}, which requires a single draw"
+            )
 
 
 def _save(run: Replay, path: str) -> None:
-    """Writes what a snapshot would have of the final state."""
+    """Write what a snapshot would have of the final state."""
     import msgspec
 
     from ksched_cli.cluster.trimming import is_written, trimmed

@@ -43,7 +43,8 @@ class ManyRunsOptions(CommonOptions):
 
 
 def executor_options(options: ManyRunsOptions) -> ExecutorOptions:
-    """Raises UsageError where they contradict each other."""
+    """Return how the runs are distributed. Raises UsageError if the options contradict each
+    other."""
     from ksched_cli.sweep.run_process import ExecutorOptions
 
     if options.workers and options.scheduler:
@@ -54,7 +55,7 @@ def executor_options(options: ManyRunsOptions) -> ExecutorOptions:
 
 
 def import_policy(options: ManyRunsOptions, path: str, file: SweepFile) -> ImportPolicy:
-    """Which plugins may be imported. path: of the file. Raises UsageError where the file names
+    """Return which plugins may be imported. path: of the file. Raises UsageError if the file names
     another one."""
     from ksched_cli.framework.discovery import ImportPolicy
     from ksched_cli.sweep.plan import PLUGINS

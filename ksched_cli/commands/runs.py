@@ -40,8 +40,8 @@ class HasGiven(Protocol):
 
 
 def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run:
-    """The Run that the options describe, with these fields in place of what they say. Raises
-    UsageError, also where no state is there and one is needed."""
+    """Return the Run that the options describe, with these fields in place of what they say. Raises
+    UsageError, also if no state is there and one is needed."""
     from msgspec.structs import replace
 
     from ksched_cli.run.axes import fields_of
@@ -50,7 +50,7 @@ def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run
     given = options.given
 
     def value_of(field: Field) -> Any:
-        """The field's value of what its options say."""
+        """Return the field's value of what its options say."""
         values = [
             (option, given[field.parameter(option)])
             for option in field.options
@@ -70,7 +70,7 @@ def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run
             return value is not field.is_on
         return field.default if value == field.default else value  # 0.0 is written, 0 is not
 
-    takes = [field for field in FIELDS if field.options and _is_given(field, given)]
+    takes = [each for each in FIELDS if each.options and each.parameter(each.options[0]) in given]
     run = Run(**{field.name: value_of(field) for field in takes})
     if "live" in given:
         if run.live and run.states:
@@ -84,12 +84,8 @@ def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run
     return replace(run, **fields)
 
 
-def _is_given(field: Field, given: Mapping[str, Any]) -> bool:
-    return field.parameter(field.options[0]) in given
-
-
 def in_project(run: Run, file: str) -> Run:
-    """The Run with what the project file of a file says where the Run leaves it open. Raises
+    """Return the Run with what the project file of a file says where the Run leaves it open. Raises
     InputError for a project file that is not valid."""
     from msgspec.structs import replace
 
@@ -103,15 +99,15 @@ def in_project(run: Run, file: str) -> Run:
 
 
 def refuses_plugins(options: CommonOptions, file: str) -> bool:
-    """Whether plugins that only the file names may not be imported. Raises InputError."""
+    """Return whether plugins that only the file names may not be imported. Raises InputError."""
     from ksched_cli.run.project import Projects
 
     return options.no_plugins or Projects().of(file).settings.no_plugins
 
 
 def allowed_in_project(values: Sequence[str] | None, file: str) -> tuple[AllowedPlugin, ...]:
-    """The plugins of every --allow-plugins, and those that the project file of a file allows.
-    Raises KschedError."""
+    """Return the plugins of every --allow-plugins, and those that the project file of a file
+    allows. Raises KschedError."""
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.run.project import Projects
 
@@ -163,7 +159,7 @@ def answered(question: Question[A], *runs: Run, observer: Observer | None = None
 
 
 def pod_or_manifest(pod: str, manifest: str | None, run: Run) -> PodOrManifest:
-    """What POD or -f FILE asks about. Raises UsageError where two things are standard input."""
+    """Return what POD or -f FILE asks about. Raises UsageError if two things are standard input."""
     from ksched_cli.run.run import applied_file
 
     if manifest is None:
@@ -173,15 +169,15 @@ def pod_or_manifest(pod: str, manifest: str | None, run: Run) -> PodOrManifest:
 
 
 def registry(run: Run) -> Registry:
-    """The plugins in the release that the Run names, else in the newest; the result names it.
-    Raises UsageError."""
+    """Return the plugins in the release that the Run names, else in the newest; the result names
+    it. Raises UsageError."""
     from ksched_cli.run.plugins import discovered, usable
 
     return in_named_release(usable(discovered(run.plugins), warn), run)
 
 
 def in_named_release(plugins: Registry, run: Run) -> Registry:
-    """The same plugins in that release. Raises UsageError."""
+    """Return the same plugins in that release. Raises UsageError."""
     from ksched_cli.run.plugins import in_release
 
     minor, gates = run.kubernetes_version, run.feature_gates

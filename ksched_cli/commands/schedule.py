@@ -69,7 +69,7 @@ def schedule(
 
 
 def _check(options: ScheduleOptions) -> None:
-    """Raises UsageError for options that require each other."""
+    """Check options that require each other. Raises UsageError."""
     as_data = options.output in (Form.JSON, Form.YAML)
     if options.trace and not as_data:
         raise UsageError("--trace has no effect without -o json or -o yaml")

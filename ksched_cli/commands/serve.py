@@ -258,6 +258,6 @@ def _listening(options: ListeningOptions | PageOptions) -> tuple[str, ...]:
 
 
 def _require_extra(purpose: str) -> None:
-    """Raises MissingExtraError."""
+    """Check that what `serve` imports is installed. Raises MissingExtraError."""
     if not all(map(find_spec, ("mcp", "prometheus_client", "starlette", "uvicorn"))):
         raise MissingExtraError(purpose, "serve")

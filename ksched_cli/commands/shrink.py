@@ -93,7 +93,7 @@ def shrink(options: ShrinkOptions) -> ExitCode:
 
 
 def _check(options: ShrinkOptions) -> None:
-    """Raises UsageError for options that exclude or require each other."""
+    """Check options that exclude or require each other. Raises UsageError."""
     if options.upgrade and not options.selector:
         raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
     if options.upgrade and options.maximum is not None:

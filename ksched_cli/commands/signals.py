@@ -31,12 +31,13 @@ class EndedBySignal(BaseException):
 
 @contextmanager
 def raised_signals() -> Iterator[None]:
-    """Inside, the first of SIGNALS raises EndedBySignal, and the next one ends the process at once.
+    """Raise EndedBySignal at the first of SIGNALS meanwhile; the next one ends the process at once.
     One that the parent has us ignore, as nohup does, stays ignored."""
     others = sys.unraisablehook
 
     def raise_again(unraisable: UnraisableHookArgs) -> None:
-        """Python drops what is raised in a destructor or a weak reference's callback."""
+        """Raise again what Python drops when it is raised in a destructor or a weak reference's
+        callback."""
         if not isinstance(unraisable.exc_value, EndedBySignal):
             others(unraisable)
             return
@@ -64,7 +65,7 @@ class Interruption:
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
-        """Inside, the first signal is remembered, and the next one ends the process at once."""
+        """Remember the first signal that comes meanwhile; the next one ends the process at once."""
 
         def remember(number: int) -> None:
             self.number = number
@@ -74,8 +75,8 @@ class Interruption:
 
     @contextmanager
     def heeded(self, heed: Callable[[], object], patience: float) -> Iterator[None]:
-        """Inside, `heed` is called at the first signal. The next one raises EndedBySignal; so does
-        the first, unless `is_heeded` or the end comes within as many seconds."""
+        """Call `heed` at the first signal meanwhile. The next one raises EndedBySignal; so does the
+        first, unless `is_heeded` or the end comes within as many seconds."""
 
         def remember(number: int) -> None:
             self.number = number
@@ -92,7 +93,7 @@ class Interruption:
                 self.is_heeded()
 
     def is_heeded(self) -> None:
-        """What the signal interrupted has come to an end."""
+        """Note that what the signal interrupted has come to an end."""
         if self._last_call is not None:
             self._last_call.cancel()
             self._last_call.join()  # a signal that it has sent is received here
@@ -101,7 +102,7 @@ class Interruption:
 
 @contextmanager
 def heeded_interrupt(heed: Callable[[], object]) -> Iterator[None]:
-    """Inside, the first SIGINT calls `heed`, and nothing else happens; the next one is as ever."""
+    """Call `heed` at the first SIGINT meanwhile, and do nothing else; the next one is as ever."""
     before = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or before is signal.SIG_IGN:
@@ -121,7 +122,7 @@ def heeded_interrupt(heed: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def _handled(handle: Callable[[int], None]) -> Iterator[None]:
-    """Inside, the first of SIGNALS is handled, and the next one is not."""
+    """Handle the first of SIGNALS meanwhile, and not the next one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -150,8 +151,8 @@ def _once(handle: Callable[[int], None]) -> Callable[[int, FrameType | None], No
 
 @contextmanager
 def unmasked_signals() -> Iterator[None]:
-    """Inside, an error that came up while a signal ended the command is that signal: a library's
-    own cleaning up may fail where it was interrupted."""
+    """Turn an error that came up while a signal ended the command into that signal: a library's own
+    cleaning up may fail where it was interrupted."""
     try:
         yield
     except Exception as error:
@@ -164,7 +165,7 @@ def unmasked_signals() -> Iterator[None]:
 
 
 def end_by(number: int) -> NoReturn:
-    """Ends the process as the signal does that nobody handles."""
+    """End the process as the signal does that nobody handles."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
     raise SystemExit(128 + number)  # where the signal is blocked

@@ -86,7 +86,8 @@ def snapshot(
 
 
 def _is_stdout(file: str, form: Form) -> bool:
-    """Raises UsageError where the file's name or the form cannot be."""
+    """Return whether the snapshot goes to standard output. Raises UsageError if the file's name or
+    the form cannot be."""
     from ksched_cli.live.snapshot_file import check_suffix
 
     check_suffix(file)

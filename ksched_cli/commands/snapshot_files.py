@@ -61,7 +61,7 @@ class Objects:
     skipped: Mapping[str, int] = field(default_factory=dict)
 
     def warn(self) -> None:
-        """Warns of what was not read, or is not written."""
+        """Warn of what was not read, or is not written."""
         warn(*skipped_warnings(self.skipped), *self.about().remarks)
 
 
@@ -79,7 +79,7 @@ class Origin:
     allow_empty: bool = False
 
     def check(self) -> None:
-        """Raises UsageError for options that do nothing with --state."""
+        """Refuse options that do nothing with --state. Raises UsageError."""
         options = {
             "--context": self.context,
             "--kubeconfig": self.kubeconfig,
@@ -92,8 +92,8 @@ class Origin:
 
     @contextmanager
     def objects(self, reads: Iterable[str]) -> Iterator[Objects]:
-        """reads: kinds besides those that ksched knows; Secrets are in no snapshot. Raises
-        KschedError, also while they are read."""
+        """Read the objects meanwhile. reads: kinds besides those that ksched knows; Secrets are in
+        no snapshot. Raises KschedError, also while they are read."""
         reads = frozenset(reads)
         if SECRET in reads:
             warn("a plugin reads Secrets, which no snapshot has")
@@ -152,15 +152,15 @@ class Origin:
         return Objects(items(), about, source, skipped)
 
     def _checked(self, about: ClusterSnapshot, source: str, *details: str) -> ClusterSnapshot:
-        """Raises UsageError where there are no nodes."""
+        """Return what was read. Raises UsageError if there are no nodes."""
         if self.allow_empty or any(entry.kind == "Node" and entry.objects for entry in about.lists):
             return about
         raise empty_state_error(source, *details)
 
 
 def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot], path: str) -> int:
-    """To standard output, whole or not at all, if there is no path. Returns the file's size.
-    Raises UsageError, OutputError."""
+    """Write a file, or standard output if there is no path, whole or not at all; return the file's
+    size. Raises UsageError, OutputError."""
     parts = snapshot_text(items, about)
     if not path:
         print_text(safe_in_job(b"".join(parts).decode().rstrip("\n"), Form.JSON))
@@ -173,7 +173,8 @@ def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot],
 def write_plain(
     options: CommonOptions, origin: Origin, reads: Iterable[str], path: str
 ) -> ExitCode:
-    """reads: kinds besides those that ksched knows. Raises KschedError."""
+    """Write a snapshot as it is, and show its summary. reads: kinds besides those that ksched
+    knows. Raises KschedError."""
     with origin.objects(reads) as objects:
         size = write_snapshot(objects.items, objects.about, path)
     objects.warn()
@@ -185,7 +186,7 @@ def write_plain(
 def show_written(
     options: CommonOptions, path: str, size: int, source: str, about: ClusterSnapshot
 ) -> None:
-    """Prints the summary of a file."""
+    """Print the summary of a file."""
     show(SnapshotResult.of(path, size, source, about), options)
 
 
@@ -197,8 +198,8 @@ Rename = Callable[[str], str]
 def write_redacted(
     options: CommonOptions, origin: Origin, reads: Iterable[str], path: str, key_path: str
 ) -> ExitCode:
-    """As write_plain. path: "" for standard output; key_path: "" where no key is kept. Raises
-    KschedError."""
+    """Write a redacted snapshot. path: "" for standard output; key_path: "" if no key is kept;
+    reads: as in write_plain. Raises KschedError."""
     codes = read_key(key_path)
     with origin.objects(reads) as read:
         objects = list(read.items)
@@ -225,8 +226,8 @@ def write_redacted(
 
 
 def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot:
-    """What the lists of kinds that ksched reads have, without the server, namespaces, the vendor's
-    suffix of the version, and warnings, which may name other kinds."""
+    """Return what the lists of kinds that ksched reads have, without the server, namespaces, the
+    vendor's suffix of the version, and warnings, which may name other kinds."""
     lists = [entry for entry in about.lists if type_of_kind(entry.api_version, entry.kind)]
     namespaces = {entry.namespace for entry in lists if entry.namespace}
     renamer.learn_more()
@@ -259,7 +260,8 @@ def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot
 
 
 def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> list[str]:
-    """Both states run with the default configuration, by the rules of the first."""
+    """Return the pods whose outcome differs. Both states run with the default configuration, by the
+    rules of the first."""
     release = original.release(original.runs[0])
     set_release(release)
     record, redacted_record = (
@@ -277,8 +279,8 @@ def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> lis
 def redaction_differences(
     run: RunRecord, redacted_run: RunRecord, pod: Rename, node: Rename
 ) -> list[str]:
-    """The pods, by their own names, whose outcome differs: another node, pending, gated, evicted
-    or not. pod, node: from a pod's key or a node's name to the redacted one"""
+    """Return the pods, by their own names, whose outcome differs: another node, pending, gated,
+    evicted or not. pod, node: from a pod's key or a node's name to the redacted one"""
     fates, redacted_fates = _fates(run, node), _fates(redacted_run, str)
     renamed = {pod(key): key for key in fates}
     differing = [key for code, key in renamed.items() if redacted_fates.get(code) != fates[key]]
@@ -286,7 +288,7 @@ def redaction_differences(
 
 
 def _fates(run: RunRecord, node: Rename) -> dict[str, tuple[str, bool]]:
-    """By pod, its outcome or where it was placed, and whether it was evicted."""
+    """Return, by pod, its outcome or where it was placed, and whether it was evicted."""
     evicted = dict.fromkeys((eviction.pod for eviction in run.evicted), "evicted")
     fates = {
         **evicted,
@@ -298,7 +300,7 @@ def _fates(run: RunRecord, node: Rename) -> dict[str, tuple[str, bool]]:
 
 
 def _opener(options: CommonOptions, objects: Sequence[bytes], version: str) -> Opener:
-    """Opens the objects as a state, without the pods that workloads lack, and no other plugins.
+    """Open the objects as a state, without the pods that workloads lack, and no other plugins.
 
     version: of the API server"""
     run = run_of(options, states=("the snapshot",), allow_empty_state=True, workloads=False)
@@ -317,13 +319,14 @@ class RecordingRedactor:
         self._renamer = Renamer(self._codes)
 
     def objects(self, plain: Sequence[Plain]) -> list[Plain]:
-        """The objects of kinds that ksched reads."""
+        """Return the objects of kinds that ksched reads."""
         objects = [obj for obj in plain if is_read(obj)]
         learn(self._renamer, objects)
         return in_new_order(renamed(self._renamer, obj) for obj in objects)
 
     def decision(self, decision: Plain) -> Plain:
-        """A scheduler's decision about a pod, whose texts are names, but for the namespace."""
+        """Return a scheduler's decision about a pod, whose texts are names, but for the
+        namespace."""
         renamer = self._renamer
         sorts = {"namespace": renamer.namespace, "node": renamer.sorted_name}
         renamer.learn_more()
@@ -336,7 +339,7 @@ class RecordingRedactor:
         return _redacted_about(about, self._renamer)
 
     def save(self) -> None:
-        """Writes the key."""
+        """Write the key."""
         if self._key_path:
             with written_aside(self._key_path, private=True) as file:
                 file.write(key_text(self._codes, ()))

@@ -64,8 +64,8 @@ def test(
 
 
 def _given(run: Run, given: Run, path: str) -> Run:
-    """The Run of a file with what the command line says of all files, and the project file of this
-    one where neither says it."""
+    """Return the Run of a file with what the command line says of all files, and the project file
+    of this one where neither says it."""
     from msgspec.structs import replace
 
     return in_project(

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ksched_cli.scenario.timelines.generate import DrawnTemplate, WeeklyShape
     from ksched_cli.scenario.timelines.recipes import Recipe
     from ksched_cli.scenario.timelines.trace_csv import (
-        NodeFileColumns,
-        Trace,
         TraceColumns,
         TraceRules,
     )
@@ -172,7 +170,7 @@ def generate(
 
 
 def _shape(options: GenerateOptions) -> WeeklyShape:
-    """Raises UsageError."""
+    """Return the hours and weekdays of arrivals. Raises UsageError."""
     from ksched_cli.scenario.timelines.generate import START, WeeklyShape, read_day, read_weights
 
     start = _start(options.start) if options.start else START
@@ -315,9 +313,11 @@ def from_csv(
         ksched timeline from-csv jobs.csv --recipe tiresias --to pods.jsonl
     """
     from ksched_cli.engine.replay.records import Recreation
+    from ksched_cli.report.times import duration
     from ksched_cli.scenario.timelines.csv_file import CsvFile
     from ksched_cli.scenario.timelines.recipes import read_recipe
     from ksched_cli.scenario.timelines.trace_csv import (
+        NodeFileColumns,
         TraceColumns,
         TraceReader,
         read_nodes,
@@ -349,7 +349,12 @@ def from_csv(
             comment=options.comment,
             empty=frozenset(options.empty or ()),
         )
-        nodes = read_nodes(of_nodes, _node_columns(options))
+        node_columns = NodeFileColumns(
+            _amounts(options.node_capacity or (), "--node-capacity"),
+            options.node_name,
+            _pairs(options.node_label or (), "--node-label"),
+        )
+        nodes = read_nodes(of_nodes, node_columns)
     file = CsvFile(
         trace,
         not options.no_header,
@@ -363,13 +368,23 @@ def from_csv(
         _write_state([*nodes, *read.groups], options.state_to)
     evicted = {} if options.evicted == Recreation.GONE else {"evicted": options.evicted}
     _write({**read.header, **evicted}, read.events, options.to)
-    _note_trace(read)
+    # What was read, left out, and why.
+    parts = [f"{counted(read.rows, 'row')} read"]
+    parts += [f"{count:,} left out {reason}" for reason, count in read.left_out.items()]
+    requests = ", ".join(
+        f"{_amount_text(resource, amount)} {resource}" for resource, amount in read.requests.items()
+    )
+    span = duration(round(read.span * SECOND))
+    pods = f"{counted(read.pods, 'pod')} over {span}, that request {requests or 'nothing'}"
+    note(f"{', '.join(parts)}: {pods}")
+    if read.first_bad:
+        note(f"first invalid row: {read.first_bad}")
     return ExitCode.YES
 
 
 def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
-    """The options, with the recipe's values where they have their defaults. Raises UsageError for
-    unknown options of the recipe."""
+    """Return the options, with the recipe's values where they have their defaults. Raises
+    UsageError for unknown options of the recipe."""
     defaults = {each.name: each.default for each in fields(TraceOptions)}
     own: dict[str, Any] = {key.replace("-", "_"): each for key, each in recipe.options.items()}
     if unknown := sorted(own.keys() - defaults.keys()):
@@ -386,7 +401,7 @@ def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
 
 
 def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
-    """Raises UsageError for options that exclude or require each other. has_nodes: a recipe has
+    """Check options that exclude or require each other. Raises UsageError. has_nodes: a recipe has
     some"""
     from ksched_cli.engine.replay.records import Recreation
 
@@ -412,7 +427,8 @@ def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
 
 
 def _check_events(options: TraceOptions) -> None:
-    """Raises UsageError for options of events and of run times that exclude or require others."""
+    """Check options of events and of run times that exclude or require others. Raises
+    UsageError."""
     if bool(options.event) != bool(options.event_type):
         raise UsageError("--event COLUMN and --event-type ROLE=VALUE require each other")
     if options.event and not options.name:
@@ -427,7 +443,7 @@ def _check_events(options: TraceOptions) -> None:
 
 
 def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
-    """Raises UsageError for options of nodes that require each other."""
+    """Check options of nodes that require each other. Raises UsageError."""
     of_nodes = (
         ("--node-name", options.node_name),
         ("--node-capacity", options.node_capacity),
@@ -454,7 +470,7 @@ def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
 
 
 def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
-    """Raises UsageError."""
+    """Return how the rows are read. Raises UsageError."""
     from ksched_cli.scenario.timelines.trace_csv import FOREVER, TIME_UNITS, TraceRules
 
     if options.time_unit not in TIME_UNITS:
@@ -490,7 +506,7 @@ def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
 
 
 def _event_columns(options: TraceOptions) -> EventColumns | None:
-    """Raises UsageError."""
+    """Return the columns of events; None if a row is a pod. Raises UsageError."""
     from ksched_cli.scenario.timelines.trace_events import ROLES, EventColumns
 
     roles: dict[str, str] = {}
@@ -504,7 +520,8 @@ def _event_columns(options: TraceOptions) -> EventColumns | None:
 
 
 def _node_run_times(options: TraceOptions) -> NodeRunTimes | None:
-    """Raises UsageError, and InputError for the file of throughputs."""
+    """Return how run times depend on nodes; None if they do not. Raises UsageError, and InputError
+    for the file of throughputs."""
     from ksched_cli.scenario.timelines.trace_run_times import NodeRunTimes, read_throughputs
 
     labels: set[str] = set()
@@ -533,40 +550,13 @@ def _node_run_times(options: TraceOptions) -> NodeRunTimes | None:
 
 
 def _delimiter(text: str) -> str:
-    """Raises UsageError."""
+    """Return what separates columns. Raises UsageError."""
     from ksched_cli.scenario.timelines.csv_file import WHITESPACE
 
     delimiter = "\t" if text == "tab" else text
     if delimiter != WHITESPACE and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise UsageError(f'--delimiter takes one character, tab or {WHITESPACE}; not "{text}"')
     return delimiter
-
-
-def _node_columns(options: TraceOptions) -> NodeFileColumns:
-    from ksched_cli.scenario.timelines.trace_csv import NodeFileColumns
-
-    return NodeFileColumns(
-        _amounts(options.node_capacity or (), "--node-capacity"),
-        options.node_name,
-        _pairs(options.node_label or (), "--node-label"),
-    )
-
-
-def _note_trace(trace: Trace) -> None:
-    """What was read, left out, and why."""
-    from ksched_cli.report.times import duration
-
-    parts = [f"{counted(trace.rows, 'row')} read"]
-    parts += [f"{count:,} left out {reason}" for reason, count in trace.left_out.items()]
-    requests = ", ".join(
-        f"{_amount_text(resource, amount)} {resource}"
-        for resource, amount in trace.requests.items()
-    )
-    span = duration(round(trace.span * SECOND))
-    pods = f"{counted(trace.pods, 'pod')} over {span}, that request {requests or 'nothing'}"
-    note(f"{', '.join(parts)}: {pods}")
-    if trace.first_bad:
-        note(f"first invalid row: {trace.first_bad}")
 
 
 def _amount_text(resource: str, amount: Quantity) -> str:
@@ -596,7 +586,7 @@ def _amounts(texts: Iterable[str], option: str) -> dict[str, tuple[str, str]]:
 
 
 def _with_unit(text: str) -> tuple[str, str]:
-    """A column and the unit of its numbers."""
+    """Return a column and the unit of its numbers. Raises UsageError."""
     from ksched_cli.kube.quantity import Quantity, QuantityError
     from ksched_cli.scenario.timelines.csv_file import SHARE_OF
 
@@ -649,7 +639,8 @@ def _templates(text: str) -> list[DrawnTemplate]:
 
 
 def _write(header: Plain, events: Iterable[Plain], path: str) -> None:
-    """Raises UsageError where the file cannot be written, or would not be read as lines."""
+    """Write the timeline. Raises UsageError if the file cannot be written, or would not be read as
+    lines."""
     from ksched_cli.live.snapshot_file import written_aside
     from ksched_cli.scenario.timelines.event_lines import lines
 
@@ -665,7 +656,7 @@ def _write(header: Plain, events: Iterable[Plain], path: str) -> None:
 
 
 def _write_state(objects: Iterable[Plain], path: str) -> None:
-    """Raises UsageError where the file cannot be written."""
+    """Write the objects as a snapshot. Raises UsageError if the file cannot be written."""
     import msgspec
 
     from ksched_cli.live.snapshot_file import snapshot_text, written_aside

@@ -46,28 +46,33 @@ class Timings:
             with written_aside(self.target) as file:
                 file.write(json.dumps(self._document()).encode())
             return View(title=f"{title}; their spans are in {self.target}")
-        return View(title=title, sections=[_by_plugin(totals), _slowest(trace)])
+        return View(
+            title=title,
+            sections=[
+                table(
+                    "Calls",
+                    totals.items(),
+                    (Column("extension point"), lambda item: item[0][0]),
+                    (Column("plugin"), lambda item: item[0][1]),
+                    (Column("calls", Kind.NUMBER), lambda item: item[1].number),
+                    (
+                        Column("ms", Kind.NUMBER, named=True),
+                        lambda item: round(item[1].duration / 1e6, 3),
+                    ),
+                    (
+                        Column("µs per call", Kind.NUMBER, named=True),
+                        lambda item: round(_mean(item[1]) / 1e3, 1),
+                    ),
+                ),
+                _slowest(trace),
+            ],
+        )
 
     def _document(self) -> dict[str, Any]:
         spans = [span for trace in self._traces for span in _spans(trace)]
         scope = {"scope": {"name": "ksched", "version": __version__}, "spans": spans}
         resource = {"attributes": [_attribute("service.name", "ksched")]}
         return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
-
-
-def _by_plugin(totals: CallsByPlugin) -> Table:
-    return table(
-        "Calls",
-        totals.items(),
-        (Column("extension point"), lambda item: item[0][0]),
-        (Column("plugin"), lambda item: item[0][1]),
-        (Column("calls", Kind.NUMBER), lambda item: item[1].number),
-        (Column("ms", Kind.NUMBER, named=True), lambda item: round(item[1].duration / 1e6, 3)),
-        (
-            Column("µs per call", Kind.NUMBER, named=True),
-            lambda item: round(_mean(item[1]) / 1e3, 1),
-        ),
-    )
 
 
 def _mean(calls: Calls) -> float:

@@ -73,7 +73,7 @@ def tune(
 
 
 def _write(path: str, answer: TuneResult) -> None:
-    """Raises UsageError."""
+    """Write the best configuration. Raises UsageError."""
     from ksched_cli.kube.shown_yaml import block_yaml
     from ksched_cli.live.snapshot_file import written_aside
 

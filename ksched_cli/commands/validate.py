@@ -37,7 +37,7 @@ ALL_RULES = "all"
 
 
 def _selectors(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Rules and families, of every value, with commas between."""
+    """Return the rules and families of every value, which has commas between."""
     return tuple(part for value in values or () for part in re.split(r"[,\s]+", value) if part)
 
 
@@ -120,7 +120,7 @@ def validate(
 
 
 def _reviewer(options: ValidateOptions) -> Reviewer:
-    """Raises UsageError for unknown rules."""
+    """Return what reviews the files. Raises UsageError for unknown rules."""
     from ksched_cli.analysis.reviewer import Reviewer, ReviewOptions
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.config.checks.findings import Severity
@@ -203,7 +203,8 @@ def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOption
 def _answer(
     texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[str]
 ) -> ValidationResult | ValidationResults:
-    """A single file with a single configuration has a document of its own kind."""
+    """Return the answer. A single file with a single configuration has a document of its own
+    kind."""
     from ksched_cli.analysis.configuration import ValidationResult, ValidationResults
 
     is_single = len(configs) == len(texts) == 1 and (
@@ -213,7 +214,8 @@ def _answer(
 
 
 def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
-    """Raises UsageError for an unknown rule, and for options without an effect here."""
+    """Show a rule, a family, or all. Raises UsageError for an unknown rule, and for options without
+    an effect here."""
     from ksched_cli.config.checks.rules import families, rules
     from ksched_cli.kube.near_names import did_you_mean
     from ksched_cli.report import validation as renderer

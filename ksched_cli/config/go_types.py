@@ -129,7 +129,8 @@ class _GoStructMeta(msgspec.StructMeta):
         by_key = {key: spec for base in bases for key, spec in getattr(base, "FIELDS", {}).items()}
         for attribute, spec in list(namespace.items()):
             if isinstance(spec, WireField):
-                key = spec.key or _in_camel_case(attribute)
+                first, *others = attribute.split("_")
+                key = spec.key or first + "".join(map(str.capitalize, others))
                 by_key[key] = msgspec.structs.replace(spec, key=key, attribute=attribute)
                 wire = None if spec.pointer else spec.wire
                 namespace[attribute] = wire.zero if isinstance(wire, Scalar) else None
@@ -147,11 +148,6 @@ class GoStruct(Struct, metaclass=_GoStructMeta, frozen=True):
 
 
 T = TypeVar("T", bound=GoStruct)
-
-
-def _in_camel_case(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 def with_field_defaults(value: T) -> T:

@@ -111,7 +111,13 @@ class Decoder:
 
     def _value(self, wire: Wire, pointer: bool, data: Any, path: Path) -> Any:
         if data is None:
-            return self._null(wire, pointer, path)
+            if pointer or isinstance(wire, ListOf | StringMap):
+                return None
+            if isinstance(wire, Scalar) and wire.kind is GoKind.DURATION:
+                self.misfits.append(Misfit(path, None, wire))
+                # null reaches UnmarshalJSON as an empty text
+                return self._stop('time: invalid duration ""')
+            return _MISSING
         value = self._present(wire, data, path)
         if value is _MISSING:
             self.misfits.append(Misfit(path, data, wire))
@@ -130,15 +136,6 @@ class Decoder:
                 return self._map(wire, data, path)
             case StructOf(cls):
                 return self._struct_value(cls, data, path)
-
-    def _null(self, wire: Wire, pointer: bool, path: Path) -> Any:
-        if pointer or isinstance(wire, ListOf | StringMap):
-            return None
-        if isinstance(wire, Scalar) and wire.kind is GoKind.DURATION:
-            self.misfits.append(Misfit(path, None, wire))
-            # null reaches UnmarshalJSON as an empty text
-            return self._stop('time: invalid duration ""')
-        return _MISSING
 
     def _map(self, wire: Wire, data: Any, path: Path) -> Any:
         if not isinstance(data, dict):

@@ -179,7 +179,16 @@ def findings_of(
     """Return the findings about a judged text. looks_at_files: see review"""
     parsed, registry, findings = judgement.parsed, judgement.registry, Findings(text)
     if parsed.syntax_error is not None:
-        _add_syntax_error(text, parsed.syntax_error, findings)
+        # Say why the text may not be YAML.
+        hint = ""
+        if is_json_buffer(text):
+            hint = "kube-scheduler reads text that begins with { as JSON, never as YAML"
+        elif _TAB.search(text):
+            hint = "indent with spaces: YAML takes no tabs there"
+        if "{{" in text:
+            hint = "render a template first: `helm template CHART`"
+        error = parsed.syntax_error
+        findings.put(at_position("syntax", (), error.position, error.problem, hint))
         return findings.sorted()
     if check_kind(parsed.data, registry.release.version, findings):
         _check(judgement, registry, findings)
@@ -195,17 +204,6 @@ def findings_of(
         message = judgement.verdict.error or ""
         findings.error("refused", (), message, "this message is kube-scheduler's own")
     return findings.sorted()
-
-
-def _add_syntax_error(text: str, error: InputError, findings: Findings) -> None:
-    hint = ""
-    if is_json_buffer(text):
-        hint = "kube-scheduler reads text that begins with { as JSON, never as YAML"
-    elif _TAB.search(text):
-        hint = "indent with spaces: YAML takes no tabs there"
-    if "{{" in text:
-        hint = "render a template first: `helm template CHART`"
-    findings.put(at_position("syntax", (), error.position, error.problem, hint))
 
 
 def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> None:

@@ -302,7 +302,17 @@ def expand(
     present = {name: registry[name] for name in plugins.names() if name in registry}
     points = [key for key in POINT_KEYS if key not in registry.release.rules.absent_points]
     for point in points:
-        _check_point(point, plugins, present)
+        # Upstream: updatePluginList.
+        seen: set[str] = set()
+        for plugin in plugins.enabled(point):
+            if plugin.name not in present:
+                raise _absent(point, plugin.name)
+            if point not in present[plugin.name].points:
+                message = f'plugin "{plugin.name}" does not extend {interface_of(point)} plugin'
+                raise FrameworkError(message, plugin=plugin.name, point=point)
+            if plugin.name in seen:
+                raise _twice(point, plugin.name, point)
+            seen.add(plugin.name)
     return {
         point: tuple(
             PluginRef(
@@ -312,20 +322,6 @@ def expand(
         )
         for point in points
     }
-
-
-def _check_point(point: str, plugins: Plugins, present: Mapping[str, KnownPlugin]) -> None:
-    """updatePluginList."""
-    seen: set[str] = set()
-    for plugin in plugins.enabled(point):
-        if plugin.name not in present:
-            raise _absent(point, plugin.name)
-        if point not in present[plugin.name].points:
-            message = f'plugin "{plugin.name}" does not extend {interface_of(point)} plugin'
-            raise FrameworkError(message, plugin=plugin.name, point=point)
-        if plugin.name in seen:
-            raise _twice(point, plugin.name, point)
-        seen.add(plugin.name)
 
 
 def _absent(point: str, name: str) -> FrameworkError:

@@ -7,7 +7,7 @@ upstream collects some of them from a map.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ksched_cli.config.effective import InTreeArgs, KnownPlugins, in_tree_args
@@ -144,19 +144,15 @@ def _profiles(
         if not name:
             yield required(f"{path}.schedulerName")
         yield from _percentages(f"{path}.", profile, release)
-        yield from _removed_plugins(path, profile, unchecked)
+        for point in POINT_KEYS:
+            for at, plugin in enumerate((profile.plugins or Plugins()).enabled(point)):
+                if plugin.name in REMOVED_IN_V1 and point not in unchecked:
+                    yield _removed(f"{path}.plugins.{point}.enabled[{at}]", plugin.name)
         yield from _plugin_config(path, profile.plugin_config or (), args_by_plugin)
         if name in seen:
             # Upstream hands over a path where a value belongs; as JSON it is an empty object.
             yield duplicate(f"{path}.schedulerName", {})
         seen.add(name)
-
-
-def _removed_plugins(path: str, profile: SchedulerProfile, unchecked: Container[str]) -> Errors:
-    for point in POINT_KEYS:
-        for index, plugin in enumerate((profile.plugins or Plugins()).enabled(point)):
-            if plugin.name in REMOVED_IN_V1 and point not in unchecked:
-                yield _removed(f"{path}.plugins.{point}.enabled[{index}]", plugin.name)
 
 
 def _removed(path: str, name: str) -> FieldError:

@@ -179,8 +179,12 @@ class HTTPTransport:
         self._connect_error = ""
 
     def start(self, request: ExtenderRequest) -> Callable[[], HttpReply]:
-        if self._connect_error:
-            return _raise_unreachable(self._connect_error)
+        if problem := self._connect_error:
+
+            def fail() -> HttpReply:
+                raise UnreachableError(problem)
+
+            return fail
         call = _Call(self._pool, request, self._seconds)
         call.start()
         return lambda: self._wait(call)
@@ -195,15 +199,6 @@ class HTTPTransport:
 
     def close(self) -> None:
         self._pool.clear()
-
-
-def _raise_unreachable(message: str) -> Callable[[], HttpReply]:
-    """Wait for nothing and raises."""
-
-    def fail() -> HttpReply:
-        raise UnreachableError(message)
-
-    return fail
 
 
 class _NoConnectionError(UnreachableError):
@@ -262,7 +257,13 @@ class _Call(threading.Thread):
             try:
                 location = response.headers.get("Location", "")
                 if response.status not in REDIRECTS or not location:
-                    return self._reply_of(response)
+                    content = b""
+                    if response.status == OK:
+                        content = self._read(
+                            response, MAX_EXTRA_BYTES + 4 * len(self._request.body)
+                        )
+                        response.release_conn()
+                    return HttpReply(response.status, content)
             finally:
                 # Closes the connection of a response that was not read to its end.
                 response.close()
@@ -286,13 +287,6 @@ class _Call(threading.Thread):
             redirect=False,
             preload_content=False,
         )
-
-    def _reply_of(self, response: urllib3.BaseHTTPResponse) -> HttpReply:
-        body = b""
-        if response.status == OK:
-            body = self._read(response, MAX_EXTRA_BYTES + 4 * len(self._request.body))
-            response.release_conn()
-        return HttpReply(response.status, body)
 
     def _read(self, response: urllib3.BaseHTTPResponse, limit: int) -> bytes:
         """Return the body, of at most `limit` bytes."""
@@ -342,24 +336,17 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
                 context.load_verify_locations(cafile=path)
         else:
             context.load_default_certs()
-        _load_client_certificate(context, tls)
+        # Data takes precedence over files, as for certificates of authorities.
+        if (tls.cert_data or tls.cert_file) and (tls.key_data or tls.key_file):
+            certificate = tls.cert_data or read_small_file(tls.cert_file)
+            key = tls.key_data or read_small_file(tls.key_file)
+            with _private_files(certificate, key) as paths:
+                # The empty password makes an encrypted key an error, not a prompt on the terminal.
+                context.load_cert_chain(paths[0], paths[1], password="")  # nosec B106  # see above
     except (OSError, ValueError) as error:
         message = f"extender {masked_url(extender.url_prefix)}: tlsConfig cannot be used: {error}"
         raise UsageError(message) from None
     return context
-
-
-def _load_client_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """Load the client's certificate, if there is one. Data takes precedence over files, as for
-    certificates of authorities."""
-    has_certificate = tls.cert_data or tls.cert_file
-    if not (has_certificate and (tls.key_data or tls.key_file)):
-        return
-    certificate = tls.cert_data or read_small_file(tls.cert_file)
-    key = tls.key_data or read_small_file(tls.key_file)
-    with _private_files(certificate, key) as paths:
-        # The empty password makes an encrypted key an error, not a prompt on the terminal.
-        context.load_cert_chain(paths[0], paths[1], password="")  # nosec B106  # see above
 
 
 @contextmanager

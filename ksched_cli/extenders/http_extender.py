@@ -109,9 +109,28 @@ class HTTPExtender:
         if result.error:
             raise ExtenderError(result.error)
         if self.config.node_cache_capable and result.node_names is not None:
-            passed = self._nodes_by_name(result.node_names, nodes)
+            # The nodes in the order of the response. As upstream, each has to be one of the
+            # request's.
+            sent_rows = set(nodes.indices().tolist())
+            rows = [nodes.snapshot.row.get(name, -1) for name in result.node_names]
+            for name, row in zip(result.node_names, rows, strict=True):
+                if row not in sent_rows:
+                    raise self._unknown_node(name)
+            passed = Nodes(nodes.snapshot, np.array(rows, dtype=np.intp))
         elif result.nodes is not None:
-            passed = self._nodes_by_json(result.nodes, nodes.snapshot)
+            # The nodes in the order of the response. Each has to be one of the cluster's, but not
+            # of the request's. Upstream takes any, even one that does not exist, and would bind the
+            # pod to it.
+            returned: dict[int, Node] = {}
+            rows = []
+            for item in result.nodes:
+                node = self._node(item)
+                row = nodes.snapshot.row.get(node.name, -1)
+                if row < 0:
+                    raise self._unknown_node(node.name)
+                rows.append(row)
+                returned[row] = node
+            passed = Nodes(ReturnedNodes(nodes.snapshot, returned), np.array(rows, dtype=np.intp))
         else:
             passed = Nodes(nodes.snapshot, np.empty(0, dtype=np.intp))
         return FilteredNodes(passed, result.failed, result.failed_and_unresolvable)
@@ -123,31 +142,6 @@ class HTTPExtender:
         rows = nodes.indices().tolist()
         node_data = [self._node_json.of(nodes.snapshot.nodes[row]) for row in rows]
         return wire.extender_args(pod_data, node_data, None)
-
-    def _nodes_by_name(self, names: Sequence[str], nodes: Nodes) -> Nodes:
-        """Return the named nodes in the order of the response. As upstream, each has to be one of
-        the request's nodes."""
-        sent_rows = set(nodes.indices().tolist())
-        rows = [nodes.snapshot.row.get(name, -1) for name in names]
-        for name, row in zip(names, rows, strict=True):
-            if row not in sent_rows:
-                raise self._unknown_node(name)
-        return Nodes(nodes.snapshot, np.array(rows, dtype=np.intp))
-
-    def _nodes_by_json(self, items: Sequence[msgspec.Raw], snapshot: Snapshot) -> Nodes:
-        """Return the nodes in the order of the response. Each has to be one of the cluster's nodes,
-        but not of the request's. Upstream takes any, even one that does not exist, and would bind
-        the pod to it."""
-        nodes: dict[int, Node] = {}
-        rows: list[int] = []
-        for item in items:
-            node = self._node(item)
-            row = snapshot.row.get(node.name)
-            if row is None:
-                raise self._unknown_node(node.name)
-            rows.append(row)
-            nodes[row] = node
-        return Nodes(ReturnedNodes(snapshot, nodes), np.array(rows, dtype=np.intp))
 
     def _node(self, item: msgspec.Raw) -> Node:
         """Decode a node, cached by its bytes: most extenders send a node unchanged every time."""
@@ -309,24 +303,22 @@ class _ReturnedColumns(NodeColumns):
             if node.status.allocatable != old[row].status.allocatable
         }
         if resized:
-            self._resize(resized)
+            # Returned nodes have other amounts than their rows in the snapshot.
+            rows = list(resized)
+            capacity = self._base.capacity.copy()
+            capacity[:, rows] = 0
+            others = {}
+            for name, column in self._base.allocatable.items():
+                if name not in COUNTABLE:
+                    others[name] = column.copy()
+                    others[name][rows] = 0
+            self._set_allocatable(capacity, others, resized)
         else:
             self.capacity, self.allocatable = base.capacity, base.allocatable
             self.zero = base.zero
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self._base, self._returned))
-
-    def _resize(self, nodes: Mapping[int, Node]) -> None:
-        rows = list(nodes)
-        capacity = self._base.capacity.copy()
-        capacity[:, rows] = 0
-        others = {}
-        for name, column in self._base.allocatable.items():
-            if name not in COUNTABLE:
-                others[name] = column.copy()
-                others[name][rows] = 0
-        self._set_allocatable(capacity, others, nodes)
 
 
 class _Relabelled(LabelColumns):

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ksched_cli.cluster.objects import Container, KubeObject, Node, encode_hook
+from ksched_cli.cluster.objects import KubeObject, Node, encode_hook
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.preemption import ExtenderError
@@ -319,7 +319,13 @@ def pod_json(info: PodInfo, node: str = "", nominated: str = "") -> msgspec.Raw:
         ("initContainers", spec.init_containers),
     ):
         for container_data, container in zip(data["spec"].get(key) or (), containers, strict=False):
-            _set_resources(container_data, container)
+            resources = container_data["resources"] = container_data.get("resources") or {}
+            for name in ("requests", "limits"):
+                amounts = getattr(container.resources, name)
+                if amounts:
+                    resources[name] = {
+                        resource: str(amount) for resource, amount in amounts.items()
+                    }
     if pod.status is PENDING_AGAIN:
         data["status"] = {"phase": "Pending"}
     _set_fields(data["status"], {"nominatedNodeName": nominated})
@@ -333,14 +339,6 @@ def _set_fields(part: dict[str, Any], fields: dict[str, Any]) -> None:
             part.pop(name, None)
         else:
             part[name] = value
-
-
-def _set_resources(data: dict[str, Any], container: Container) -> None:
-    resources = data["resources"] = data.get("resources") or {}
-    for name in ("requests", "limits"):
-        amounts = getattr(container.resources, name)
-        if amounts:
-            resources[name] = {resource: str(amount) for resource, amount in amounts.items()}
 
 
 class NodeJsonCache:

@@ -130,7 +130,13 @@ class EditableDocument:
             return _replaced(self._text, nodes, value)
         container = nodes[-1]
         item = [value] if isinstance(container, SequenceNode) else {path[-1]: value}
-        return _inserted(self._text, container, item)
+        # The new member comes after the last one of a block collection.
+        lines = self._text.splitlines(keepends=True)
+        last = _last_line(container)
+        if not lines[last].endswith("\n"):
+            lines[last] += "\n"
+        lines.insert(last + 1, _indented(block_yaml(item), container.start_mark.column))
+        return "".join(lines)
 
     def _flow_rewritten(self, path: Path, node: Node, rest: Path, value: Any) -> str:
         """Return a flow collection's text with a value put in it, or (_DELETED) taken out of it."""
@@ -249,16 +255,6 @@ def _value_line(node: Node) -> int:
 
 def _indented(text: str, column: int) -> str:
     return "".join(f"{' ' * column}{line}\n" for line in text.splitlines())
-
-
-def _inserted(text: str, container: Node, item: Any) -> str:
-    """Return the text with a member after the last one of a block collection."""
-    lines = text.splitlines(keepends=True)
-    last = _last_line(container)
-    if not lines[last].endswith("\n"):
-        lines[last] += "\n"
-    lines.insert(last + 1, _indented(block_yaml(item), container.start_mark.column))
-    return "".join(lines)
 
 
 def _replaced(text: str, nodes: list[Node], value: Any) -> str:

@@ -226,12 +226,25 @@ class Locator:
         """Position of the key or item at `path`, or of its nearest parent; None: no document."""
         if is_json(self._text):
             try:
-                return self._locate_json(path)
+                # The longest part of the path that the text has.
+                for length in range(len(path), -1, -1):
+                    offset = self._offsets.of(path[:length])
+                    if offset is not None:
+                        return self._lines.position(offset)
+                return None
             except (ValueError, IndexError, RecursionError):
                 pass  # flow-style YAML, which the composer reads
         if not self._composed:
             self._node, self._composed = self._compose(), True
-        return None if self._node is None else self._locate_node(self._node, path)
+        if self._node is None:
+            return None
+        node, mark = self._node, self._node.start_mark
+        for step in path:
+            child = self._child(node, step)
+            if child is None:
+                break
+            mark, node = child
+        return Position(mark.line + 1, mark.column + 1)
 
     def _compose(self) -> Node | None:
         from ksched_cli.kube import yaml_tree
@@ -245,22 +258,6 @@ class Locator:
         except YamlError:
             return None
         return None
-
-    def _locate_json(self, path: Path) -> Position | None:
-        for length in range(len(path), -1, -1):
-            offset = self._offsets.of(path[:length])
-            if offset is not None:
-                return self._lines.position(offset)
-        return None
-
-    def _locate_node(self, node: Node, path: Path) -> Position:
-        mark = node.start_mark
-        for step in path:
-            child = self._child(node, step)
-            if child is None:
-                break
-            mark, node = child
-        return Position(mark.line + 1, mark.column + 1)
 
     def _child(self, node: Node, step: str | int) -> tuple[Any, Node] | None:
         """Return the mark of a key or item and the node under it."""

@@ -15,16 +15,12 @@ def generated_names(base: str, taken: set[str]) -> Iterator[str]:
     """Yield the names that an object with `base` as its generateName may get, and add each to
     `taken`, whose names are not used. Upstream: apiserver/pkg/storage/names (GenerateName)."""
     for number in itertools.count():
-        name = f"{base[:_MAX_BASE]}{_suffix(number)}"
+        # Five characters, in order of the number.
+        suffix, rest = "", number
+        for _ in range(_SUFFIX_LENGTH):
+            rest, digit = divmod(rest, len(SAFE_ALPHABET))
+            suffix = SAFE_ALPHABET[digit] + suffix
+        name = f"{base[:_MAX_BASE]}{suffix}"
         if name not in taken:
             taken.add(name)
             yield name
-
-
-def _suffix(number: int) -> str:
-    """Return five characters, in order of the number."""
-    text = ""
-    for _ in range(_SUFFIX_LENGTH):
-        number, digit = divmod(number, len(SAFE_ALPHABET))
-        text = SAFE_ALPHABET[digit] + text
-    return text

@@ -87,10 +87,25 @@ class Quantity:
         """Return the amount in units of 10**scale. Upstream: Quantity.ScaledValue."""
         shift = self.scale - scale
         if self.wide:
-            return _scaled_wide(self.unscaled, shift)
+            # Upstream: scaledValue. Integers wrap, division truncates and then adds one.
+            if shift >= 0:
+                return wrap(self.unscaled * _power_of_ten(shift))
+            divisor = _power_of_ten(-shift)
+            if self.unscaled < MAX_INT64 and -shift <= _INT64_DIGITS and self.unscaled < 0:
+                low = wrap(self.unscaled)
+                quotient = -(-low // divisor) if low < 0 else low // divisor
+                return quotient + (low % divisor != 0)
+            return wrap(-(-self.unscaled // divisor))
         if shift < 0:
             return _divide_away(self.unscaled, -shift)
-        return _multiply_int64(self.unscaled, shift)
+        # Upstream: positiveScaleInt64. On overflow it wraps where upstream multiplies in one step,
+        # else it is 0.
+        if not self.unscaled or shift > _INT64_DIGITS:
+            return 0
+        result = self.unscaled * _power_of_ten(shift)
+        if MIN_INT64 <= result <= MAX_INT64:
+            return result
+        return wrap(result) if shift in _SINGLE_STEP_DIGITS else 0
 
     def saturated_value(self, scale: int) -> int:
         """As scaled_value, but the nearest int64 on overflow. Upstream: AsScaledInt64 from 1.38."""
@@ -161,22 +176,20 @@ class Quantity:
     def _canonical(self) -> str:
         if not self.unscaled:
             return "0"
-        if self.form == BINARY_SI and self._prints_binary():
-            amount, times = _reduce(
-                self.scaled_value(0) if not self.wide else _unscaled_at(self, 0), 0, 1024
-            )
-            return f"{amount}{_BINARY_SUFFIXES.get(times * 10, '')}"
+        if self.form == BINARY_SI:
+            # Upstream prints small and fractional binary quantities as decimals.
+            is_whole = self.scale >= 0 or self.unscaled % _power_of_ten(-self.scale) == 0
+            if is_whole and abs(_unscaled_at(self, 0)) >= 1024:
+                amount, times = _reduce(
+                    self.scaled_value(0) if not self.wide else _unscaled_at(self, 0), 0, 1024
+                )
+                return f"{amount}{_BINARY_SUFFIXES.get(times * 10, '')}"
         amount, exponent = _reduce(self.unscaled, self.scale, 10)
         extra = exponent % 3
         amount, exponent = amount * _power_of_ten(extra), exponent - extra
         if self.form == DECIMAL_EXPONENT:
             return f"{amount}e{exponent}" if exponent else str(amount)
         return f"{amount}{_DECIMAL_SUFFIXES.get(exponent, '')}"
-
-    def _prints_binary(self) -> bool:
-        """Upstream prints small and fractional binary quantities as decimals."""
-        whole = self.scale >= 0 or self.unscaled % _power_of_ten(-self.scale) == 0
-        return whole and abs(_unscaled_at(self, 0)) >= 1024
 
 
 def milli_quantity(amount: int) -> Quantity:
@@ -211,31 +224,6 @@ def _divide_away(amount: int, digits: int) -> int:
         return (amount > 0) - (amount < 0)
     divisor = _power_of_ten(digits)
     return -(-amount // divisor) if amount > 0 else amount // divisor
-
-
-def _multiply_int64(amount: int, digits: int) -> int:
-    """amount * 10**digits as upstream's positiveScaleInt64 has it.
-
-    On overflow it wraps where upstream multiplies in one step, else it is 0.
-    """
-    if not amount or digits > _INT64_DIGITS:
-        return 0
-    result = amount * _power_of_ten(digits)
-    if MIN_INT64 <= result <= MAX_INT64:
-        return result
-    return wrap(result) if digits in _SINGLE_STEP_DIGITS else 0
-
-
-def _scaled_wide(amount: int, shift: int) -> int:
-    """Upstream's scaledValue: integers wrap, division truncates and then adds one."""
-    if shift >= 0:
-        return wrap(amount * _power_of_ten(shift))
-    divisor = _power_of_ten(-shift)
-    if amount < MAX_INT64 and -shift <= _INT64_DIGITS and amount < 0:
-        low = wrap(amount)
-        quotient = -(-low // divisor) if low < 0 else low // divisor
-        return quotient + (low % divisor != 0)
-    return wrap(-(-amount // divisor))
 
 
 def _split(text: str) -> tuple[bool, str, str, str, str]:

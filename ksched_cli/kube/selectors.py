@@ -140,7 +140,18 @@ def label_selector(selector: LabelSelectorFields | Mapping[str, Any] | None) -> 
     if selector is None:
         return NOTHING
     if isinstance(selector, Mapping):
-        selector = _of_manifest(selector)
+        expressions = [
+            SimpleNamespace(
+                key=each.get("key", ""),
+                operator=each.get("operator", ""),
+                values=tuple(each.get("values") or ()),
+            )
+            for each in selector.get("matchExpressions") or ()
+        ]
+        labels = selector.get("matchLabels") or {}
+        selector = cast(
+            LabelSelectorFields, SimpleNamespace(match_labels=labels, match_expressions=expressions)
+        )
     requirements = []
     for key, value in selector.match_labels.items():
         requirements.append(_checked(key, IN, (value,)))
@@ -151,21 +162,6 @@ def label_selector(selector: LabelSelectorFields | Mapping[str, Any] | None) -> 
         values = expression.values or ()
         requirements.append(_checked(expression.key, expression.operator, values))
     return _selector(requirements)
-
-
-def _of_manifest(selector: Mapping[str, Any]) -> LabelSelectorFields:
-    expressions = [
-        SimpleNamespace(
-            key=each.get("key", ""),
-            operator=each.get("operator", ""),
-            values=tuple(each.get("values") or ()),
-        )
-        for each in selector.get("matchExpressions") or ()
-    ]
-    labels = selector.get("matchLabels") or {}
-    return cast(
-        LabelSelectorFields, SimpleNamespace(match_labels=labels, match_expressions=expressions)
-    )
 
 
 def _selector(requirements: Iterable[Requirement]) -> Selector:

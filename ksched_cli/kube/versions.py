@@ -454,50 +454,47 @@ def release_of(
     Raises UsageError for a minor that ksched does not know, for gates and versions that
     kube-scheduler refuses, and for gates that ksched does not follow.
     """
-    match = _NAMED.fullmatch(PREVIEW if _is_preview(named) else named)
+    # The pre-release itself may be named, as "1.38.0-beta.0".
+    if PREVIEW and "-" in named and f"v{named.removeprefix('v')}" == _data(PREVIEW)["version"]:
+        named = PREVIEW
+    match = _NAMED.fullmatch(named)
     if match is None or match[1] not in MINORS:
         raise UsageError(
             f"--kubernetes-version takes {', '.join(MINORS)}, or a patch release such as"
             f' {MINORS[0]}.4; not "{named}"'
         )
-    minor, (version, patch, rules) = match[1], _patch(match[1], match[2])
+    # The nearest patch release.
+    minor = match[1]
+    version: str = _data(minor)["version"]
+    patch = min(int(match[2] or version.rpartition(".")[2]), _LAST_PATCH[minor])
+    rules = Rules(int(minor.removeprefix("1.")), patch)
     if not inferred and match[2] and int(match[2]) > patch:
         inferred = f"the newest of {minor} that ksched knows"
     if minor == PREVIEW:
-        preview = f"{_stage(version)}, and the release may decide otherwise"
+        stages = {"alpha": "an alpha", "beta": "a beta", "rc": "a release candidate"}
+        stage = stages[version.partition("-")[2].partition(".")[0]]
+        preview = f"{stage}, and the release may decide otherwise"
         inferred = "; ".join(filter(None, (inferred, preview)))
+    else:
+        version = f"v{minor}.{patch}"
     settings = _parsed(feature_gates)
     # Without the option it is the minor before, whose schedulers may be beside.
     is_own = bool(compatibility) and _compatible_minor(compatibility, minor, rules) == minor
     enabled = _defaults(minor, patch, is_own)
     if settings:
         enabled = _switched(_gates(minor, patch, is_own), settings, rules)
-        _check_followed(minor, patch, enabled)
+        # Some gates change what the scheduler decides, and ksched has only one side of them.
+        names = [
+            name
+            for name, gate in sorted(_gates(minor, patch).items())
+            if gate.schedules
+            and enabled[name] != gate.default
+            and not is_followed(minor, name, gate)
+        ]
+        if names:
+            refused = ", ".join(f"{name}={str(enabled[name]).lower()}" for name in names)
+            raise UsageError(f"--feature-gates: ksched does not implement {refused}")
     return Release(minor, version, enabled, rules, inferred, unknown)
-
-
-def _stage(version: str) -> str:
-    """ "v1.38.0-beta.0" → "a beta" """
-    stages = {"alpha": "an alpha", "beta": "a beta", "rc": "a release candidate"}
-    return stages[version.partition("-")[2].partition(".")[0]]
-
-
-def _is_preview(named: str) -> bool:
-    """Return whether this is the pre-release itself, as "1.38.0-beta.0"."""
-    return (
-        bool(PREVIEW)
-        and "-" in named
-        and f"v{named.removeprefix('v')}" == _data(PREVIEW)["version"]
-    )
-
-
-def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
-    """Return the version, the number and the rules of the nearest patch release."""
-    version: str = _data(minor)["version"]
-    patch = min(int(number or version.rpartition(".")[2]), _LAST_PATCH[minor])
-    if minor != PREVIEW:
-        version = f"v{minor}.{patch}"
-    return version, patch, Rules(int(minor.removeprefix("1.")), patch)
 
 
 def _compatible_minor(text: str, minor: str, rules: Rules) -> str:
@@ -681,18 +678,6 @@ def _unmet(gates: Mapping[str, Gate], enabled: Mapping[str, bool]) -> Iterator[s
         if enabled[name] and disabled:
             listed = " ".join(disabled)
             yield f"{name} is enabled, but depends on features that are disabled: [{listed}]"
-
-
-def _check_followed(minor: str, patch: int, enabled: Mapping[str, bool]) -> None:
-    """Gates that change what the scheduler decides, and that ksched has only one side of."""
-    names = [
-        name
-        for name, gate in sorted(_gates(minor, patch).items())
-        if gate.schedules and enabled[name] != gate.default and not is_followed(minor, name, gate)
-    ]
-    if names:
-        settings = ", ".join(f"{name}={str(enabled[name]).lower()}" for name in names)
-        raise UsageError(f"--feature-gates: ksched does not implement {settings}")
 
 
 def is_followed(minor: str, name: str, gate: Gate) -> bool:

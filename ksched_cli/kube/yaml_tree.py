@@ -71,7 +71,10 @@ def compose(text: str) -> Iterator[Node]:
     """Yield the nodes of every document. Raises YamlError."""
     _refuse_deep(text)
     try:
-        if _repeats_anchors(text):
+        # An anchor may be defined twice. Text like one in a string counts too: the slower composer
+        # then gives the same nodes.
+        anchors = _ANCHOR.findall(text)
+        if len(anchors) > len(set(anchors)):
             yield from _compose_events(text)
             return
         loader = _Loader(text)
@@ -83,13 +86,6 @@ def compose(text: str) -> Iterator[Node]:
         raise _syntax_error(error, text) from None
     except (yaml.YAMLError, UnicodeEncodeError) as error:
         raise YamlError(f"yaml: {getattr(error, 'reason', error)}") from None
-
-
-def _repeats_anchors(text: str) -> bool:
-    """Return whether an anchor may be defined twice. Text like one in a string counts too: the
-    slower composer then gives the same nodes."""
-    anchors = _ANCHOR.findall(text)
-    return len(anchors) > len(set(anchors))
 
 
 def _compose_events(text: str) -> Iterator[Node]:
@@ -218,7 +214,12 @@ class Builder:
 
     def _value(self, node: Node) -> Any:
         if isinstance(node, ScalarNode):
-            return _finite(scalar(node), node)
+            # JSON has no infinity, and upstream turns all YAML into JSON.
+            value = scalar(node)
+            if isinstance(value, float) and not math.isfinite(value):
+                literal = "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+                raise YamlError(f"json: unsupported value: {literal}", *_position(node.start_mark))
+            return value
         if isinstance(node, SequenceNode):
             return [self.build(item) for item in node.value]
         out: dict[str, Any] = {}
@@ -227,7 +228,11 @@ class Builder:
 
     def _fill(self, node: Node, out: dict[str, Any]) -> None:
         for key_node, value_node in node.value:
-            if _is_merge(key_node):
+            if (
+                isinstance(key_node, ScalarNode)
+                and key_node.value == "<<"
+                and key_node.tag in (_PLAIN, _TAG + "merge")
+            ):
                 self._merge(value_node, out)
                 continue
             key = _key(key_node)
@@ -247,20 +252,6 @@ class Builder:
             if self._aliased:
                 self._count(alias=True)
             self._fill(target, out)
-
-
-def _finite(value: Any, node: ScalarNode) -> Any:
-    """JSON has no infinity, and upstream turns all YAML into JSON."""
-    if isinstance(value, float) and not math.isfinite(value):
-        literal = "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
-        raise YamlError(f"json: unsupported value: {literal}", *_position(node.start_mark))
-    return value
-
-
-def _is_merge(node: Node) -> bool:
-    return (
-        isinstance(node, ScalarNode) and node.value == "<<" and node.tag in (_PLAIN, _TAG + "merge")
-    )
 
 
 def _key(node: Node) -> str:
@@ -283,7 +274,16 @@ def scalar(node: ScalarNode) -> Any:
         return plain(value)
     if tag == _STRING or tag not in _RESOLVABLE:
         return _binary(node) if tag == _TAG + "binary" else value
-    return _tagged(node, tag.removeprefix(_TAG), plain(value))
+    # An explicit tag must agree with the plain value.
+    tag, value = tag.removeprefix(_TAG), plain(value)
+    kinds = {bool: "bool", int: "int", float: "float", type(None): "null"}
+    kind = kinds.get(type(value), "str")
+    if tag == "float" and kind == "int":
+        return float(value)
+    if kind == tag or tag == "timestamp":
+        return node.value if tag == "timestamp" else value
+    message = f"yaml: cannot decode !!{kind} `{node.value}` as a !!{tag}"
+    raise YamlError(message, *_position(node.start_mark))
 
 
 def is_null(node: Node) -> bool:
@@ -297,18 +297,6 @@ def _binary(node: ScalarNode) -> str:
     except ValueError:  # binascii.Error is one; characters beyond ASCII are another
         message = "yaml: !!binary value contains invalid base64 data"
         raise YamlError(message, *_position(node.start_mark)) from None
-
-
-def _tagged(node: ScalarNode, tag: str, value: Any) -> Any:
-    """`value` as a scalar that is tagged `tag`, as "int". Raises YamlError where they differ."""
-    kinds = {bool: "bool", int: "int", float: "float", type(None): "null"}
-    kind = kinds.get(type(value), "str")
-    if tag == "float" and kind == "int":
-        return float(value)
-    if kind == tag or tag == "timestamp":
-        return node.value if tag == "timestamp" else value
-    message = f"yaml: cannot decode !!{kind} `{node.value}` as a !!{tag}"
-    raise YamlError(message, *_position(node.start_mark))
 
 
 @lru_cache(maxsize=1 << 14)

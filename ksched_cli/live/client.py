@@ -303,7 +303,20 @@ def connect(kubeconfig: str = "", context: str = "") -> ApiServer:
     missing = f"--kubeconfig is not given, ${VARIABLE} names no file, and there is no {DEFAULT}"
     if context:
         raise KubeconfigError(f'no context "{context}": {missing}')
-    return _in_cluster(missing)
+    from kubernetes import config
+    from kubernetes.client.configuration import Configuration
+    from kubernetes.config.incluster_config import SERVICE_TOKEN_FILENAME
+
+    configuration = Configuration()
+    try:
+        config.load_incluster_config(configuration)
+    except config.ConfigException:
+        raise KubeconfigError(
+            f"no cluster to read: {missing}, and ksched does not run inside a cluster"
+        ) from None
+    file = Path(SERVICE_TOKEN_FILENAME).with_name("namespace")
+    namespace = file.read_text().strip() if file.is_file() else "default"
+    return ApiServer(configuration, Identity(IN_CLUSTER, namespace))
 
 
 def names_cluster() -> bool:
@@ -349,10 +362,23 @@ def _of_context(kubeconfig: _Kubeconfig, context: str) -> ApiServer:
     if name not in kubeconfig.contexts:
         raise KubeconfigError(f'{shown}: no context "{name}"; there are: {names}')
     configuration = Configuration()
-    _bound_programs()
+    # The library waits for ever for the programs that it starts, and has no option for it.
+    from kubernetes.config import exec_provider, kube_config
+
+    bounded = SimpleNamespace(PIPE=subprocess.PIPE, Popen=_BoundedProgram)
+    for module in (exec_provider, kube_config):
+        vars(module)["subprocess"] = bounded
     with _logged_errors() as errors:
         try:
-            _check_token_file(kubeconfig, name)
+            # The library would read a token's file that is a pipe or has no end; it looks itself
+            # whether certificates and keys are regular files.
+            from kubernetes.config.kube_config import KubeConfigMerger
+
+            users = KubeConfigMerger(kubeconfig.path).config["users"]
+            user = users.get_with_name(kubeconfig.contexts[name].get("user"), safe=True)
+            stated = user.value.get("user") if user is not None else None
+            if isinstance(stated, dict) and stated.get("tokenFile") and "token" not in stated:
+                read_small_file(os.path.join(os.path.dirname(user.path or ""), stated["tokenFile"]))
             config.load_kube_config(kubeconfig.path, name, configuration)
         except Exception as error:  # as above
             errors.append(_flattened(error))
@@ -360,18 +386,6 @@ def _of_context(kubeconfig: _Kubeconfig, context: str) -> ApiServer:
         raise KubeconfigError(f"{shown}: context {name} cannot be used: {'; '.join(errors)}")
     namespace = str(kubeconfig.contexts[name].get("namespace") or "default")
     return ApiServer(configuration, Identity(f"context {name} of {shown}", namespace))
-
-
-def _check_token_file(kubeconfig: _Kubeconfig, context: str) -> None:
-    """Raises OSError for a file of a token that is a pipe or has no end, which the library would
-    read; it looks itself whether certificates and keys are regular files."""
-    from kubernetes.config.kube_config import KubeConfigMerger
-
-    users = KubeConfigMerger(kubeconfig.path).config["users"]
-    user = users.get_with_name(kubeconfig.contexts[context].get("user"), safe=True)
-    stated = user.value.get("user") if user is not None else None
-    if isinstance(stated, dict) and stated.get("tokenFile") and "token" not in stated:
-        read_small_file(os.path.join(os.path.dirname(user.path or ""), stated["tokenFile"]))
 
 
 class _BoundedProgram(subprocess.Popen[str]):
@@ -385,32 +399,6 @@ class _BoundedProgram(subprocess.Popen[str]):
             self.wait()
             message = f"its program for credentials took longer than {PROGRAM_SECONDS:g} s"
             raise TimeoutError(f"{message}, and was ended") from None
-
-
-def _bound_programs() -> None:
-    """The library waits for ever for the programs that it starts, and has no option for it."""
-    from kubernetes.config import exec_provider, kube_config
-
-    bounded = SimpleNamespace(PIPE=subprocess.PIPE, Popen=_BoundedProgram)
-    for module in (exec_provider, kube_config):
-        vars(module)["subprocess"] = bounded
-
-
-def _in_cluster(missing: str) -> ApiServer:
-    from kubernetes import config
-    from kubernetes.client.configuration import Configuration
-    from kubernetes.config.incluster_config import SERVICE_TOKEN_FILENAME
-
-    configuration = Configuration()
-    try:
-        config.load_incluster_config(configuration)
-    except config.ConfigException:
-        raise KubeconfigError(
-            f"no cluster to read: {missing}, and ksched does not run inside a cluster"
-        ) from None
-    file = Path(SERVICE_TOKEN_FILENAME).with_name("namespace")
-    namespace = file.read_text().strip() if file.is_file() else "default"
-    return ApiServer(configuration, Identity(IN_CLUSTER, namespace))
 
 
 def _flattened(error: Exception) -> str:

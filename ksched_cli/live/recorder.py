@@ -179,7 +179,16 @@ class ChangeTracker:
         if pod is not None and pod.uid != metadata.get("uid", ""):
             yield from self._remove(key)
             pod = None
-        manifest = _pod_manifest(obj)
+        # Without what the scheduler writes, and what becomes of the pod on its node.
+        status = {k: v for k, v in _status(obj).items() if k in _POD_STATUS}
+        if not any("resources" in each for each in status.get("containerStatuses", ())):
+            status.pop("containerStatuses", None)
+            status.pop("initContainerStatuses", None)
+        own = obj["metadata"]
+        if _is_preempted(obj):
+            own = {k: v for k, v in own.items() if k != "deletionTimestamp"}
+        spec = {k: v for k, v in (obj.get("spec") or {}).items() if k != "nodeName"}
+        manifest = {**obj, "metadata": own, "spec": spec, "status": status}
         finished = _status(obj).get("phase") in FINISHED_PHASES
         if pod is None:
             pod = self._pods[key] = _Pod(metadata.get("uid", ""), _pod_digest(manifest), node)
@@ -240,19 +249,6 @@ def _pod_digest(manifest: Plain) -> bytes:
     labels = (metadata.get("labels") or {}).items()
     rest = {key: value for key, value in labels if not key.startswith(_TOPOLOGY)}
     return digest_of({**manifest, "metadata": {**metadata, "labels": rest}})
-
-
-def _pod_manifest(obj: Plain) -> Plain:
-    """Without what the scheduler writes, and what becomes of the pod on its node."""
-    status = {k: v for k, v in _status(obj).items() if k in _POD_STATUS}
-    if not any("resources" in each for each in status.get("containerStatuses", ())):
-        status.pop("containerStatuses", None)
-        status.pop("initContainerStatuses", None)
-    metadata = obj["metadata"]
-    if _is_preempted(obj):
-        metadata = {k: v for k, v in metadata.items() if k != "deletionTimestamp"}
-    spec = {k: v for k, v in (obj.get("spec") or {}).items() if k != "nodeName"}
-    return {**obj, "metadata": metadata, "spec": spec, "status": status}
 
 
 def _is_preempted(obj: Plain) -> bool:
@@ -390,7 +386,16 @@ class Recorder:
                     remaining = min(self.limits.seconds - (time.monotonic() - start), remaining)
                     if remaining <= 0:
                         break
-                self._take_notices(remaining)
+                # Wait for what happens, and write what need not wait for anything earlier.
+                seconds = min(remaining, HOLD_SECONDS) if self._held else remaining
+                try:
+                    self._hold(self._notices.get(timeout=seconds))
+                    while len(self._held) < MAX_WAITING:
+                        self._hold(self._notices.get_nowait())
+                except Empty:
+                    pass
+                if self._write_held(time.time() - HOLD_SECONDS):
+                    self.parts[-1].flush()
                 limit = self.limits.part_bytes
                 if limit is not None and self.parts[-1].size >= limit:
                     self._begin_part()
@@ -466,19 +471,6 @@ class Recorder:
                 "were evicted"
             )
             return ""
-
-    def _take_notices(self, seconds: float) -> None:
-        """Wait for what happens, and writes what need not wait for anything earlier."""
-        if self._held:
-            seconds = min(seconds, HOLD_SECONDS)
-        try:
-            self._hold(self._notices.get(timeout=seconds))
-            while len(self._held) < MAX_WAITING:
-                self._hold(self._notices.get_nowait())
-        except Empty:
-            pass
-        if self._write_held(time.time() - HOLD_SECONDS):
-            self.parts[-1].flush()
 
     def _hold(self, notice: Notice) -> None:
         """Raises ClusterError where nothing can be recorded without a watch that has ended."""

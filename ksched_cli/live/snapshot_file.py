@@ -85,7 +85,16 @@ def written_aside(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
                 else:
                     yield file
             if name:
-                _take_over(name, before, private)
+                # The new file gets the owner and the mode of the one before.
+                if before is not None:
+                    with suppress(PermissionError):
+                        os.chown(name, before.st_uid, before.st_gid)
+                if before is None:
+                    # The mask cannot be read without setting it.
+                    mask = os.umask(0)
+                    os.umask(mask)
+                mode = 0o666 & ~mask if before is None else before.st_mode & 0o777
+                os.chmod(name, _PRIVATE if private else mode)
                 os.replace(name, os.path.realpath(path))
         except BrokenPipeError:
             raise ReaderGoneError from None
@@ -161,19 +170,6 @@ def _create_beside(path: str) -> tuple[int, str]:
             if os.path.exists(name):  # else another ksched took it for one that was left
                 return descriptor, name
             os.close(descriptor)
-
-
-def _take_over(name: str, before: os.stat_result | None, private: bool) -> None:
-    """Give the new file the owner and the mode of the one before."""
-    if before is not None:
-        with suppress(PermissionError):
-            os.chown(name, before.st_uid, before.st_gid)
-    if before is None:
-        # The mask cannot be read without setting it.
-        mask = os.umask(0)
-        os.umask(mask)
-    mode = 0o666 & ~mask if before is None else before.st_mode & 0o777
-    os.chmod(name, _PRIVATE if private else mode)
 
 
 # -- recordings -----------------------------------------------------------------------------------

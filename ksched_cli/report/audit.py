@@ -150,7 +150,7 @@ def _differences(heading: str, differ: Sequence[Difference], on: Medium) -> Tabl
 
 
 def _block(difference: Difference) -> Block:
-    """A decision, and the scores of both nodes where both fit: what differs most first."""
+    """Return a decision, and the scores of both nodes if both fit: what differs most first."""
     real, expected = difference.node or "no node", difference.expected
     target = expected[0] if expected else "no node"
     others = f" or one of {len(expected) - 1:,} as good" if len(expected) > 1 else ""

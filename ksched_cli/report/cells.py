@@ -84,7 +84,8 @@ def amount(resource: str, value: int, of: int | None = None) -> str:
 
 
 def _cpu_format(amounts: Sequence[int], most: int = 3) -> Callable[[int], str]:
-    """Cores, with as many decimals as the amounts need, and at most so many."""
+    """Return a function that shows cores with as many decimals as the amounts need, and at most so
+    many."""
     if max(map(abs, amounts), default=0) >= _MANY_CORES:
         most = 1
     decimals = next(
@@ -94,8 +95,8 @@ def _cpu_format(amounts: Sequence[int], most: int = 3) -> Callable[[int], str]:
 
 
 def _bytes_format(amounts: Iterable[int]) -> Callable[[int], str]:
-    """Bytes to a tenth, in one unit: that of the smallest amount, or a larger one in which the
-    largest has four digits. What would be zero in it keeps its own."""
+    """Return a function that shows bytes to a tenth, in one unit: that of the smallest amount, or a
+    larger one in which the largest has four digits. What would be zero in it keeps its own."""
     sizes = sorted(abs(each) for each in amounts if each) or [0]
     suffix, unit = next(
         (

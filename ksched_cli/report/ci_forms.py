@@ -92,7 +92,14 @@ def junit(suites: Sequence[Suite]) -> str:
         attributes = {"name": printable(suite.name), **_counts([suite])}
         element = ElementTree.SubElement(root, "testsuite", attributes)
         for case in suite.cases:
-            _add_case(element, suite, case)
+            named = {"name": printable(case.name), "classname": printable(suite.name)}
+            entry = ElementTree.SubElement(element, "testcase", named)
+            if case.failure is not None:
+                summary = printable(case.failure.partition("\n")[0])
+                failure = ElementTree.SubElement(entry, "failure", message=summary, type="failure")
+                failure.text = printable(case.failure)
+            if case.output:
+                ElementTree.SubElement(entry, "system-out").text = printable(case.output)
     ElementTree.indent(root)
     text: str = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'
@@ -102,17 +109,6 @@ def _counts(suites: Sequence[Suite]) -> dict[str, str]:
     cases = [case for suite in suites for case in suite.cases]
     failures = sum(case.failure is not None for case in cases)
     return {"tests": str(len(cases)), "failures": str(failures), "errors": "0"}
-
-
-def _add_case(parent: ElementTree.Element, suite: Suite, case: Case) -> None:
-    attributes = {"name": printable(case.name), "classname": printable(suite.name)}
-    element = ElementTree.SubElement(parent, "testcase", attributes)
-    if case.failure is not None:
-        summary = printable(case.failure.partition("\n")[0])
-        failure = ElementTree.SubElement(element, "failure", message=summary, type="failure")
-        failure.text = printable(case.failure)
-    if case.output:
-        ElementTree.SubElement(element, "system-out").text = printable(case.output)
 
 
 # -- SARIF -----------------------------------------------------------------------------------------
@@ -125,7 +121,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def sarif(files: Sequence[ReviewedFile]) -> str:
-    """One run with all rules and findings; those that comments and project files silence are
+    """Return one run with all rules and findings; those that comments and project files silence are
     suppressed."""
     results = []
     for file in files:
@@ -163,19 +159,6 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
 
 def _result(file: ReviewedFile, finding: Finding, suppression: str) -> dict[str, Any]:
     message = f"{finding.path}: {finding.message}" if finding.path else finding.message
-    result: dict[str, Any] = {
-        "ruleId": finding.rule,
-        "ruleIndex": list(rules()).index(finding.rule),
-        "level": _LEVELS[finding.severity],
-        "message": {"text": f"{message}\n{finding.hint}" if finding.hint else message},
-        "locations": [_location(file, finding)],
-    }
-    if suppression:
-        result["suppressions"] = [{"kind": suppression}]
-    return result
-
-
-def _location(file: ReviewedFile, finding: Finding) -> dict[str, Any]:
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(file.path)}}
     if finding.line:
         physical["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
@@ -183,7 +166,16 @@ def _location(file: ReviewedFile, finding: Finding) -> dict[str, Any]:
     name = ": ".join(filter(None, (file.object, finding.path)))
     if name:
         location["logicalLocations"] = [{"fullyQualifiedName": name}]
-    return location
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": list(rules()).index(finding.rule),
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{message}\n{finding.hint}" if finding.hint else message},
+        "locations": [location],
+    }
+    if suppression:
+        result["suppressions"] = [{"kind": suppression}]
+    return result
 
 
 def _uri(path: str) -> str:

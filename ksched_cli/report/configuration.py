@@ -107,7 +107,7 @@ def _profile(answer: EffectiveConfiguration, name: str) -> Iterator[Section]:
 
 
 def _settings(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -> str:
-    """Plain data on one line, with spaces where it may wrap."""
+    """Return plain data on one line, with spaces where it may wrap."""
     if not isinstance(settings, Mapping):
         return json.dumps(settings, ensure_ascii=False)
     return ", ".join(
@@ -177,7 +177,7 @@ def _mark(change: ConfigurationChange) -> str:
 
 
 def _value(value: Any) -> str | None:
-    """Plain data on one line; None where a side has nothing there."""
+    """Return plain data on one line; None for a side that has nothing there."""
     if value is None or value is True:
         return value and "runs"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -188,7 +188,7 @@ def _weight(value: object) -> int:
 
 
 def _short_paths(names: tuple[str, str]) -> tuple[str, ...]:
-    """Without the folders that both are in."""
+    """Return the paths without the folders that both are in."""
     try:
         folder = os.path.commonpath([os.path.dirname(name) for name in names])
     except ValueError:  # a path from the root beside one that is not
@@ -249,7 +249,8 @@ def is_warning(remark: Remark) -> bool:
 
 
 def remark_line(remark: Remark, source_name: str) -> str:
-    """As `FILE:LINE: MESSAGE; HINT`; what is about the new file has its path there."""
+    """Return a remark as `FILE:LINE: MESSAGE; HINT`; what is about the new file has its path
+    there."""
     if remark.kind is RemarkKind.REFUSED:
         place = f"the new file, line {remark.line}" if remark.line else "the new file"
         begin = f"kube-scheduler refuses {place}: {remark.path}"

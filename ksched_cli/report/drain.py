@@ -282,7 +282,7 @@ def each_view(answer: DrainResults) -> View:
 
 
 def _noun(label: str) -> str:
-    """What the values of the label are, as "zone"."""
+    """Return what the values of the label are, as "zone"."""
     return label.rpartition("/")[2].replace("-", " ")
 
 

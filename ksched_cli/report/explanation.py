@@ -125,7 +125,7 @@ def _on_requested(answer: Explanation) -> Iterator[Line]:
 
 
 def _why_rejected(node: NodeExplanation) -> str:
-    """What each plugin says, and the numbers."""
+    """Return what each plugin says, and the numbers."""
     return "; ".join(
         why_not(each.plugin, (*each.reasons, *each.details)) for each in node.rejections
     )
@@ -169,7 +169,8 @@ def _why_there(answer: Explanation) -> str:
 
 
 def _sampling(answer: Explanation) -> str:
-    """Only where not all nodes were looked at."""
+    """Return how the node compares with the best of all that fit, or "" if all nodes were looked
+    at."""
     best = answer.best_of_all
     if best is None or answer.evaluated >= answer.node_count:
         return ""
@@ -214,7 +215,17 @@ def _sections(answer: Explanation) -> Iterator[Section]:
         detailed = {answer.node or fitting[0].node, *answer.requested}
         for node in fitting:
             if node.node in detailed and node.scores:
-                yield _points(node)
+                yield table(
+                    f"Its points on {node.node}",
+                    node.scores.items(),
+                    (Column("Plugin"), lambda each: each[0]),
+                    (Column("Raw", Kind.NUMBER, drop=3), lambda each: each[1].raw),
+                    (Column("0-100", Kind.NUMBER, drop=2), lambda each: each[1].normalized),
+                    (Column("Weight", Kind.NUMBER, drop=1), lambda each: each[1].weight),
+                    (Column("Points", Kind.NUMBER), lambda each: each[1].weighted),
+                    (Column("Because"), lambda each: "; ".join(each[1].details)),
+                    on=Medium.TEXT,
+                )
         yield _ranking(answer, fitting, plugins)
     if answer.funnel:
         yield _funnel(answer.funnel)
@@ -223,20 +234,6 @@ def _sections(answer: Explanation) -> Iterator[Section]:
     yield from rejected_nodes(rejected, answer.reasons if is_whole else ())
     yield Commands(heading="What to try next", commands=[*_next_steps(answer)])
     yield Later(make=lambda: _page_sections(answer, fitting, plugins))
-
-
-def _points(node: NodeExplanation) -> Table:
-    return table(
-        f"Its points on {node.node}",
-        node.scores.items(),
-        (Column("Plugin"), lambda each: each[0]),
-        (Column("Raw", Kind.NUMBER, drop=3), lambda each: each[1].raw),
-        (Column("0-100", Kind.NUMBER, drop=2), lambda each: each[1].normalized),
-        (Column("Weight", Kind.NUMBER, drop=1), lambda each: each[1].weight),
-        (Column("Points", Kind.NUMBER), lambda each: each[1].weighted),
-        (Column("Because"), lambda each: "; ".join(each[1].details)),
-        on=Medium.TEXT,
-    )
 
 
 def _ranking(
@@ -260,12 +257,13 @@ def _ranking(
 
 
 def _weighted_by(plugin: str) -> Any:
-    """An extender need not name every node."""
+    """Return a function from a node to its points from the plugin: an extender need not name every
+    node."""
     return lambda node: node.scores[plugin].weighted if plugin in node.scores else None
 
 
 def short_name(plugin: str) -> str:
-    """The plugin's short name; for an extender's URL, the end of its path, or the host."""
+    """Return the plugin's short name; for an extender's URL, the end of its path, or the host."""
     name = plugin.rstrip("/").rpartition("/")[2] if "://" in plugin else plugin
     return SHORT_NAMES.get(name, name[:LONGEST_NAME])
 
@@ -286,7 +284,24 @@ def _page_sections(
     answer: Explanation, fitting: Sequence[NodeExplanation], plugins: Sequence[str]
 ) -> Iterator[Section]:
     if fitting and plugins:
-        yield _ranking_bars(answer.node, fitting, plugins)
+        # The best nodes; each plugin's weighted score is a part of the bar.
+        points = {plugin: _weighted_by(plugin) for plugin in plugins}
+        scoring = [plugin for plugin in plugins if any(map(points[plugin], fitting))]
+        shown = fitting[:BEST_BARS]
+        notes = []
+        if len(shown) < len(fitting):
+            notes.append(f"The best {len(shown)} of {len(fitting):,}; the table of nodes has all.")
+        idle = [plugin for plugin in plugins if plugin not in scoring]
+        if idle:
+            notes.append(f"No points for any node: {', '.join(idle)}.")
+        yield Bars(
+            heading="Ranking",
+            columns=(Column("Rank", Kind.NUMBER), Column("Node"), Column("Total", Kind.NUMBER)),
+            rows=[(node.rank, marked(node.node, answer.node), node.total) for node in shown],
+            values=[[points[plugin](node) or 0 for plugin in scoring] for node in shown],
+            legend=scoring,
+            note=" ".join(notes),
+        )
     if not answer.nodes:
         return
     from ksched_cli.report.html.sections import Pair
@@ -296,9 +311,9 @@ def _page_sections(
 
 
 def _matrix(answer: Explanation, scoring: Sequence[str]) -> Table:
-    """Nodes by plugins: what each plugin says of each node, in the order in which they matter: the
-    node taken, those asked about and the pod's own, those that fit, best first, then those nearest
-    to fitting. scoring: the plugins that give points"""
+    """Return what each plugin says of each node, in the order in which they matter: the node taken,
+    those asked about and the pod's own, those that fit, best first, then those nearest to fitting.
+    scoring: the plugins that give points"""
     first = [answer.node, *answer.requested, answer.running_on]
     place = {name: at for at, name in enumerate(dict.fromkeys(filter(None, first)))}
 
@@ -325,7 +340,7 @@ def _matrix(answer: Explanation, scoring: Sequence[str]) -> Table:
 
 
 def _why(node: NodeExplanation) -> str:
-    """What each plugin says, without the numbers, which nodes share seldom."""
+    """Return what each plugin says, without the numbers, which nodes share seldom."""
     return "; ".join(why_not(each.plugin, each.reasons) for each in node.rejections)
 
 
@@ -344,7 +359,7 @@ def _verdict_of(plugin: str, scoring: Sequence[str]) -> Any:
 
 
 def _total(steps: Sequence[FilterStep]) -> int:
-    """How many nodes there are: the first plugin leaves all that it does not reject."""
+    """Return how many nodes there are: the first plugin leaves all that it does not reject."""
     return steps[0].rejects + steps[0].left
 
 
@@ -381,33 +396,24 @@ def _funnel(steps: Sequence[FilterStep]) -> Bars:
     )
 
 
-def _ranking_bars(taken: str, fitting: Sequence[NodeExplanation], plugins: Sequence[str]) -> Bars:
-    """Return the first of them, a part of the bar for each plugin's weighted score."""
-    points = {plugin: _weighted_by(plugin) for plugin in plugins}
-    scoring = [plugin for plugin in plugins if any(map(points[plugin], fitting))]
-    shown = fitting[:BEST_BARS]
-    notes = []
-    if len(shown) < len(fitting):
-        notes.append(f"The best {len(shown)} of {len(fitting):,}; the table of nodes has all.")
-    idle = [plugin for plugin in plugins if plugin not in scoring]
-    if idle:
-        notes.append(f"No points for any node: {', '.join(idle)}.")
-    return Bars(
-        heading="Ranking",
-        columns=(Column("Rank", Kind.NUMBER), Column("Node"), Column("Total", Kind.NUMBER)),
-        rows=[(node.rank, marked(node.node, taken), node.total) for node in shown],
-        values=[[points[plugin](node) or 0 for plugin in scoring] for node in shown],
-        legend=scoring,
-        note=" ".join(notes),
-    )
-
-
 def pair_data(answer: Explanation, plugins: Sequence[str]) -> dict[str, Any]:
-    """What each node is compared by, as columns, and which two are shown at first."""
+    """Return what each node is compared by, as columns, and which two are shown at first."""
     from ksched_cli.report.html.columns import coded
 
     nodes = answer.nodes
-    first, second = _first_pair(answer)
+    # The node taken, else the best; beside it the one that the pod runs on, else the next best,
+    # else the one nearest to fitting.
+    names = [node.node for node in answer.nodes]
+    nearest = [reason.nearest.node for reason in answer.reasons if reason.nearest]
+    order = [
+        answer.node,
+        answer.running_on,
+        *(node.node for node in ranking(answer)[:2]),
+        *nearest,
+        *names[:2],
+    ]
+    chosen = [name for name in dict.fromkeys(order) if name in set(names)]
+    first, second = chosen[0], chosen[min(1, len(chosen) - 1)]
     return {
         "names": [printable(node.node) for node in nodes],
         "first": printable(first),
@@ -433,7 +439,7 @@ def _plugin_columns(nodes: Sequence[NodeExplanation], plugin: str) -> dict[str, 
 
 
 def _rejections(node: NodeExplanation) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
-    """Plugin, reasons, details."""
+    """Return the plugin, reasons and details of each rejection."""
     return tuple(
         (
             printable(rejection.plugin),
@@ -442,22 +448,6 @@ def _rejections(node: NodeExplanation) -> tuple[tuple[str, tuple[str, ...], tupl
         )
         for rejection in node.rejections
     )
-
-
-def _first_pair(answer: Explanation) -> tuple[str, str]:
-    """Return the node taken, else the best; beside it the one that the pod runs on, else the next
-    best, else the one nearest to fitting."""
-    names = [node.node for node in answer.nodes]
-    nearest = [reason.nearest.node for reason in answer.reasons if reason.nearest]
-    order = [
-        answer.node,
-        answer.running_on,
-        *(node.node for node in ranking(answer)[:2]),
-        *nearest,
-        *names[:2],
-    ]
-    chosen = [name for name in dict.fromkeys(order) if name in set(names)]
-    return chosen[0], chosen[min(1, len(chosen) - 1)]
 
 
 # -- what an autoscaler would do -------------------------------------------------------------------
@@ -476,7 +466,7 @@ def node_groups(answer: ScaleUp) -> Table:
 
 
 def scale_up_line(answer: ScaleUp) -> str:
-    """Which group gets how many nodes, or that none does."""
+    """Say which group gets how many nodes, or that none does."""
     chosen = [each for each in answer.groups if each.verdict is GroupVerdict.SCALES_UP]
     if chosen:
         (group,) = chosen

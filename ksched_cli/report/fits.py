@@ -76,7 +76,7 @@ def _title(answer: FitResult) -> str:
 
 
 def _more(answer: FitResult) -> str:
-    """How many more of the only workload; of several, the table has that."""
+    """Say how many more of the only workload fit; of several, the table has that."""
     if len(answer.workloads) != 1:
         return ""
     (workload,) = answer.workloads

@@ -99,7 +99,7 @@ def _verdict(answer: Remedies) -> Iterator[Line]:
 
 
 def _placement(answer: Remedies) -> Iterator[Line]:
-    """Where the pods of a group could go."""
+    """Yield where the pods of a group could go."""
     if answer.placement:
         places = [
             f"{pod.pod} on {pod.node}" + (f" ({', '.join(pod.devices)})" if pod.devices else "")
@@ -130,7 +130,7 @@ def _held(answer: Remedies) -> Iterator[Line]:
 
 
 def _subject(answer: Remedies) -> str:
-    """What was asked about, and how many of its pods wait."""
+    """Say what was asked about, and how many of its pods wait."""
     count = counted(len(answer.pods), "pod")
     if not answer.pod:
         return counted(len(answer.pods), "pending pod")
@@ -161,7 +161,7 @@ def _sections(answer: Remedies) -> Iterator[Section]:
 
 
 def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:
-    """What to do, what it does, and how it is typed."""
+    """Return what to do, what it does, and how it is typed."""
     commands = [Command(change_option(line)) for line in remedy.changes]
     commands += [Command(command) for command in remedy.commands if command]
     return Block(
@@ -173,7 +173,7 @@ def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:
 
 
 def _before_and_after(remedy: Remedy) -> Iterator[Section]:
-    """What moves leave on the nodes that change."""
+    """Yield what moves leave on the nodes that change."""
     if remedy.usage:
         yield table(
             "",
@@ -187,7 +187,7 @@ def _before_and_after(remedy: Remedy) -> Iterator[Section]:
 
 
 def _effects(remedy: Remedy, answer: Remedies) -> Iterator[str]:
-    """What the remedy does, line by line."""
+    """Yield what the remedy does, line by line."""
     also, cost = remedy.also, remedy.cost
     count = len(answer.pods) - len(answer.unresolved)
     if remedy.pause:
@@ -211,7 +211,7 @@ def _effects(remedy: Remedy, answer: Remedies) -> Iterator[str]:
 
 
 def change_option(line: str) -> str:
-    """As a shell reads it: in single quotes, or double ones where the line has single ones."""
+    """Quote a line for a shell: in single quotes, or double ones if the line has single ones."""
     if "'" not in line:
         return f"--change '{line}'"
     escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace("`", "\\`")
@@ -219,7 +219,7 @@ def change_option(line: str) -> str:
 
 
 def _search(answer: Remedies) -> str:
-    """How much was tried; without any remedy, what."""
+    """Say how much was tried; without any remedy, what; and what was not tried."""
     text = counted(answer.runs, "run")
     if answer.tried and not answer.remedies:
         text += f": {listed(answer.tried, SHOWN_TRIED)}"

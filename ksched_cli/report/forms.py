@@ -155,8 +155,8 @@ def render(answer: Answer, form: Form, limit: Limit | None = None) -> str:
 
 
 def safe_in_job(text: str, form: Form) -> str:
-    """In a CI job, the text without lines of others that its runner obeys. It means the same; only
-    CSV has no escapes: where quotes are not enough, a cell is shown as in a table."""
+    """Return the text; in a CI job, without lines of others that its runner obeys. It means the
+    same; only CSV has no escapes: where quotes are not enough, a cell is shown as in a table."""
     if not job_commands.is_job():
         return text
     if form is Form.CSV and job_commands.disarmed(text) != text:
@@ -166,7 +166,7 @@ def safe_in_job(text: str, form: Form) -> str:
 
 
 def _quoted(text: str) -> str:
-    """CSV with all cells in quotes."""
+    """Return CSV with all cells in quotes."""
     csv.field_size_limit(sys.maxsize)
     quoted = io.StringIO()
     writer = csv.writer(quoted, quoting=csv.QUOTE_ALL, lineterminator="\n")

@@ -42,6 +42,8 @@ def view(answer: GroupExplanation) -> View:
     ]
     if answer.min_count is not None:
         tiles.append(Tile("at least", f"{answer.min_count:,}"))
+    # The map marks the nodes that the cause names.
+    diagnosis = answer.blocked_by and answer.blocked_by.diagnosis
     return View(
         title=title.text,
         tone=title.tone,
@@ -49,14 +51,11 @@ def view(answer: GroupExplanation) -> View:
         tiles=tiles,
         sections=[*_sections(answer)],
         names=lambda: [member.pod for member in answer.members if not member.node],
-        nodes=[*(member.node for member in answer.members), *_blocking_nodes(answer)],
+        nodes=[
+            *(member.node for member in answer.members),
+            *(diagnosis.nodes if diagnosis else ()),
+        ],
     )
-
-
-def _blocking_nodes(answer: GroupExplanation) -> tuple[str, ...]:
-    """Return the nodes that the cause names."""
-    diagnosis = answer.blocked_by and answer.blocked_by.diagnosis
-    return diagnosis.nodes if diagnosis else ()
 
 
 def _verdict(answer: GroupExplanation) -> Iterator[Line]:
@@ -113,7 +112,22 @@ def _sections(answer: GroupExplanation) -> Iterator[Section]:
         yield _blocker(answer.blocked_by, answer.group)
     if answer.domains:
         yield _domains(answer)
-        yield _domain_bars(answer.domains, answer.topology_key)
+        # How many of the members that were tried fit in each domain.
+        yield Bars(
+            heading=f"Tried by {answer.topology_key}",
+            columns=(
+                Column("Domain"),
+                Column("Nodes", Kind.NUMBER),
+                Column("Fits"),
+                Column("Blocked by"),
+            ),
+            rows=[
+                (each.domain, each.nodes, _domain_verdict(each), each.blocked_by or each.message)
+                for each in answer.domains
+            ],
+            values=[(each.fitting, each.tried - each.fitting) for each in answer.domains],
+            legend=("fit", "do not fit"),
+        )
     yield _parts(answer.parts)
     yield Text(heading="Evicted for it", lines=answer.evicts, on=Medium.PAGE)
     yield from _members(answer)
@@ -121,7 +135,7 @@ def _sections(answer: GroupExplanation) -> Iterator[Section]:
 
 
 def _blocker(blocker: Blocker, group: str) -> Groups:
-    """What blocks, for a page; the lines of texts have it."""
+    """Return what blocks, for a page; the lines of texts have it."""
     where = f" in {blocker.domain}" if blocker.domain else ""
     diagnosis = blocker.diagnosis
     cause: list[str | Line] = []
@@ -157,25 +171,6 @@ def _domains(answer: GroupExplanation) -> Table:
 
 def _domain_verdict(domain: Domain) -> str:
     return "chosen" if domain.chosen else "yes" if domain.fits else "no"
-
-
-def _domain_bars(domains: tuple[Domain, ...], key: str) -> Bars:
-    """Return how many of the members that were tried fit in each."""
-    return Bars(
-        heading=f"Tried by {key}",
-        columns=(
-            Column("Domain"),
-            Column("Nodes", Kind.NUMBER),
-            Column("Fits"),
-            Column("Blocked by"),
-        ),
-        rows=[
-            (each.domain, each.nodes, _domain_verdict(each), each.blocked_by or each.message)
-            for each in domains
-        ],
-        values=[(each.fitting, each.tried - each.fitting) for each in domains],
-        legend=("fit", "do not fit"),
-    )
 
 
 def _parts(parts: tuple[GroupPart, ...]) -> Table:

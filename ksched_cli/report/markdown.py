@@ -52,7 +52,7 @@ def code(text: str) -> str:
 
 
 def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """cells: Markdown"""
+    """Return a table. cells: Markdown"""
     lines = [headers, ["---"] * len(headers), *rows]
     escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
@@ -137,7 +137,7 @@ def _view_table(table: Table, limit: Limit) -> Iterator[str]:
 
 
 def _fence(commands: Sequence[Command]) -> str:
-    """Commands to copy, in a fence that none of them can end."""
+    """Return commands to copy, in a fence that none of them can end."""
     lines = []
     for command in commands:
         if command.what:

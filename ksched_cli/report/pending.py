@@ -53,7 +53,8 @@ def shared_owner(owner: str) -> str:
 
 
 def group_name(owner: str, pods: Sequence[str]) -> str:
-    """The shared owner of the pods; a single pod without a controller goes by its own name."""
+    """Return the shared owner of the pods; a single pod without a controller goes by its own
+    name."""
     return pods[0] if len(pods) == 1 and owner.startswith(NO_CONTROLLER) else owner
 
 
@@ -65,7 +66,7 @@ def alike(owner: str) -> str:
 
 
 def joint_owner(owners: Iterable[str]) -> str:
-    """The first owner with a count of the others, as one that shares their row."""
+    """Return the first owner with a count of the others, as one that shares their row."""
     first, *others = dict.fromkeys(owners)
     is_named = others and shared_owner(first) == first
     return f"{first} and {len(others):,} more" if is_named else first
@@ -266,8 +267,9 @@ def _pods(groups: Sequence[PendingGroup]) -> Table:
 
 
 def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
-    """Pods of one namespace without a controller that stay pending for one cause are a group, with
-    the reasons of the first, and so are those of its Jobs; those of the most pods first."""
+    """Merge groups: pods of one namespace without a controller that stay pending for one cause are
+    a group, with the reasons of the first, and so are those of its Jobs; those of the most pods
+    come first."""
     same: dict[object, list[PendingGroup]] = {}
     for group in groups:
         family = group.diagnosis.family if group.diagnosis else group.message
@@ -292,7 +294,7 @@ def fix_subject(group: PendingGroup) -> str:
 
 
 def _joined(first: PendingGroup, other: PendingGroup) -> PendingGroup:
-    """Where the two causes differ in amounts, the first says of which pod it is."""
+    """Join two groups. If their causes differ in amounts, the first says of which pod it is."""
     mine, theirs = first.diagnosis, other.diagnosis
     if mine and theirs:
         hints = joined_hints(mine.hints, theirs.hints, len(first.pods), len(other.pods))

@@ -70,7 +70,17 @@ def _verdict(answer: PreemptionResult) -> Iterator[Line]:
     text, tone = _outcome(answer)
     yield Line(f"{subject} {text}", tone)
     if answer.node and not answer.fits:
-        yield from _consequences(answer)
+        # Why this candidate, and what follows for the pods that leave it.
+        among = f" among {counted(len(answer.candidates), 'candidate')}" if answer.criteria else ""
+        if answer.criterion:
+            yield Line(f"{answer.criterion}{among}")
+        others = [name for name in answer.ties if name != answer.node]
+        if others:
+            yield Line(f"equally good: {listed(others, SHOWN_NAMES)}")
+        yield from waiting_lines(answer.recreated or ())
+        if answer.lapsing_nominations:
+            pods = listed(answer.lapsing_nominations, SHOWN_NAMES)
+            yield Line(f"no longer nominated there: {pods}", Tone.WARN)
     elif not answer.fits and answer.message and not answer.error:
         yield message_line(answer.message)
     if answer.running_on:
@@ -92,19 +102,6 @@ def _outcome(answer: PreemptionResult) -> tuple[str, Tone]:
     if answer.node:
         return f"would evict {listed(answer.victims, SHOWN_NAMES)} from {answer.node}", Tone.WARN
     return "may preempt, but no eviction makes room for it", Tone.BAD
-
-
-def _consequences(answer: PreemptionResult) -> Iterator[Line]:
-    among = f" among {counted(len(answer.candidates), 'candidate')}" if answer.criteria else ""
-    if answer.criterion:
-        yield Line(f"{answer.criterion}{among}")
-    others = [name for name in answer.ties if name != answer.node]
-    if others:
-        yield Line(f"equally good: {listed(others, SHOWN_NAMES)}")
-    yield from waiting_lines(answer.recreated or ())
-    if answer.lapsing_nominations:
-        pods = listed(answer.lapsing_nominations, SHOWN_NAMES)
-        yield Line(f"no longer nominated there: {pods}", Tone.WARN)
 
 
 def _tiles(answer: PreemptionResult) -> list[Tile]:
@@ -157,7 +154,7 @@ def _candidates(
     victims: int | None,
     on: Medium,
 ) -> Table:
-    """For each candidate, a row per victim, and one for the pods that may stay."""
+    """Return a row per victim of each candidate, and one for the pods that may stay."""
     rows = [row for each in candidates for row in _victim_rows(answer, each, victims)]
     has_started = any(row[3] for row in rows)
     columns = (
@@ -198,13 +195,13 @@ def _victim_rows(
 
 
 def why_not_with_it(rejection: NodeRejection) -> str:
-    """Why a victim cannot stay."""
+    """Return why a victim cannot stay."""
     return why_not(rejection.plugin, (*rejection.reasons, *rejection.details))
 
 
 def _others(nodes: Sequence[NonCandidateNode]) -> Iterator[Table]:
-    """Nodes with the same reason share a row where lists are cut, those nearest to fitting
-    first."""
+    """Yield the nodes that are no candidates. Those with the same reason share a row where lists
+    are cut; those nearest to fitting come first."""
     nodes = sorted(nodes, key=lambda node: (node.shortfall, node.node))
     groups = grouped(((pods_removed(node), node.plugin, node.reasons), node) for node in nodes)
     ordered = sorted(
@@ -240,7 +237,7 @@ def _other_row(group: list[NonCandidateNode]) -> tuple[Any, ...]:
 
 
 def pods_removed(node: NonCandidateNode) -> str:
-    """Which pods the attempt did without."""
+    """Return which pods the attempt did without."""
     if node.pods_removed is None:
         return "all pods"
     if node.pods_removed == 0:
@@ -297,7 +294,7 @@ def _cannot_stay(victim: Victim) -> str:
 
 
 def _candidate_table(candidates: Sequence[CandidateNode]) -> Table:
-    """In the order of the answer, best first."""
+    """Return the candidates in the order of the answer, best first."""
     return table(
         "Table of candidates",
         enumerate(candidates, 1),

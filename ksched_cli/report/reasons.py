@@ -66,7 +66,8 @@ def _nearest(reason: Reason) -> str:
 
 
 def nearest_text(node: str, detail: str, ties: int) -> str:
-    """detail: of the nearest node; ties: how many others are as near"""
+    """Return the nearest node and what it lacks. detail: of that node; ties: how many others are as
+    near"""
     others = f" (and {ties:,} more as near)" if ties else ""
     return f"{node}: {detail}{others}" if detail else f"{node}{others}"
 
@@ -107,7 +108,7 @@ def fix_command(pod: str) -> Command:
 
 
 def message_line(message: str) -> Line:
-    """kube-scheduler's own words, which are in the pod's events."""
+    """Return kube-scheduler's own words, which are in the pod's events."""
     return Line(f"kube-scheduler says: {message}" if message else "", Tone.SOFT, message)
 
 
@@ -120,7 +121,8 @@ def why_not(plugin: str, reasons: Iterable[str]) -> str:
 def _apart(
     heading: str, nodes: Sequence[NodeExplanation], on: Medium, *, is_grouped: bool
 ) -> Table:
-    """is_grouped: nodes rejected for the same reasons with the same details share a row"""
+    """Return the nodes and their reasons, the nearest first. is_grouped: nodes rejected for the
+    same reasons with the same details share a row"""
     groups = grouped(
         (node.rejections if is_grouped else node.node, node)
         for node in sorted(nodes, key=lambda node: (node.distance, node.node))

@@ -40,7 +40,7 @@ def then_text(pod: RecreatedPod) -> str:
 
 
 def recreation_table(pods: Sequence[RecreatedPod]) -> Table:
-    """What becomes of the pods, those that wait for one cause in a row."""
+    """Return what becomes of the pods; those that wait for one cause share a row."""
     rows = grouped(((then_text(each), each.cause or each.message), each.pod) for each in pods)
     columns = [
         (Column("Pods", Kind.POD), lambda each: tuple(each[1])),
@@ -56,7 +56,7 @@ def recreation_table(pods: Sequence[RecreatedPod]) -> Table:
 def evictions_table(
     heading: str, evictions: Sequence[Eviction], recreated: Sequence[RecreatedPod]
 ) -> Table:
-    """Who is evicted, for whom, and what becomes of it where that is known."""
+    """Return who is evicted, for whom, and what becomes of it if that is known."""
     then = {each.pod: then_text(each) for each in recreated}
     columns = [
         (Column("Evicted", Kind.POD), lambda each: each.pod),

@@ -59,18 +59,18 @@ from ksched_cli.report.words import counted, printable, verb
 
 
 def range_text(counts: NodeRange | GroupResult) -> str:
-    """At first, at most and at last; a number that does not change once."""
+    """Return the numbers at first, at most and at last, or the one number that does not change."""
     numbers = (counts.start, counts.max, counts.end)
     return " → ".join(f"{number:,}" for number in numbers[: 1 if len(set(numbers)) == 1 else 3])
 
 
 def hours_text(hours: float) -> str:
-    """As 1,234.5, 57 or 0.042."""
+    """Return hours as 1,234.5, 57 or 0.042."""
     return f"{hours:.2g}" if 0 < hours < 1 else f"{hours:,.1f}".removesuffix(".0")
 
 
 def cost_text(cost: float) -> str:
-    """As 1,234.50; more digits of less than a hundredth."""
+    """Return a cost as 1,234.50; more digits of less than a hundredth."""
     return f"{cost:.2g}" if 0 < cost < 0.01 else f"{cost:,.2f}"
 
 
@@ -94,10 +94,17 @@ def view(answer: ReplayResult) -> View:
     ]
     if answer.cost:
         tiles.append(Tile("cost", cost_text(answer.cost.total)))
+    # With how many nodes, and what these cost.
+    pending = answer.pending_hours
+    parts = [f"nodes {range_text(answer.nodes)}", f"{hours_text(answer.nodes.hours)} node-hours"]
+    if pending:
+        parts.append(f"{hours_text(pending)} pending-hours")
+    if answer.cost:
+        parts.append(f"cost {cost_text(answer.cost.total)}")
     return View(
         title=_title(answer),
         tone=Tone.WARN if summary.pending else Tone.GOOD,
-        lines=[_nodes_line(answer)],
+        lines=[", ".join(parts)],
         tiles=tiles,
         sections=[*_sections(answer)],
         names=lambda: sorted(pod for group in answer.still_pending for pod in group.pods),
@@ -118,17 +125,6 @@ def _title(answer: ReplayResult) -> str:
     )
 
 
-def _nodes_line(answer: ReplayResult) -> str:
-    """With how many nodes, and what these cost."""
-    pending = answer.pending_hours
-    parts = [f"nodes {range_text(answer.nodes)}", f"{hours_text(answer.nodes.hours)} node-hours"]
-    if pending:
-        parts.append(f"{hours_text(pending)} pending-hours")
-    if answer.cost:
-        parts.append(f"cost {cost_text(answer.cost.total)}")
-    return ", ".join(parts)
-
-
 def _sections(answer: ReplayResult) -> Iterator[Section]:
     moments = MomentTexts(answer.clock_start, round(answer.end * SECOND))
     yield Later(make=lambda: _charts(answer))
@@ -144,7 +140,16 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
     if answer.metrics:
         yield metrics_table(answer.metrics)
     if answer.autoscaler:
-        yield _node_groups(answer.autoscaler.groups)
+        yield table(
+            "Node groups",
+            answer.autoscaler.groups,
+            (Column("Node group"), lambda group: group.name),
+            (Column("Nodes", Kind.NUMBER), range_text),
+            (Column("Node-hours", Kind.NUMBER), lambda group: hours_text(group.hours)),
+            (Column("Added", Kind.NUMBER), lambda group: group.added),
+            (Column("Removed", Kind.NUMBER), lambda group: group.removed),
+            brief=_SHOWN_GROUPS,
+        )
         yield _decisions(answer.autoscaler.events, moments)
     if answer.cost:
         yield _costs(answer.cost)
@@ -297,19 +302,6 @@ def _share(kind: str, resource: str) -> Callable[[UsageStep], float | None]:
     return lambda step: getattr(step.sample, kind).get(resource)
 
 
-def _node_groups(groups: Sequence[GroupResult]) -> Table:
-    return table(
-        "Node groups",
-        groups,
-        (Column("Node group"), lambda group: group.name),
-        (Column("Nodes", Kind.NUMBER), range_text),
-        (Column("Node-hours", Kind.NUMBER), lambda group: hours_text(group.hours)),
-        (Column("Added", Kind.NUMBER), lambda group: group.added),
-        (Column("Removed", Kind.NUMBER), lambda group: group.removed),
-        brief=_SHOWN_GROUPS,
-    )
-
-
 def _decisions(events: Sequence[ScalingDecision], moments: MomentTexts) -> Table:
     """Return the first of them."""
     rest = len(events) - _SHOWN_EVENTS
@@ -365,7 +357,7 @@ def _written(lines: Iterable[Sequence[Any]]) -> str:
 
 
 def _pod_lines(answer: ReplayResult) -> Iterator[Sequence[Any]]:
-    """In the order in which the pods left."""
+    """Yield the pods in the order in which they left."""
     yield CSV_COLUMNS
     pods = answer.pods or ()
     for pod in (pods[at] for at in answer.left):
@@ -379,7 +371,8 @@ def _pod_lines(answer: ReplayResult) -> Iterator[Sequence[Any]]:
 
 
 def _waited(pod: PodResult) -> float | None:
-    """Seconds from its arrival to its placement, exact to the microsecond."""
+    """Return the seconds from the pod's arrival to its placement, exact to the microsecond; None if
+    it was not placed."""
     if pod.queued is None or pod.placed is None:
         return None
     return seconds(round((pod.placed - pod.queued) * SECOND))
@@ -410,7 +403,7 @@ def _moment_lines(answer: ReplayResult, moments: Sequence[MomentRow]) -> Iterato
 
 
 def forecast(answer: ForwardLook) -> View:
-    """When each pending pod starts, and what was assumed."""
+    """Return when each pending pod starts, and what was assumed."""
     pods = answer.pods
     sure = sum(pod.p90 is not None for pod in pods)
     never = sum(not pod.started and not pod.gated for pod in pods)
@@ -445,7 +438,7 @@ def forecast(answer: ForwardLook) -> View:
 
 
 def _forecast_title(answer: ForwardLook, sure: int) -> str:
-    """How many pods start, and over how many draws."""
+    """Say how many pods start, and over how many draws."""
     since = f" from {answer.now} on" if answer.now else ""
     if not answer.pods:
         return f"no pod is pending{since}"

@@ -98,22 +98,18 @@ def _of_replayed_side(answer: ReplayComparison, index: int) -> Iterator[str]:
         return
     delays = [difference.delay(index) for difference in answer.pods]
     longer, shorter = sum(delay > 0 for delay in delays), sum(delay < 0 for delay in delays)
-    yield f"{prefix}{_judgement(answer.sides[0], side)}"
+    # Better, worse or a trade-off, and in which figures.
+    lower, higher = list[str](), list[str]()
+    for (name, before, text_before), (_, now, text) in zip(
+        _judged(answer.sides[0]), _judged(side), strict=True
+    ):
+        if text != text_before:
+            (lower if now < before else higher).append(f"{name} {text} instead of {text_before}")
+    yield f"{prefix}{judgement(lower, higher, because_of(side.differs_in))}"
     yield (
         f"{prefix}{count:,} of {total} {verb(count, 'differs', 'differ')}: "
         f"{shorter:,} waited less long, {longer:,} longer"
     )
-
-
-def _judgement(first: ReplaySideResult, side: ReplaySideResult) -> str:
-    """Better, worse or a trade-off, and in which figures."""
-    lower, higher = list[str](), list[str]()
-    for (name, before, text_before), (_, now, text) in zip(
-        _judged(first), _judged(side), strict=True
-    ):
-        if text != text_before:
-            (lower if now < before else higher).append(f"{name} {text} instead of {text_before}")
-    return judgement(lower, higher, because_of(side.differs_in))
 
 
 def _judged(side: ReplaySideResult) -> Iterator[tuple[str, float, str]]:
@@ -227,7 +223,7 @@ def _fate(pod: ReplayDifference, side: int) -> str:
 
 
 def _waits(names: Sequence[str], pods: Sequence[ReplayDifference]) -> Table:
-    """A pod's node and wait on each side, to sort and filter."""
+    """Return a pod's node and wait on each side, to sort and filter."""
     columns: list[tuple[Column, Callable[[ReplayDifference], Any]]] = [
         (Column("Pod", Kind.POD), lambda pod: pod.pod)
     ]
@@ -343,7 +339,7 @@ def drawn(answer: DrawnComparison) -> View:
 
 
 def _of_drawn_side(answer: DrawnComparison, side: DrawnSide) -> Iterator[str]:
-    """Better or worse in which figures, then how many differ."""
+    """Yield in which figures a side is better or worse, then how many differ."""
     prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
     seeds = counted(len(answer.seeds), "seed")
     differing = [each for each in side.differences.values() if not each.within_noise]
@@ -369,7 +365,7 @@ def _of_drawn_side(answer: DrawnComparison, side: DrawnSide) -> Iterator[str]:
 
 
 def _drawn_figures(answer: DrawnComparison) -> Table:
-    """Mean and 95 % interval of each side, and the difference to the first."""
+    """Return the mean and 95 % interval of each side, and the difference to the first."""
     sides = answer.sides
     names = dict.fromkeys(
         name
@@ -419,7 +415,7 @@ def _intervals(sides: Sequence[str], figures: Sequence[Mapping[str, Interval]]) 
 
 
 def label(name: str) -> str:
-    """With the unit of times."""
+    """Return the name of a figure, with the unit of times."""
     is_time = name.startswith(_TIME_FIGURES)
     return name.removeprefix("utilization.") + " (s)" * is_time
 

@@ -27,7 +27,8 @@ _KILO, _MEGA = 1_000, 1_000_000
 
 
 def view(answer: SnapshotResult) -> View:
-    """What the file has, where it is from, and the kinds with objects, the most frequent first."""
+    """Return what the file has, where it is from, and the kinds with objects, the most frequent
+    first."""
     lists = sorted((each for each in answer.lists if each.objects), key=lambda each: -each.objects)
     count = sum(each.objects for each in lists)
     version = f", Kubernetes {answer.server_version}" if answer.server_version else ""
@@ -63,7 +64,8 @@ def _size(count: int) -> str:
 
 
 def _read(answer: SnapshotResult) -> str:
-    """When the lists were read, and how far they are apart; "" if they are not from a cluster."""
+    """Say when the lists were read, and how far they are apart; "" if they are not from a
+    cluster."""
     if not answer.taken:
         return ""
     begin, revisions = f"read from {answer.taken} on", answer.revisions_apart
@@ -79,7 +81,8 @@ def _read(answer: SnapshotResult) -> str:
 
 
 def recording(answer: RecordResult) -> View:
-    """How much was recorded, a row per part, and the commands that ask about the last part."""
+    """Return how much was recorded, a row per part, and the commands that ask about the last
+    part."""
     events = sum(part.events for part in answer.parts)
     gaps = sum(part.gaps for part in answer.parts)
     lost = f", the connection was lost {counted(gaps, 'time')}" if gaps else ""

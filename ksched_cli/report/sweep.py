@@ -80,7 +80,7 @@ def view(answer: SweepResult) -> View:
 
 
 def _counts(answer: SweepResult) -> str:
-    """The number of runs, how they ended, how long it took."""
+    """Return the number of runs, how they ended, and how long it took."""
     runs = answer.runs
     ended = ", ".join(
         f"{getattr(runs, status):,} {status}" for status in STATUSES if getattr(runs, status)
@@ -96,7 +96,7 @@ def _counts(answer: SweepResult) -> str:
 
 
 def _best(answer: SweepResult) -> str:
-    """Which variant is best in the first metric by which they differ."""
+    """Say which variant is best in the first metric by which they differ."""
     for metric in answer.metrics:
         medians = {
             item.name: item.metrics[metric.name].median
@@ -257,7 +257,7 @@ def rows_as_csv(answer: SweepResult) -> str:
 
 
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The figures of a group are columns, as `wait.mean`; values of patches are JSON."""
+    """Yield the columns of a row: figures of a group as `wait.mean`; values of patches are JSON."""
     for name, value in row.items():
         if name == "plugins":
             yield name, " ".join(value)
@@ -275,9 +275,20 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def plan_view(answer: SweepPlan) -> View:
-    """How many runs there are and how long they take, and each axis with its values."""
+    """Return how many runs there are and how long they take, and each axis with its values."""
+    text = counted(answer.runs, "run")
+    if answer.resumed:
+        text += f", of which {answer.resumed:,} have rows"
+    if answer.estimated_seconds is None:
+        text += "; their duration is unknown: --dry-run imports only plugins that --plugin names"
+    if answer.sample_error is not None:
+        text += f"; the first one ends in {answer.sample_status}: {answer.sample_error}"
+    elif answer.sample_seconds is not None:
+        estimate = time_text(round(answer.estimated_seconds or 0, 1))
+        text += f"; a run takes {answer.sample_seconds:.3g}s: {estimate}"
+        text += f" on {counted(answer.workers, 'worker')}" if answer.workers > 1 else ""
     return View(
-        title=_plan_title(answer),
+        title=text,
         tone=Tone.NONE if answer.sample_error is None else Tone.BAD,
         tiles=[
             Tile("runs", f"{answer.runs:,}"),
@@ -308,18 +319,3 @@ def _label(axis: str, value: Any) -> str:
     if value is None:
         return "the state's" if axis == VERSIONS else "none"
     return str(value)
-
-
-def _plan_title(answer: SweepPlan) -> str:
-    text = counted(answer.runs, "run")
-    if answer.resumed:
-        text += f", of which {answer.resumed:,} have rows"
-    if answer.estimated_seconds is None:
-        text += "; their duration is unknown: --dry-run imports only plugins that --plugin names"
-    if answer.sample_error is not None:
-        text += f"; the first one ends in {answer.sample_status}: {answer.sample_error}"
-    elif answer.sample_seconds is not None:
-        estimate = time_text(round(answer.estimated_seconds or 0, 1))
-        text += f"; a run takes {answer.sample_seconds:.3g}s: {estimate}"
-        text += f" on {counted(answer.workers, 'worker')}" if answer.workers > 1 else ""
-    return text

@@ -170,30 +170,28 @@ class _Terminal:
         if self._is_cut:
             table, equal_columns = without_equal_columns(table)
         if table.rows:
-            yield self._grid(table)
+            # Where the rows are too wide, text wraps between words; then columns are dropped; then
+            # each row is a paragraph.
+            texts = self._texts(table)
+            left_out = []
+            while not self._has_room(texts, MIN_PROSE):
+                worst = max(range(len(table.columns)), key=lambda index: table.columns[index].drop)
+                if not table.columns[worst].drop:
+                    break
+                left_out.append(table.columns[worst].title)
+                table = without_columns(table, [worst])
+                texts = self._texts(table)
+            has_room = self._has_room(texts)
+            lines = [*self._rows(table, texts)] if has_room else [self._paragraphs(table, texts)]
+            if left_out:
+                hidden = ", ".join(reversed(left_out))
+                lines += self._soft(f"not shown in {self._width} columns: {hidden}")
+            yield "\n".join(lines)
         yield from self._soft(rest, equal_rows, equal_columns)
 
-    def _grid(self, table: Table) -> str:
-        """Return the rows under their headers. Where they are too wide, text wraps between words;
-        then columns are dropped; then each row is a paragraph."""
-        texts = self._texts(table)
-        left_out = []
-        while not self._has_room(texts, MIN_PROSE):
-            worst = max(range(len(table.columns)), key=lambda index: table.columns[index].drop)
-            if not table.columns[worst].drop:
-                break
-            left_out.append(table.columns[worst].title)
-            table = without_columns(table, [worst])
-            texts = self._texts(table)
-        has_room = self._has_room(texts)
-        lines = [*self._rows(table, texts)] if has_room else [self._paragraphs(table, texts)]
-        if left_out:
-            hidden = ", ".join(reversed(left_out))
-            lines += self._soft(f"not shown in {self._width} columns: {hidden}")
-        return "\n".join(lines)
-
     def _texts(self, table: Table) -> list[list[str]]:
-        """Per column, its header and its cells; marks of rows are a column of their own."""
+        """Return the header and the cells of each column; marks of rows are a column of their
+        own."""
         columns = [
             [
                 printable(column.title) if column.named else column.title.upper(),
@@ -204,7 +202,8 @@ class _Terminal:
         return [["", *table.marks], *columns] if table.marks else columns
 
     def _column(self, column: Column, values: Sequence[Any]) -> list[str]:
-        """Figures, such as `43 of 44`, have spaces at which no line breaks."""
+        """Return the texts of a column. Figures, such as `43 of 44`, have spaces at which no line
+        breaks."""
         texts = column_texts(column.kind, values, self._listed)
         return [text.replace(" ", NO_BREAK) for text in texts] if column.kind.is_figure else texts
 

@@ -11,7 +11,7 @@ _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
 
 
 def duration(time: int) -> str:
-    """Microseconds as text in the two largest units: 2d 3h, 4m 5s, 1.5s."""
+    """Return microseconds as text in the two largest units: 2d 3h, 4m 5s, 1.5s."""
     whole = time // SECOND
     for size, unit, smaller, part in (
         (_DAY, "d", _HOUR, "h"),
@@ -45,7 +45,7 @@ class MomentTexts:
         return "At" if self.start is None else "At (UTC)"
 
     def text(self, at: int) -> str:
-        """at: microseconds after the start"""
+        """Return a moment as text. at: microseconds after the start"""
         if self.start is None:
             return duration(at)
         day = "%a %Y-%m-%d" if self.end >= 7 * _DAY * SECOND else "%a"

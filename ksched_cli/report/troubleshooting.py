@@ -9,15 +9,15 @@ from ksched_cli.analysis.held_pods import GATED, LEFT_OUT
 from ksched_cli.analysis.readings import NodeReading, PodReading, Reading
 from ksched_cli.analysis.troubleshooting import Troubleshooting
 from ksched_cli.report.pending import nodes_of, not_in_queue, opened_groups, shared_owner
-from ksched_cli.report.view import Column, Kind, Line, Section, Table, Text, Tone, View, table
+from ksched_cli.report.view import Column, Kind, Line, Section, Text, Tone, View, table
 from ksched_cli.report.words import counted, verb
 
 SHOWN_PODS = 12
 
 
 def view(answer: Troubleshooting) -> View:
-    """What was asked about, gated pods first, then those that stay pending and the others; the
-    calls that say more."""
+    """Return what was asked about, gated pods first, then those that stay pending and the others;
+    and the calls that say more."""
     sections: list[Section] = [*not_in_queue(answer)]
     if answer.groups:
         sections[:0] = opened_groups("Why they wait", answer.groups)
@@ -134,11 +134,7 @@ def _node_sections(node: NodeReading) -> Iterator[Section]:
         (Column("Requested"), lambda name: node.requested[name]),
         (Column("Allocatable"), lambda name: node.allocatable[name]),
     )
-    yield _pods_table(node)
-
-
-def _pods_table(node: NodeReading) -> Table:
-    return table(
+    yield table(
         "Its pods",
         node.pods,
         (Column("Pod", Kind.POD), lambda pod: pod.pod),

@@ -95,7 +95,7 @@ def _metrics(answer: TuneResult) -> list[ComparedMetric]:
 
 
 def _held_out(answer: TuneResult) -> Table:
-    """Baseline and tuned on the held-out runs, metric by metric."""
+    """Compare baseline and tuned on the held-out runs, metric by metric."""
     rows: list[tuple[str, ...]] = []
     for compared in _metrics(answer):
         for variant in answer.held_out.variants:

@@ -54,7 +54,7 @@ def ordinary(usages: Sequence[NodeUsage]) -> Sequence[NodeUsage]:
 
 
 def without(usages: Sequence[NodeUsage]) -> str:
-    """How many nodes are not ordinary, and why; "" where none is left out."""
+    """Say how many nodes are not ordinary, and why; "" if none is left out."""
     if len(ordinary(usages)) == len(usages):
         return ""
     counts = Counter(usage.apart for usage in usages if usage.apart)
@@ -120,7 +120,7 @@ def pool_name(pool: PoolUsage, label: str) -> str:
 
 
 def _resource_row(usages: Sequence[NodeUsage], resource: str) -> Iterator[tuple[Any, ...]]:
-    """None for a resource that no node has any of."""
+    """Yield a row of a resource; no row if no node has any of it."""
     shares = [
         (requested_of(usage, resource) / capacity, usage.name)
         for usage in usages
@@ -179,7 +179,7 @@ def amount_kind(resource: str) -> Kind:
 def cost_tables(
     by_namespace: Sequence[CostShare] | UnsetType, by_owner: Sequence[CostShare] | UnsetType
 ) -> Iterator[Table]:
-    """What the requests of namespaces and of owners cost an hour, what costs most first."""
+    """Yield what the requests of namespaces and of owners cost an hour, what costs most first."""
     for name, shares in (("namespace", by_namespace), ("owner", by_owner)):
         yield table(
             f"Cost of requests by {name}",

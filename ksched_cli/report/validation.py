@@ -95,7 +95,7 @@ def _title(answer: ValidationResults) -> Line:
 
 
 def _passed_over(answer: ValidationResult | ValidationResults) -> str:
-    """How many files have no configuration. Templates are warned of."""
+    """Say how many files have no configuration. Templates are warned of."""
     if isinstance(answer, ValidationResult):
         return ""
     count = len(answer.passed_over) - answer.templates
@@ -103,7 +103,7 @@ def _passed_over(answer: ValidationResult | ValidationResults) -> str:
 
 
 def _refusals(files: Sequence[ReviewedFile], *, is_single: bool) -> Iterator[Section]:
-    """kube-scheduler's own messages."""
+    """Yield kube-scheduler's own messages."""
     refused = [
         (file, (file.kube_scheduler.error or "").rstrip("\n").split("\n"))
         for file in files
@@ -130,7 +130,10 @@ def _files(files: Sequence[ReviewedFile]) -> Table:
         files,
         (Column("File"), lambda file: file.name),
         (Column("Verdict"), _short_verdict),
-        (Column("kube-scheduler", drop=1), lambda file: _short_outcome(file)),
+        (
+            Column("kube-scheduler", drop=1),
+            lambda file: "accepts" if file.kube_scheduler.accepts else "refuses",
+        ),
         (Column("Errors", Kind.NUMBER), count(Severity.ERROR)),
         (Column("Warnings", Kind.NUMBER), count(Severity.WARNING)),
         (Column("Info", Kind.NUMBER, drop=2), count(Severity.INFO)),
@@ -144,10 +147,6 @@ def _short_verdict(file: ReviewedFile) -> str:
     if file.valid:
         return "valid; warnings fail" if file.fails else "valid"
     return "not valid"
-
-
-def _short_outcome(file: ReviewedFile) -> str:
-    return "accepts" if file.kube_scheduler.accepts else "refuses"
 
 
 def _block(file: ReviewedFile, finding: Finding) -> Block:
@@ -166,13 +165,13 @@ def _block(file: ReviewedFile, finding: Finding) -> Block:
 
 
 def _heading(file: ReviewedFile, finding: Finding) -> str:
-    """As editors and compilers have it."""
+    """Return the place, severity and rule of a finding, as editors and compilers write them."""
     place = f"{file.path}:{finding.line}:{finding.column}" if finding.line else file.path
     return f"{place}: {finding.severity}: {finding.path or 'the file'} ({finding.rule})"
 
 
 def _outcome(file: ReviewedFile) -> str:
-    """What kube-scheduler does that does not accept it."""
+    """Say what kube-scheduler does that does not accept the file."""
     verdict = file.kube_scheduler
     outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
     return f"kube-scheduler {verdict.version} {outcome}"
@@ -230,15 +229,7 @@ def junit(answer: ValidationResult | ValidationResults) -> str:
 
 def _case(file: ReviewedFile) -> Case:
     name = file.object or "configuration"
-    shown = _report(file)
-    if not file.fails:
-        return Case(name, None, shown if file.findings else "")
-    first = file.findings[0]
-    return Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
-
-
-def _report(file: ReviewedFile) -> str:
-    """Return the findings, kube-scheduler's message and the verdict, as plain lines."""
+    # Each finding, kube-scheduler's message, and the verdict last.
     parts = []
     for finding in file.findings:
         parts.append(_heading(file, finding))
@@ -248,7 +239,11 @@ def _report(file: ReviewedFile) -> str:
     if not file.kube_scheduler.accepts:
         parts.append(f"{_outcome(file)}:\n{_indented(file.kube_scheduler.error or '', '  ')}")
     parts.append(_headline(file))
-    return printable("\n".join(parts))
+    shown = printable("\n".join(parts))
+    if not file.fails:
+        return Case(name, None, shown if file.findings else "")
+    first = file.findings[0]
+    return Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
 
 
 def _indented(text: str, begin: str) -> str:
@@ -259,8 +254,8 @@ def _indented(text: str, begin: str) -> str:
 
 
 def settings_text(path: str, settings: FileSettings) -> str:
-    """YAML: comments say where the settings come from, and which rules are off or are ignored in
-    the file."""
+    """Return the settings as YAML: comments say where they come from, and which rules are off or
+    are ignored in the file."""
     stated = settings.project.settings
     selectable = [rule for rule in rules().values() if rule.family != REFUSALS]
     document = {

@@ -329,7 +329,15 @@ class Apply(Change):
     ) -> Changed:
         """Change the object as the manifest says. Return no effects if it does not change."""
         before = plain_object(kind, obj)
-        after = _three_way(before, manifest)
+        # Without the fields that kubectl applied last, as the annotation has them, and that the
+        # manifest no longer has.
+        noted = (before.get("metadata") or {}).get("annotations") or {}
+        try:
+            last = msgspec.json.decode(noted.get(_LAST_APPLIED) or "{}")
+        except (msgspec.DecodeError, RecursionError):
+            last = {}
+        gone = removals(last, manifest) or {}
+        after = strategic_merge(strategic_merge(before, gone), manifest)
         if after == before:
             return state, []
         annotations = (after.get("metadata") or {}).get("annotations") or {}
@@ -388,19 +396,6 @@ def _run(state: ClusterState, cron_job: CronJob) -> Changed:
     return replaced(state, KINDS["Job"], [job]), effects
 
 
-def _three_way(live: Manifest, manifest: Manifest) -> Manifest:
-    """Return the object as the manifest changes it, without the fields that kubectl applied last,
-    as its annotation has them, and that the manifest no longer has."""
-    annotations = (live.get("metadata") or {}).get("annotations") or {}
-    try:
-        last = msgspec.json.decode(annotations.get(_LAST_APPLIED) or "{}")
-    except (msgspec.DecodeError, RecursionError):
-        last = {}
-    gone = removals(last, manifest) or {}
-    merged: Manifest = strategic_merge(strategic_merge(live, gone), manifest)
-    return merged
-
-
 def _flattened(documents: Iterable[Any], source: str) -> Iterable[Manifest]:
     """Yield the objects, and those of lists one by one. Raises InputError."""
     for document in documents:
@@ -412,27 +407,24 @@ def _flattened(documents: Iterable[Any], source: str) -> Iterable[Manifest]:
             items = document["items"] or []
             yield from _flattened(items if isinstance(items, list) else [items], source)
         else:
-            _check_shape(document, source)
+            # What every kind's manifest requires; the decoder of its kind checks the rest.
+            metadata = document.get("metadata") or {}
+            parts: list[tuple[str, object, type, str]] = [
+                ("metadata", metadata, dict, "an object"),
+                ("spec", document.get("spec"), dict, "an object"),
+            ]
+            if isinstance(metadata, dict):
+                names = ("name", "namespace")
+                parts += [(f"metadata.{key}", metadata.get(key), str, "a string") for key in names]
+                annotations = metadata.get("annotations")
+                parts.append(("metadata.annotations", annotations, dict, "an object"))
+            for path, value, shape, expected in parts:
+                if value is not None and not isinstance(value, shape):
+                    subject = f"{document['kind']}: {path}"
+                    raise InputError(
+                        source, f"expected {expected}, got {value!r:.60}", subject=subject
+                    )
             yield document
-
-
-def _check_shape(manifest: Manifest, source: str) -> None:
-    """Check what every kind's manifest requires; the decoder of its kind checks the rest. Raises
-    InputError."""
-    metadata = manifest.get("metadata") or {}
-    parts: list[tuple[str, object, type, str]] = [
-        ("metadata", metadata, dict, "an object"),
-        ("spec", manifest.get("spec"), dict, "an object"),
-    ]
-    if isinstance(metadata, dict):
-        names = ("name", "namespace")
-        parts += [(f"metadata.{key}", metadata.get(key), str, "a string") for key in names]
-        annotations = metadata.get("annotations")
-        parts.append(("metadata.annotations", annotations, dict, "an object"))
-    for path, value, shape, expected in parts:
-        if value is not None and not isinstance(value, shape):
-            subject = f"{manifest['kind']}: {path}"
-            raise InputError(source, f"expected {expected}, got {value!r:.60}", subject=subject)
 
 
 @dataclass(frozen=True, slots=True)

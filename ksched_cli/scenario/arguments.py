@@ -154,7 +154,8 @@ def read_arguments(
     namespace: str,
     folder: Path,
 ) -> Arguments:
-    """tokens: the line after its verb. takes_value: the verb's flags, and which have a value.
+    """Return the words and the flags of a change. tokens: the line after its verb. takes_value: the
+    verb's flags, and which have a value.
 
     Raises ChangeError.
     """
@@ -328,8 +329,8 @@ class NamedWorkload:
 
 
 def read_targets(arguments: Arguments, kinds: Iterable[str]) -> tuple[Target, ...]:
-    """Reads "KIND/NAME...", "KIND NAME..." or "KIND -l SELECTOR". kinds: that the change takes.
-    Raises ChangeError."""
+    """Read "KIND/NAME...", "KIND NAME..." or "KIND -l SELECTOR". Raises ChangeError. kinds: that
+    the change takes"""
     names = arguments.names
     selector = arguments.flags.get("--selector")
     if selector is not None or arguments.has("--all"):  # "KIND,KIND -l SELECTOR", "KIND --all"
@@ -409,7 +410,8 @@ def read_target(arguments: Arguments, kinds: Iterable[str]) -> Target:
 
 
 def find_object(change: Change, state: ClusterState, target: Target) -> tuple[Kind, KubeObject]:
-    """Raises ChangeError if there is none, or several."""
+    """Return the object that a target names, and its kind. Raises ChangeError if there is none, or
+    several."""
     kind = KINDS[target.kind]
     pods = select_by_name(state.pods, {target.name}) if kind is KINDS["Pod"] else ()
     objects: dict[tuple[str, str], KubeObject] = {(pod.namespace, pod.name): pod for pod in pods}

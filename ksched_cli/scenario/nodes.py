@@ -52,7 +52,8 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def node_names(arguments: Arguments, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of nodes, "node/NAME" allowed. Raises ChangeError if there is none."""
+    """Return the names of nodes, which may be written as "node/NAME". Raises ChangeError if there
+    is none."""
     if not names:
         raise arguments.error("expected the name of a node")
     return tuple(name.removeprefix("nodes/").removeprefix("node/") for name in names)
@@ -67,7 +68,7 @@ class NodeChoice:
 
     @classmethod
     def read(cls, arguments: Arguments, names: Sequence[str]) -> NodeChoice:
-        """Reads names, -l SELECTOR or --all. Raises ChangeError."""
+        """Read names, -l SELECTOR or --all. Raises ChangeError."""
         selector = arguments.flags.get("--selector", "")
         if names and selector:
             raise arguments.error("takes names of nodes or -l SELECTOR, not both")
@@ -90,14 +91,15 @@ class NodeChoice:
 
 
 def node_arguments(arguments: Arguments, usage: str) -> tuple[str, ...]:
-    """What follows the kind, which must be nodes. Raises ChangeError. usage: of the change"""
+    """Return what follows the kind, which must be nodes. Raises ChangeError. usage: of the
+    change"""
     if not arguments.names or arguments.names[0] not in ("node", "nodes", "no"):
         raise arguments.error(f"expected {usage}")
     return arguments.names[1:]
 
 
 def check_nodes(change: Change, state: ClusterState, names: Iterable[str]) -> None:
-    """Raises ChangeError for a name that no node has."""
+    """Check that nodes of these names exist. Raises ChangeError."""
     existing = [node.name for node in state.nodes]
     lookup = set(existing)
     for name in names:
@@ -196,7 +198,8 @@ class TaintNodes(Change):
         return state, effects
 
     def _taints(self, node: Node) -> tuple[Taint, ...]:
-        """An added taint takes the place of one of the same key and effect."""
+        """Return the node's taints after the change: an added one takes the place of one of the
+        same key and effect."""
         replaced = {(taint.key, taint.effect) for taint in self.added}
         remaining = (taint for taint in node.spec.taints if not self._removes(taint))
         return (*self.added, *(t for t in remaining if (t.key, t.effect) not in replaced))
@@ -313,7 +316,8 @@ class AddNodes(Change):
         ), effects
 
     def warnings_in(self, state: ClusterState) -> tuple[str, ...]:
-        """Copies are in the zone of their model: whoever did not say so may want another."""
+        """Warn of the labels of region and zone that copies have from their model: whoever did not
+        name them may want others."""
         model = next((node for node in state.nodes if node.name == self.like), None)
         labels = model.metadata.labels if model is not None else {}
         return tuple(
@@ -384,8 +388,8 @@ _LONG_AGO = "1970-01-01T00:00:00Z"
 
 
 def evict_untolerating(state: ClusterState, nodes: Collection[str]) -> Changed:
-    """Without the pods that do not tolerate the NoExecute taints of these nodes for ever: their
-    controllers make them anew, daemon pods and those without a controller are gone."""
+    """Remove the pods that do not tolerate the NoExecute taints of these nodes for ever: their
+    controllers make them anew; daemon pods and those without a controller are gone."""
     taints = {
         node.name: tuple(taint for taint in node.spec.taints if taint.effect == "NoExecute")
         for node in state.nodes
@@ -436,8 +440,9 @@ def is_held(pod: Pod) -> bool:
 
 
 def tolerated_for(pod: Pod, taints: Collection[Taint]) -> int | None:
-    """For how many seconds a pod tolerates NoExecute taints: 0 where it does not tolerate one, None
-    where it tolerates all for ever. Upstream: GetMatchingTolerations, getMinTolerationTime."""
+    """Return for how many seconds a pod tolerates NoExecute taints: 0 if it does not tolerate one
+    of them, None if it tolerates all for ever. Upstream: GetMatchingTolerations,
+    getMinTolerationTime."""
     limits = []
     for taint in taints:
         toleration = next((t for t in pod.spec.tolerations if tolerates(t, taint)), None)
@@ -451,8 +456,8 @@ def tolerated_for(pod: Pod, taints: Collection[Taint]) -> int | None:
 
 
 def _default_toleration(pod: Pod, taint: Taint) -> Toleration | None:
-    """What the API server, and the DaemonSet controller, add to a pod that says nothing of this
-    taint."""
+    """Return the toleration that the DaemonSet controller gives its pods, or that the API server
+    adds to a pod whose own tolerations do not name this taint; otherwise None."""
     if is_of_daemon_set(pod):
         return Toleration(taint.key, "Exists", effect=taint.effect)
     if any(
@@ -463,7 +468,7 @@ def _default_toleration(pod: Pod, taint: Taint) -> Toleration | None:
 
 
 def remove_stray_daemons(state: ClusterState, nodes: Collection[str]) -> Changed:
-    """Without the daemon pods on these nodes that their DaemonSet, which the state must hold, does
+    """Remove the daemon pods on these nodes that their DaemonSet, which the state must hold, does
     not want there any more."""
     by_name: dict[str, Node] = {node.name: node for node in state.nodes if node.name in nodes}
     models: dict[tuple[str, str], Pod | None] = {}

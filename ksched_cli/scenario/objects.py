@@ -48,7 +48,7 @@ def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -
 
 
 def check_documents(source: Source) -> tuple[str, ...]:
-    """Warnings of the fields of a file's objects that Kubernetes does not know.
+    """Return warnings about the fields of a file's objects that Kubernetes does not know.
 
     Raises InputError, with line and column, for an invalid object.
     """
@@ -86,6 +86,8 @@ def plain_object(kind: Kind, obj: KubeObject, **spec: Any) -> Manifest:
     raw = bytes(getattr(obj, "raw", b""))
     data: Manifest = plain_json(raw or msgspec.json.encode(obj, enc_hook=encode_hook))
     if isinstance(obj, Pod):
+        # Not with `edited`: the typed view is ahead of the JSON here, which neither a binding nor
+        # an eviction writes to.
         data["spec"] = {**(data.get("spec") or {}), "nodeName": obj.node_name}
         if obj.status is PENDING_AGAIN:
             data["status"] = {"phase": "Pending"}
@@ -98,7 +100,8 @@ def plain_object(kind: Kind, obj: KubeObject, **spec: Any) -> Manifest:
 
 
 def json_merge(value: Any, patch: Any) -> Any:
-    """RFC 7386: objects are merged, null removes, everything else replaces."""
+    """Merge a patch into a value as RFC 7386 says: objects are merged, null removes, and everything
+    else replaces."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(value) if isinstance(value, dict) else {}
@@ -145,7 +148,7 @@ def custom_objects_of(state: ClusterState, kind: str) -> dict[tuple[str, str], P
 
 
 def custom_key(manifest: Plain) -> tuple[str, str]:
-    """Namespace and name."""
+    """Return the namespace and the name."""
     metadata = manifest.get("metadata") or {}
     return metadata.get("namespace") or "default", str(metadata.get("name"))
 

@@ -126,20 +126,18 @@ class _Index:
     def owned_pods(self, pods: tuple[Pod, ...]) -> OwnedPods:
         if pods is not self._pods:
             ids = set(map(id, pods))
-            self._owned = self._grouped(pods, ids)
+            joining_ids, leaving_ids = ids - self._ids, self._ids - ids
+            if len(joining_ids) * MIN_SHARED > len(pods):
+                self._owned = group_pods(pods)
+            else:
+                # Pods that join have their place among those that stay.
+                joining = group_pods(select_by_id(pods, joining_ids) if joining_ids else ())
+                leaving = group_pods(select_by_id(self._pods, leaving_ids) if leaving_ids else ())
+                parts = map(structs.astuple, (self._owned, leaving, joining))
+                groups = zip(*parts, strict=True)
+                self._owned = OwnedPods(*(_regrouped(pods, leaving_ids, *each) for each in groups))
             self._pods, self._ids = pods, ids
         return self._owned
-
-    def _grouped(self, pods: tuple[Pod, ...], ids: set[int]) -> OwnedPods:
-        joining_ids, leaving_ids = ids - self._ids, self._ids - ids
-        if len(joining_ids) * MIN_SHARED > len(pods):
-            return group_pods(pods)
-        # Pods that join have their place among those that stay.
-        joining = group_pods(select_by_id(pods, joining_ids) if joining_ids else ())
-        leaving = group_pods(select_by_id(self._pods, leaving_ids) if leaving_ids else ())
-        parts = map(structs.astuple, (self._owned, leaving, joining))
-        groups = zip(*parts, strict=True)
-        return OwnedPods(*(_regrouped(pods, leaving_ids, *each) for each in groups))
 
 
 def _regrouped(

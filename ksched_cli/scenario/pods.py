@@ -162,6 +162,8 @@ def _anew(pod: Pod, metadata: ObjectMeta) -> Pod:
 
 def with_claim_statuses(pod: Pod, statuses: tuple[PodResourceClaimStatus, ...]) -> Pod:
     """Return the pod with a status that names these claims, in its JSON too."""
+    # Not with `edited`: the status of a pod that is pending again takes the place of all that the
+    # JSON has, which no merge patch says.
     raw = pod.raw
     if bytes(raw):
         plain = plain_json(raw)

@@ -49,13 +49,9 @@ def applied_target(apply: Apply, effects: Sequence[Effect]) -> Target:
         targets = targets[1:]
     if len(targets) != 1:
         names = [f"{target.kind} {target.namespace}/{target.name}" for target in targets]
-        raise _subject_error(apply.source, names)
+        listed = first_names(names) or "none"
+        raise InputError(apply.source, f"expected one Pod or one workload, found {listed}")
     return targets[0]
-
-
-def _subject_error(path: str, names: Sequence[str]) -> InputError:
-    listed = first_names(names) or "none"
-    return InputError(path, f"expected one Pod or one workload, found {listed}")
 
 
 REPLICATED = (*SCALABLE, "Job", "CronJob")

@@ -101,7 +101,23 @@ class Rolling:
         }
         if not former:
             return changed
-        state = _taken_back(before, state, former)
+        # Pods become as they were; claims, volumes and budgets are as before any pod left.
+        budgets = before.pod_disruption_budgets
+        state = replace(
+            state,
+            pods=tuple(former.get(pod.key, pod) for pod in state.pods),
+            resource_claims={**state.resource_claims, **before.resource_claims},
+            persistent_volume_claims={
+                **state.persistent_volume_claims,
+                **before.persistent_volume_claims,
+            },
+            persistent_volumes={**state.persistent_volumes, **before.persistent_volumes},
+            volume_attachments={**state.volume_attachments, **before.volume_attachments},
+            pod_disruption_budgets={
+                key: budgets[key] if key in budgets and budgets[key].spec == each.spec else each
+                for key, each in state.pod_disruption_budgets.items()
+            },
+        )
         effects = [each for each in effects if each.subject not in former]
         # 2. One workload after the other replaces its pods.
         for key, models in renewed.items():
@@ -110,13 +126,18 @@ class Rolling:
         return state, effects
 
     def _continue(self, key: WorkloadKey, before: ClusterState, state: ClusterState) -> Changed:
-        """Pods that are deleted come back from new templates, and what waited for them goes on."""
+        """Make deleted pods anew from new templates, and continue with what waited for them."""
         models, rollout = self._begun[key]
         if rollout is not None:
             models = {each: models[each] for each in rollout.old}
         there = {id(pod) for pod in before.pods}
         own = [pod for pod in state.pods if pod.key in models and id(pod) not in there]
-        fresh = {pod.key: _recreated_from(models[pod.key], pod) for pod in own}
+        fresh = {}
+        for pod in own:
+            # It has the place in the queue of the one that was deleted.
+            model, created = models[pod.key], pod.metadata.creation_timestamp
+            metadata = structs.replace(model.metadata, creation_timestamp=created)
+            fresh[pod.key] = Pod(metadata, model.spec, PENDING_AGAIN, "", model.raw)
         if not fresh:
             return state, []
         state = replace(state, pods=tuple(fresh.get(pod.key, pod) for pod in state.pods))
@@ -161,36 +182,6 @@ def _renewed(
             keys = {pod.key for pod in pods}
             renewed[key] = {pod.key: pod for pod in new.get(key, ()) if pod.key in keys}
     return renewed
-
-
-def _taken_back(
-    before: ClusterState, after: ClusterState, former: Mapping[str, Pod]
-) -> ClusterState:
-    """Return the state after a change with pods as they were. Claims, volumes and budgets are as
-    before any pod left. former: the pods, by key"""
-    budgets = before.pod_disruption_budgets
-    return replace(
-        after,
-        pods=tuple(former.get(pod.key, pod) for pod in after.pods),
-        resource_claims={**after.resource_claims, **before.resource_claims},
-        persistent_volume_claims={
-            **after.persistent_volume_claims,
-            **before.persistent_volume_claims,
-        },
-        persistent_volumes={**after.persistent_volumes, **before.persistent_volumes},
-        volume_attachments={**after.volume_attachments, **before.volume_attachments},
-        pod_disruption_budgets={
-            key: budgets[key] if key in budgets and budgets[key].spec == each.spec else each
-            for key, each in after.pod_disruption_budgets.items()
-        },
-    )
-
-
-def _recreated_from(model: Pod, pod: Pod) -> Pod:
-    """Return the pod of a new template at the place in the queue of one that was deleted."""
-    created = pod.metadata.creation_timestamp
-    metadata = structs.replace(model.metadata, creation_timestamp=created)
-    return Pod(metadata, model.spec, PENDING_AGAIN, "", model.raw)
 
 
 def _workload_of(state: ClusterState, key: WorkloadKey) -> Any:
@@ -241,7 +232,9 @@ def _prepared(
         ages = {n: former_sets[n].metadata.creation_timestamp for n in former_sets}
         order.sort(key=lambda pod: ages.get((namespace, pod.owner[1]), ""))
     elif kind == "StatefulSet":
-        first = _first_ordinal(spec)
+        # The first ordinal whose pod is replaced.
+        strategy = spec.update_strategy.rolling_update or RollingUpdateStatefulSetStrategy()
+        first = spec.ordinals.start + (strategy.partition or 0)
         others = [pod for pod in order if _ordinal(pod) < first]
         order = [pod for pod in order if _ordinal(pod) >= first]
     else:
@@ -255,12 +248,6 @@ def _prepared(
         if pod.key in set(fresh):
             rollout.waiting[pod.key] = rollout.pods[pod.key] = pod
     return rollout, state, ""
-
-
-def _first_ordinal(spec: StatefulSetSpec) -> int:
-    """Return the first ordinal whose pod is replaced."""
-    limits = spec.update_strategy.rolling_update or RollingUpdateStatefulSetStrategy()
-    return spec.ordinals.start + (limits.partition or 0)
 
 
 def _ordinal(pod: Pod) -> int:
@@ -292,7 +279,8 @@ class _Renewal:
 
     @classmethod
     def of(cls, key: WorkloadKey, models: Mapping[str, Pod], state: ClusterState) -> _Renewal:
-        """state: with the new template"""
+        """Return the renewal of a workload's pods by its new template. state: with the new
+        template"""
         namespace, kind, name = key
         template = _template_of(state, key) or {"kind": kind}
         taken = {each for space, each in state.replica_sets if space == namespace}
@@ -385,9 +373,9 @@ class _Limits:
 
     @classmethod
     def of(cls, spec: Any, count: int, others: int, release: Release) -> _Limits:
-        """Upstream: ResolveFenceposts, getStatefulSetMaxUnavailable, updatedDesiredNodeCounts.
-        spec: of the workload; count: of the pods that are replaced; others: pods of a StatefulSet
-        that are not"""
+        """Return the limits of a rollout. Upstream: ResolveFenceposts,
+        getStatefulSetMaxUnavailable, updatedDesiredNodeCounts. spec: of the workload; count: of the
+        pods that are replaced; others: pods of a StatefulSet that are not"""
         if isinstance(spec, StatefulSetSpec):
             whole = count + (0 if release.rules.scales_updated_range else others)
             limits = spec.update_strategy.rolling_update or RollingUpdateStatefulSetStrategy()
@@ -487,7 +475,7 @@ class Rollout:
         return Effect(workload, STUCK, f"{updated}; {self.why_stuck()}")
 
     def why_stuck(self) -> str:
-        """Why nothing goes on."""
+        """Return why the rollout is stuck."""
         if self.waiting:
             return "the next ones find no node"
         lacking = [key for key in self.others if not _is_available(self.pods[key])]
@@ -538,16 +526,16 @@ class Rollout:
     # -- what becomes of the pods -----------------------------------------------------------------
 
     def place(self, key: str) -> None:
-        """A new pod is available."""
+        """Note that a new pod is available."""
         self.placed[key] = self.waiting.pop(key)
 
     def displace(self, key: str) -> None:
-        """A pod has lost its node, and waits again."""
+        """Note that a pod has lost its node, and waits again."""
         if key in self.placed:
             self.waiting[key] = self.placed.pop(key)
 
     def forget(self, key: str) -> None:
-        """A pod is gone, and nothing makes it anew."""
+        """Note that a pod is gone, and that nothing makes it anew."""
         del self.pods[key]
         if key not in self.others:
             self.limits = replace(self.limits, replicas=max(0, self.limits.replicas - 1))

@@ -140,7 +140,7 @@ class _Ages:
     now: str
 
     def compare(self, a: _Candidate, b: _Candidate) -> int:
-        """Below zero where `a` goes first. Upstream: ActivePodsWithRanks.Less."""
+        """Return a number below zero if `a` goes first. Upstream: ActivePodsWithRanks.Less."""
         if a.precedence != b.precedence:
             return -1 if a.precedence < b.precedence else 1
         if is_ready(a.pod) and a.ready_since != b.ready_since:
@@ -151,14 +151,15 @@ class _Ages:
         return 0 if created[0] == created[1] else self._younger_first(a, b, *created)
 
     def _younger_first(self, a: _Candidate, b: _Candidate, since: str, other: str) -> int:
-        """By the logarithm of their ages; where that is the same, the lower uid goes first."""
+        """Compare the logarithms of their ages; if these are the same, the lower uid goes first."""
         if not since or not other:
             return -1 if not since else 1
         difference = self._log_age(since) - self._log_age(other)
         return difference or (-1 if a.pod.uid < b.pod.uid else 1)
 
     def _log_age(self, since: str) -> int:
-        """Upstream: logarithmicRankDiff, which takes nanoseconds."""
+        """Return the whole part of the age's logarithm to base 2. Upstream: logarithmicRankDiff,
+        which takes nanoseconds."""
         if not self.now:
             return 0
         seconds = (parse_time(self.now) - parse_time(since)).total_seconds()
@@ -255,15 +256,13 @@ def _copies(
     newest = newest_timestamp(state.pods)
     fresh = generated_names(f"{model.owner[1]}-", names_in(state.pods, model.namespace))
     maker = ClaimMaker(state, model)
-    copies = [maker.owner(_copy(model, name, newest)) for name in islice(fresh, count)]
+    copies = []
+    for name in islice(fresh, count):
+        uid = f"{model.namespace}/{name}"
+        pod = edited(model, {"metadata": {"name": name, "uid": uid}})
+        metadata = structs.replace(pod.metadata, creation_timestamp=newest)
+        copies.append(maker.owner(Pod(metadata, model.spec, PENDING_AGAIN, "", pod.raw)))
     return replace(maker.with_claims(), pods=(*state.pods, *copies)), copies
-
-
-def _copy(model: Pod, name: str, created: str) -> Pod:
-    uid = f"{model.namespace}/{name}"
-    pod = edited(model, {"metadata": {"name": name, "uid": uid}})
-    metadata = structs.replace(pod.metadata, creation_timestamp=created)
-    return Pod(metadata, model.spec, PENDING_AGAIN, "", pod.raw)
 
 
 # -- rollout restart, set resources ---------------------------------------------------------------
@@ -274,7 +273,7 @@ WITH_TEMPLATE = (*RESTARTABLE, "ReplicaSet", "ReplicationController")
 
 
 def restarted(state: ClusterState, workload: NamedWorkload) -> Changed:
-    """Its running pods pending again, all in one step."""
+    """Make the workload's running pods pending again, all in one step."""
     running = [pod for pod in workload.pods if is_running(pod)]
     return pending_again(state, running), moved(running)
 
@@ -344,7 +343,7 @@ class SetResources(TargetsChange):
 
 
 def _amounts(arguments: Arguments, flag: str) -> tuple[tuple[str, str], ...]:
-    """Reads "cpu=200m,memory=512Mi". Raises ChangeError."""
+    """Read "cpu=200m,memory=512Mi". Raises ChangeError."""
     text = arguments.flags.get(flag, "")
     pairs = [part.partition("=") for part in text.split(",") if part]
     for name, _, amount in pairs:

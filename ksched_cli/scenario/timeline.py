@@ -336,7 +336,8 @@ class Timeline:
         return list({id(pod.spec): pod for pod in pods}.values())
 
     def events(self) -> Iterator[TimelineEvent]:
-        """In order of time. Raises InputError, with line and index, for what is not valid."""
+        """Yield the events in order of time. Raises InputError, with line and index, for what is
+        not valid."""
         if not self.name:
             self._share = 1.0
         elif self._text:
@@ -533,7 +534,7 @@ class Timeline:
     # -- times ----------------------------------------------------------------------------------
 
     def time(self, at: float | str) -> int:
-        """Microseconds after the start. Raises EventError."""
+        """Return a time in microseconds after the start. Raises EventError."""
         if not isinstance(at, str):
             return _microseconds(at, "at")
         try:
@@ -559,8 +560,8 @@ class Timeline:
         return itertools.count(interval, interval)
 
     def moment(self, text: str, option: str = "--until") -> int:
-        """Microseconds after the start of a moment that an option names: `6h`, seconds, or a time.
-        Raises UsageError."""
+        """Return the moment that an option names, as `6h`, seconds or a time, in microseconds after
+        the start. Raises UsageError."""
         at: float | str = text
         try:
             at = parse_duration(text) / 1e9
@@ -592,7 +593,8 @@ def _microseconds(seconds: float, name: str) -> int:
 
 
 def _work(entry: EventEntry) -> PodWork:
-    """Raises EventError."""
+    """Return for how long the pod runs, by the label of its node if the entry says so. Raises
+    EventError."""
     run_time, overhead = entry.runs_for, 0
     if entry.restart_overhead is not UNSET:
         if run_time is UNSET:
@@ -612,7 +614,7 @@ def _work(entry: EventEntry) -> PodWork:
 
 
 def _moment(text: str) -> int:
-    """Microseconds since 1970 of an RFC 3339 time. Raises ValueError."""
+    """Return an RFC 3339 time in microseconds since 1970. Raises ValueError."""
     since = parse_time(text) - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
 
@@ -642,7 +644,7 @@ def read_timeline(
     reads: frozenset[str] = frozenset(),
     warn: Callable[[str], None] = ignore,
 ) -> Timeline:
-    """The timeline in a file; "-" is standard input, a document.
+    """Return the timeline in a file; "-" is standard input, a document.
 
     state: whose priority classes the pods may name
     namespace: of names in changes

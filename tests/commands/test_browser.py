@@ -1,6 +1,8 @@
 """-o html and --open."""
 
 import sys
+import tempfile
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,8 @@ def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return True
 
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
-    monkeypatch.setattr("webbrowser.open", shows)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(webbrowser, "open", shows)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return addresses
 
 
@@ -51,7 +53,7 @@ def test_without_a_browser_the_page_is_written_all_the_same(
     browser: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("webbrowser.open", lambda _: False)
+    monkeypatch.setattr(webbrowser, "open", lambda _: False)
     code, _, err = ksched("schedule", "--state", write_state(node("a"), pod("p")), "--open")
     assert code == 0
     assert err.startswith("warning: there is no browser to show it; the page is ")
@@ -62,7 +64,7 @@ def test_without_a_browser_the_page_is_written_all_the_same(
 def test_a_folder_that_cannot_be_written_to_is_told(
     ksched: Ksched, write_state: WriteState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
     code, _, err = ksched("schedule", "--state", write_state(node("a")), "--open")
     assert code == 2
     assert "No such file or directory" in err

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from importlib import metadata
 from pathlib import Path
 from typing import TextIO
@@ -17,6 +18,7 @@ from ksched_cli.engine.pod_group_cycle import PodGroupCycle
 from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.kube.versions import MINORS
+from ksched_cli.run.open import Opener
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
 
@@ -157,7 +159,7 @@ def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.setattr(entry, "application", lambda names: fail)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code, out, err = ksched("schedule")
     assert (code, out) == (3, "")
     assert err.startswith("ksched has a defect: ZeroDivisionError: by nothing\n")
@@ -179,7 +181,7 @@ def test_a_decision_that_calls_itself_without_end_is_a_defect_and_no_fault_of_th
     ksched: Ksched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(PodGroupEntityCycle, "_attempt", PodGroupCycle.attempt)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     member = pod("p", spec={"schedulingGroup": {"podGroupName": "red"}})
     state = tmp_path / "state.json"
     state.write_text(json.dumps({"kind": "List", "items": [node("n"), GROUP, member]}))
@@ -237,7 +239,7 @@ def test_too_little_memory_is_no_defect(
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("ksched_cli.run.open.Opener.base_state", fail)
+    monkeypatch.setattr(Opener, "base_state", fail)
     code, out, err = ksched("schedule", "--state", write_state(node("a")))
     assert (code, out) == (2, "")
     assert err.startswith("error: the memory that ksched may use is not enough\n")

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import sys
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -30,7 +31,7 @@ def test_without_a_terminal_a_line_comes_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     error, now = io.StringIO(), 0
-    monkeypatch.setattr("sys.stderr", error)
+    monkeypatch.setattr(sys, "stderr", error)
     monkeypatch.setattr(progress, "monotonic", lambda: now)
     with progress.of("pods placed") as on_progress:
         assert on_progress is not None
@@ -50,7 +51,7 @@ def test_quiet_commands_show_no_progress(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_bar_is_drawn_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(sys, "stderr", terminal)
     with progress.of("pods placed") as on_progress:
         assert on_progress is not None
         for placed in range(1, 201):
@@ -80,7 +81,7 @@ def test_a_replay_in_a_pipe_says_how_far_it_is_how_fast_and_what_is_left(
     """At 0, 30, 60, …, 570 s something happens: 20 instants. After the one at 240 s half of the
     events have happened, and as much time as they took is left."""
     error = io.StringIO()
-    monkeypatch.setattr("sys.stderr", error)
+    monkeypatch.setattr(sys, "stderr", error)
     clock = iter(range(1_000))  # a second from one look at it to the next
     monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
     monkeypatch.setattr(progress, "LINE_EVERY", 0)
@@ -108,7 +109,7 @@ def test_quiet_replays_say_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(progress, "LINE_EVERY", -1)
     monkeypatch.setattr(SETTINGS, "quiet", True)
     error = io.StringIO()
-    monkeypatch.setattr("sys.stderr", error)
+    monkeypatch.setattr(sys, "stderr", error)
     with progress.of_replay() as shown:
         shown_of(tmp_path, shown)
     assert error.getvalue() == ""
@@ -116,7 +117,7 @@ def test_quiet_replays_say_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_on_a_terminal_a_line_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress, "REDRAW_SECONDS", -1)
     with progress.of_replay() as shown:
         shown_of(tmp_path, shown)

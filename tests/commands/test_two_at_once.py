@@ -16,11 +16,15 @@ from unittest import mock
 
 import pytest
 
+from ksched_cli.commands import snapshot_files
 from ksched_cli.errors import UsageError
+from ksched_cli.extenders.recording import Recording
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.live.snapshot import ClusterSnapshot
 from ksched_cli.live.snapshot_file import RecordingFile
 from ksched_cli.run.run import ChangeSource, Run
+from ksched_cli.sweep.outcome import RowsFile
+from ksched_cli.sweep.tuning import TrialSearch
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
 from tests.commands.test_written_files import state_in
@@ -84,10 +88,10 @@ def test_a_file_that_another_ksched_uses_is_refused_and_stays(
 ABOUT = ClusterSnapshot("", "", "", ())
 # Where each command has its file in hand.
 AT_WORK = {
-    "--rows": "ksched_cli.sweep.outcome.RowsFile.append",
-    "--study": "ksched_cli.sweep.tuning.TrialSearch.take",
-    "--redact-key": "ksched_cli.commands.snapshot_files.key_text",
-    "--record-extenders": "ksched_cli.extenders.recording.Recording.wrap",
+    "--rows": (RowsFile, "append"),
+    "--study": (TrialSearch, "take"),
+    "--redact-key": (snapshot_files, "key_text"),
+    "--record-extenders": (Recording, "wrap"),
 }
 
 
@@ -107,7 +111,7 @@ def test_a_command_at_work_has_its_file_to_itself(
             refusals.append(str(error))
         raise UsageError("stopped")
 
-    with mock.patch(AT_WORK[option], side_effect=look):
+    with mock.patch.object(*AT_WORK[option], side_effect=look):
         ksched(*COMMANDS[option](tmp_path, path))
     assert refusals[:1] == [
         f"{option} {path}: another ksched is using it; wait for its end, or name another file"

@@ -2,6 +2,7 @@
 
 import base64
 import ssl
+import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -158,7 +159,7 @@ def test_a_key_that_does_not_belong_to_the_certificate_ends_the_command(
 def test_no_key_is_left_in_a_file(
     party: Party, placed: Placed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     shown = {"caData": data(party.ca), "certData": data(party.certificate)}
     context = party.context(asks_for_certificate=True)
     assert placed(context, {**shown, "keyData": data(party.key)}) == ""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from unittest import mock
 
 from ksched_cli.analysis.run_figures import Failed, Outcome
+from ksched_cli.sweep import run_process
 from ksched_cli.sweep.outcome import Performer, Task
 from ksched_cli.sweep.preparation import Shared
 
@@ -40,5 +41,5 @@ class RunHere:
 
 @contextmanager
 def runs_here() -> Iterator[None]:
-    with mock.patch("ksched_cli.sweep.run_process.RunProcess", RunHere):
+    with mock.patch.object(run_process, "RunProcess", RunHere):
         yield

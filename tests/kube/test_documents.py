@@ -1,5 +1,6 @@
 """Text to plain data, and paths in the data back to lines and columns."""
 
+import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,7 @@ def test_a_file_is_read_under_its_own_name_and_standard_input_under_its(
     path = tmp_path / "config.yaml"
     path.write_bytes(b"a: 1")
     assert read_file(str(path)) == (b"a: 1", str(path))
-    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"b: 2")))
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"b: 2")))
     assert read_file("-") == (b"b: 2", "standard input")
 
 

@@ -1,6 +1,7 @@
 """A live cluster as a timeline: what is written of what happens, and of what goes wrong."""
 
 import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -383,7 +384,7 @@ def paused(server: ApiServer, record: Recording, monkeypatch: pytest.MonkeyPatch
     """How long the watch of nodes pauses before each of the first attempts, as its backoff says."""
     monkeypatch.setattr(watch, "LEAST_BACKOFF_SECONDS", 0.8)
     monkeypatch.setattr(watch, "MOST_BACKOFF_SECONDS", 30.0)
-    monkeypatch.setattr("random.random", lambda: 0.5)
+    monkeypatch.setattr(random, "random", lambda: 0.5)
     seconds: list[float] = []
     wait = threading.Event.wait
 

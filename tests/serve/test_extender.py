@@ -29,7 +29,7 @@ from ksched_cli.errors import KschedError
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.run.run import Run as ServedRun
-from ksched_cli.serve import http
+from ksched_cli.serve import http, plugins
 from ksched_cli.serve.http import HttpServer
 from ksched_cli.serve.listening import Listening
 from ksched_cli.testing import node, pod
@@ -249,7 +249,7 @@ def loud_node(name: str) -> Manifest:
 def test_plugins_see_annotations_of_what_is_watched(
     start: Start, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ksched_cli.serve.plugins.RENEW_SECONDS", 0.0)
+    monkeypatch.setattr(plugins, "RENEW_SECONDS", 0.0)
     cluster.objects.append(loud_node("c-0"))
     served = start(cluster, "Quiet")
     assert served.passing(pod(), "a-0", "b-0", "c-0") == ["a-0", "b-0"]
@@ -263,7 +263,7 @@ def test_plugins_see_annotations_of_what_is_watched(
 def test_nodes_that_come_change_and_go_are_heard_of(
     start: Start, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ksched_cli.serve.plugins.RENEW_SECONDS", 0.0)
+    monkeypatch.setattr(plugins, "RENEW_SECONDS", 0.0)
     served = start(cluster, "Even")
     cluster.publish("ADDED", node("c-2"))
     until(lambda: served.passing(pod(), "c-2") == ["c-2"])

@@ -18,6 +18,7 @@ from distributed import Client, LocalCluster
 from ksched_cli.analysis.run_figures import Failed, Outcome
 from ksched_cli.errors import UsageError
 from ksched_cli.run.run import Run
+from ksched_cli.sweep import dask_workers
 from ksched_cli.sweep.dask_workers import Batches, VersionMismatchError, check_versions, on_cluster
 from ksched_cli.sweep.execution import Execution
 from ksched_cli.sweep.outcome import RowsFile, Task
@@ -164,7 +165,7 @@ def test_what_differs_between_versions_is_named(
 def test_a_cluster_that_does_not_answer_is_named(
     read: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ksched_cli.sweep.dask_workers.CONNECT_SECONDS", 1)
+    monkeypatch.setattr(dask_workers, "CONNECT_SECONDS", 1)
     with (
         pytest.raises(UsageError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
         on_cluster(read.shared, ExecutorOptions(address="tcp://127.0.0.1:9")),

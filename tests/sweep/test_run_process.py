@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.run_figures import Failed
 from ksched_cli.run.run import Run
+from ksched_cli.sweep import run_process
 from ksched_cli.sweep.outcome import Performer
 from ksched_cli.sweep.run_process import RunProcess
 from tests.pickles import calls, names, text
@@ -95,7 +96,7 @@ class Forger(FilterPlugin):
 def test_an_answer_that_a_plugin_forges_is_none_and_runs_nothing(
     line: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ksched_cli.sweep.run_process.ATTEMPTS", 1)  # that of a second is the same
+    monkeypatch.setattr(run_process, "ATTEMPTS", 1)  # that of a second is the same
     effect = calls(names("os", "mkdir"), text(str(tmp_path / "effect")))
     (tmp_path / "answer").write_bytes(line or pickle.PROTO + b"\x04" + effect + pickle.STOP)
     (tmp_path / "forger.py").write_text(FORGER)

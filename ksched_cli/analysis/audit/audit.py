@@ -125,7 +125,7 @@ class Doubts:
         self._races = double_allocations(decision_log.allocated)
 
     def follow(self, change: PodEvent) -> None:
-        """The log tells when a pod that neither state has was on its node."""
+        """Note when a pod that neither state has was on its node, as the log tells."""
         is_gone = change.event is LogEvent.DEPARTURE
         (self.present.discard if is_gone else self.present.add)(change.pod.key)
 
@@ -147,13 +147,25 @@ class Doubts:
         yield self._volumes_come(decision)
         yield self._claims_come(decision, verdict)
         yield self._changed_nodes(decision, verdict)
-        yield self._departures(decision)
+        # Pods may have left that did so nobody knows when.
+        absent = [
+            (pod.pod, node)
+            for node in (self.cluster.simulation.snapshot.names if self.departed else ())
+            for pod in self.cluster.on_node(node)
+            if pod.key in self.departed
+        ]
+        with self.cluster.simulation.snapshot.trial():
+            for pod, node in absent:
+                self.cluster.take(pod, node)
+            agrees = bool(absent) and self.cluster.judge(decision).grade is not None
+        yield _naming(DEPARTED, [pod.key for pod, _ in absent if agrees])
         yield self.about_images(decision, verdict)
 
     # -- pods -------------------------------------------------------------------------------------
 
     def _unknown(self, decision: NodeChoice, verdict: DecisionVerdict) -> str:
-        """Pods that neither state has, on one of the nodes in question."""
+        """Return the doubt that a pod that neither state has was on one of the nodes in
+        question."""
         nodes = {decision.node, *verdict.expected}
         homes = {
             pod.key: pod.node
@@ -180,20 +192,6 @@ class Doubts:
             return STARTS.format(decision.node, _listed(unknown)) if unknown else ""
         is_ordered = self._is_log or self.decision_log.state.noticed_nodes
         return "" if is_ordered else EQUAL_VICTIMS.format(decision.node)
-
-    def _departures(self, placement: RecordedPlacement) -> str:
-        """Return the doubt that pods had left that did so nobody knows when, or ""."""
-        absent = [
-            (pod.pod, node)
-            for node in (self.cluster.simulation.snapshot.names if self.departed else ())
-            for pod in self.cluster.on_node(node)
-            if pod.key in self.departed
-        ]
-        with self.cluster.simulation.snapshot.trial():
-            for pod, node in absent:
-                self.cluster.take(pod, node)
-            agrees = bool(absent) and self.cluster.judge(placement).grade is not None
-        return _naming(DEPARTED, [pod.key for pod, _ in absent if agrees])
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -302,7 +300,7 @@ def _image_bytes(
 
 
 def image_sizes(state: ClusterState, names: Container[str]) -> dict[str, dict[str, int]]:
-    """Image → node → its size there, of these images."""
+    """Return, of these images, by image and by node, its size there."""
     sizes: dict[str, dict[str, int]] = {}
     for node in state.nodes:
         for image in node.status.images:

@@ -74,8 +74,9 @@ def read_decision_log(
     scheduler_names: Container[str],
     log: Sequence[LogLine],
 ) -> DecisionLog:
-    """scheduler_names: of the profiles that are judged. log: the scheduler's. Raises UsageError
-    where it lacks the attempt of a pod that was placed"""
+    """Return what a scheduler decided between two states. scheduler_names: of the profiles that are
+    judged. log: the scheduler's. Raises UsageError if it lacks the attempt of a pod that was
+    placed"""
     return _Reader(before, after, scheduler_names).read(log)
 
 
@@ -123,14 +124,26 @@ class _Reader:
     def read(self, log: Sequence[LogLine]) -> DecisionLog:
         for uid, pod in self.pods_after.items():
             earlier = self.pods_before.get(uid)
-            if earlier is None or not earlier.node_name:
-                self.unplaced[uid] = _as_given(pod, earlier)
+            if earlier is not None and earlier.node_name:
+                continue
+            # As the scheduler received it: what has no gates is as it was in the first state.
+            if earlier is not None and not earlier.spec.scheduling_gates:
+                self.unplaced[uid] = earlier
+            else:
+                statuses = pod.status.resource_claim_statuses
+                status = PodStatus(resource_claim_statuses=statuses)
+                self.unplaced[uid] = structs.replace(pod, node_name="", status=status)
         self._find_unseen(log)
         placements = [*self._placements(), *self._placements_of_gone()]
         preemptions = list(self._preemptions())
         self._find_departed()
         decisions = self._in_order_of_log([*preemptions, *placements], log)
         state, newcomers, chosen_volumes = self._state()
+        # Budgets that allow other evictions afterwards than before.
+        old, now = self.before.pod_disruption_budgets, self.after.pod_disruption_budgets
+        keys = [
+            key for key in {**old, **now} if _evictions(old.get(key)) != _evictions(now.get(key))
+        ]
         return DecisionLog(
             state=in_order_of_notices(state, log),
             decisions=tuple(decisions),
@@ -143,7 +156,7 @@ class _Reader:
             changed_nodes=_changed_nodes(self.before, self.after),
             unseen=tuple(self.unseen.values()),
             chosen_volumes=chosen_volumes,
-            changed_budgets=_changed_budgets(self.before, self.after),
+            changed_budgets=tuple(f"{namespace}/{name}" for namespace, name in sorted(keys)),
         )
 
     # -- decisions --------------------------------------------------------------------------------
@@ -210,7 +223,7 @@ class _Reader:
                 yield PreemptionDecision(pod, node, tuple(sorted(keys)), times[uid, node])
 
     def _find_departed(self) -> None:
-        """Pods that were on a node and are gone or finished, except evicted ones."""
+        """Note the pods that were on a node and are gone or finished, except evicted ones."""
         evicted = {
             event.pod
             for event in self.events.evictions.values()
@@ -226,7 +239,8 @@ class _Reader:
             self.departed.pop(key, None)
 
     def _find_unseen(self, log: Sequence[LogLine]) -> None:
-        """Pods that only an event or the log tells of held what neither state shows."""
+        """Note the pods that only an event or the log tells of: they held what neither state
+        shows."""
         times = [
             time
             for pod in self.before.pods
@@ -303,16 +317,6 @@ class _Reader:
         return state, newcomers, chosen
 
 
-def _as_given(pod: Pod, earlier: Pod | None) -> Pod:
-    """Return the pod as the scheduler received it: what has no gates is as it was in the first
-    state."""
-    if earlier is not None and not earlier.spec.scheduling_gates:
-        return earlier
-    statuses = pod.status.resource_claim_statuses
-    status = PodStatus(resource_claim_statuses=statuses)
-    return structs.replace(pod, node_name="", status=status)
-
-
 def _bound_at(pod: Pod) -> float:
     """Return when it was bound, to the second: when PodScheduled became true, else when the kubelet
     saw the pod first, else when it was created."""
@@ -326,12 +330,6 @@ def _bound_at(pod: Pod) -> float:
 
 def _is_scheduled(pod: Pod) -> bool:
     return any(c.type == "PodScheduled" and c.status == "True" for c in pod.status.conditions)
-
-
-def _changed_budgets(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
-    old, now = before.pod_disruption_budgets, after.pod_disruption_budgets
-    keys = [key for key in {**old, **now} if _evictions(old.get(key)) != _evictions(now.get(key))]
-    return tuple(f"{namespace}/{name}" for namespace, name in sorted(keys))
 
 
 def _evictions(budget: PodDisruptionBudget | None) -> tuple[object, ...]:
@@ -454,7 +452,8 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def seconds(timestamp: object) -> float:
-    """Since 1970, of an RFC 3339 time with or without fractions; 0 for anything else."""
+    """Return an RFC 3339 time, with or without fractions, in seconds since 1970; 0 for anything
+    else."""
     if not isinstance(timestamp, str):
         return 0.0
     try:

@@ -549,7 +549,7 @@ def _begun_at(decisions: Sequence[Decision], log: Sequence[LogLine]) -> dict[int
 
 
 def _first_additions(log: Sequence[LogLine]) -> dict[str, int]:
-    """Key of a pod → the line that tells that it was noticed on a node."""
+    """Return, by the key of a pod, the line that tells that it was noticed on a node."""
     additions: dict[str, int] = {}
     for index, line in enumerate(log):
         if line.event is LogEvent.ADDITION:
@@ -564,10 +564,10 @@ def _named(key: str) -> Pod:
 
 
 def in_order_of_notices(state: ClusterState, log: Sequence[LogLine]) -> ClusterState:
-    """With nodes, and pods on nodes, in the order in which the scheduler noticed them, as far as
-    the log tells. The first node that has an image says how big it is; of equally important pods
-    the last on a node is evicted first. From 1.36 on a scheduler that starts notices all in no
-    order."""
+    """Return the state with nodes, and pods on nodes, in the order in which the scheduler noticed
+    them, as far as the log tells. The first node that has an image says how big it is; of equally
+    important pods the last on a node is evicted first. From 1.36 on a scheduler that starts notices
+    all in no order."""
     nodes = dict.fromkeys(line.node for line in log if line.event is LogEvent.NODE)
     additions = _first_additions(log)
     pods = sorted(state.pods, key=lambda pod: additions.get(pod.key, 0))

@@ -63,8 +63,9 @@ def read_recording(
     names: Container[str],
     log: Sequence[LogLine] = (),
 ) -> DecisionLog:
-    """state: to begin with. start: of the timeline, in seconds since 1970. names: of the profiles
-    that are judged. log: the scheduler's, which has the order of the decisions"""
+    """Return the decisions of a recording. state: to begin with. start: of the timeline, in seconds
+    since 1970. names: of the profiles that are judged. log: the scheduler's, which has the order of
+    the decisions"""
     events = list(events)
     out_of_place = replayed_anew(state)
     warnings = tuple(line for line in state.warnings if line not in out_of_place)
@@ -266,14 +267,17 @@ class _Reader:
         self._place(RecordedPlacement(pod, decision.node, time, judged, self._since(pod.uid)))
 
     def _decide(self, decision: RecordedDecision, time: float) -> None:
-        """An attempt without a node. Where nothing is evicted, a nomination tells of a binding that
-        is under way."""
+        """Follow an attempt without a node. If nothing is evicted, a nomination tells of a binding
+        that is under way."""
         pod = self.pods.get(decision.pod)
         if decision.evicted_for or decision.node or pod is None or pod.node_name:
             return
         if decision.nominated_node:
-            if self._has_victims(pod.uid, decision.nominated_node):
-                self._make_room(pod.uid, decision.nominated_node, time, decision.message)
+            node = decision.nominated_node
+            on_node = (each.key for each in self.pods.values() if each.node_name == node)
+            has_victims = any(key in self.signs.victims for key in on_node)
+            if pod.uid in self.signs.preemptors.values() or has_victims:
+                self._make_room(pod.uid, node, time, decision.message)
         else:
             self._making_room.pop(pod.uid, None)
             refusal = PodEvent(pod, "", time, LogEvent.REFUSAL, decision.message)
@@ -292,15 +296,9 @@ class _Reader:
         refused_at, _ = self._refusals.get(uid, (0.0, ""))
         return max(self.arrived.get(uid, 0.0), refused_at)
 
-    def _has_victims(self, uid: str, node: str) -> bool:
-        on_node = (pod.key for pod in self.pods.values() if pod.node_name == node)
-        return uid in self.signs.preemptors.values() or any(
-            key in self.signs.victims for key in on_node
-        )
-
     def _make_room(self, uid: str, node: str, time: float, message: str = "") -> None:
-        """The first sign of an eviction, or of the nomination that it is for, with its message.
-        Victims may leave when their preemptor has been bound already, to another node."""
+        """Note the first sign of an eviction, or of the nomination that it is for, with its
+        message. Victims may leave when their preemptor has been bound already, to another node."""
         pod = next((pod for pod in self.pods.values() if pod.uid == uid), None)
         if pod is None or pod.node_name or why_ignored(pod, self.names):
             return

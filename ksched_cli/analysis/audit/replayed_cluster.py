@@ -90,7 +90,8 @@ class PodStatusCalls:
     waiting: StatusPatch | None = None
 
     def enqueue(self, patch: StatusPatch) -> None:
-        """Later changes come on top of earlier ones; what changes nothing is dropped."""
+        """Queue a change: later ones come on top of earlier ones; what changes nothing is
+        dropped."""
         merged = patch.over(self.waiting) if self.waiting is not None else patch
         self.waiting = merged if self.coming or merged.changes(self.noticed) else None
 
@@ -132,19 +133,19 @@ class Nominations:
         return calls
 
     def refuse(self, pod: PodInfo, node: str | None, message: str) -> None:
-        """An attempt ended. node: the nominated one, "" for none, None to leave the status as it
-        is: what is in memory becomes what was noticed."""
+        """Note that an attempt ended. node: the nominated one, "" for none, None to leave the
+        status as it is: what is in memory becomes what was noticed."""
         calls = self._calls_of(pod)
         self._nominate(pod, (calls.noticed.node if node is None else node) or "")
         calls.enqueue(StatusPatch(node, message))
 
     def begin(self, pod: PodInfo) -> None:
-        """An attempt begins: the pod's own nomination is the one in its status."""
+        """Begin an attempt: the pod's own nomination is the one in its status."""
         if self.follows_statuses:
             self._nominate(pod, self._calls_of(pod).noticed.node or "")
 
     def take_back(self, pod: PodInfo) -> None:
-        """A more important pod is nominated to the node."""
+        """Take back a nomination: a more important pod is nominated to the node."""
         calls = self._calls_of(pod)
         is_waiting = calls.waiting is not None
         calls.enqueue(StatusPatch("", None))
@@ -169,7 +170,7 @@ class Nominations:
 
     @contextmanager
     def noticed_ahead(self, pods: Sequence[PodInfo]) -> Iterator[None]:
-        """Nominations are meanwhile as they will be once these have been noticed."""
+        """Let nominations meanwhile be as they will be once these have been noticed."""
         nominator, counts = self.nominator, Counter[str]()
         before = {pod.uid: (pod, nominator.node_of(pod)) for pod in pods}
         for pod in pods:
@@ -262,7 +263,7 @@ class ReplayedCluster:
     # -- judging ----------------------------------------------------------------------------------
 
     def judge(self, decision: NodeChoice) -> DecisionVerdict:
-        """Changes nothing but where the sampled search starts."""
+        """Judge a decision. This changes nothing but where the sampled search starts."""
         self.nominations.begin(self.info(decision.pod))
         if isinstance(decision, RecordedPlacement):
             return self._judge_placement(decision)
@@ -342,13 +343,10 @@ class ReplayedCluster:
                 simulation.snapshot.add(pod, row)
             if outcome.waits:
                 simulation.scheduler.waiting[pod.uid] = Entry.alone(pod)
-        self._take_chosen_volumes(placement.pod)
-
-    def _take_chosen_volumes(self, pod: Pod) -> None:
-        """Give the pod's claims the volumes that they really got: among equally small ones upstream
-        takes whichever its map gives it first."""
+        # The pod's claims get the volumes that they really got: among equally small ones upstream
+        # takes whichever its map gives it first.
         state, chosen = self.simulation.state, self.chosen_volumes
-        keys = [(pod.namespace, use.claim) for use in claim_uses(pod)]
+        keys = [(placement.pod.namespace, use.claim) for use in claim_uses(placement.pod)]
         pairs = [
             (state.persistent_volume_claims[key], state.persistent_volumes.get(chosen[key]))
             for key in keys
@@ -360,37 +358,34 @@ class ReplayedCluster:
                 plugin.binder.assumed.assume_alone(pairs)
 
     def nominate(self, decision: PreemptionDecision) -> None:
-        """The pod is nominated to the node. The victims leave later, each in a departure of its
-        own; nominations of lesser pods are cleared."""
+        """Nominate the pod to the node. The victims leave later, each in a departure of its own;
+        nominations of lesser pods are cleared."""
         pod = self.info(decision.pod)
         self.nominations.refuse(pod, decision.node, decision.message)
         if not self.follows_statuses:
             self._take_back(pod, decision.node)
 
     def _take_back(self, pod: PodInfo, node: str) -> None:
-        """Nominations of less important pods to the node."""
+        """Take back the nominations of less important pods to the node."""
         for other in self.simulation.nominator.on_node(node):
             if other.priority < pod.priority:
                 self.nominations.take_back(other)
 
     def end_batch(self) -> None:
-        """An attempt without a node ends what pods like the one before are given."""
+        """End what pods like the one before are given, as an attempt without a node does."""
         if self.simulation.pipeline.batching is not None:
             self.simulation.pipeline.batching.begin()
-
-    def _fail(self, attempt: PodEvent) -> None:
-        """The pod's nomination is cleared when evictions would not help any more."""
-        self.end_batch()
-        is_cleared = NO_CANDIDATES in attempt.message
-        if is_cleared or self.follows_statuses:
-            pod, node = self.info(attempt.pod), "" if is_cleared else None
-            self.nominations.refuse(pod, node, attempt.message)
 
     def follow(self, change: PodEvent) -> None:
         """Follow what happened to a pod."""
         pod, event = self.info(change.pod), change.event
         if event is LogEvent.REFUSAL:
-            self._fail(change)
+            # The pod's nomination is cleared when evictions would not help any more.
+            self.end_batch()
+            is_cleared = NO_CANDIDATES in change.message
+            if is_cleared or self.follows_statuses:
+                failed, node = self.info(change.pod), "" if is_cleared else None
+                self.nominations.refuse(failed, node, change.message)
         elif event is LogEvent.DEPARTURE:
             self._depart(change)
         elif event is LogEvent.REMOVAL:
@@ -407,14 +402,14 @@ class ReplayedCluster:
             self.nominations.notice(pod)
 
     def _depart(self, change: PodEvent) -> None:
-        """The pod leaves its node, if it is there."""
+        """Remove the pod from its node, if it is there."""
         self.departed.add(change.pod.uid)
         for pod in self.on_node(change.node):
             if pod.key == change.pod.key:
                 self.simulation.snapshot.remove(pod, self.simulation.snapshot.row[change.node])
 
     def _renew(self, change: PodEvent) -> None:
-        """A pod that changes, or is noticed where it was placed, becomes the last of its node."""
+        """Make a pod that changes, or is noticed where it was placed, the last of its node."""
         snapshot = self.simulation.snapshot
         info = self._infos[change.pod.uid] = self.simulation.catalog.info(change.pod)
         for pod in self.on_node(change.node):
@@ -558,9 +553,9 @@ class Moments:
                 self._open[place] = decision
 
     def overtakes(self, decision: NodeChoice, own: int, reaches: Sequence[int]) -> bool:
-        """Whether it is ksched's choice, in its place, once some that were bound just before are
-        decided on after it, and some that were bound just after before it. reaches: among how many
-        on either side these are looked for"""
+        """Return whether it is ksched's choice, in its place, once some that were bound just before
+        are decided on after it, and some that were bound just after before it. reaches: among how
+        many on either side these are looked for"""
         if not isinstance(decision, RecordedPlacement):
             return False
         ahead = islice(self._near(decision, range(own - 1, -1, -1)), reaches[-1])
@@ -646,7 +641,7 @@ class Moments:
         return float(totals.max() - totals[own][0])
 
     def at(self, place: int) -> None:
-        """The cluster is as it is before the decision at this place."""
+        """Bring the cluster to where it is before the decision at this place."""
         for own, decision in list(self._open.items()):
             if own < place:
                 del self._open[own]

@@ -33,8 +33,6 @@ from ksched_cli.cluster.loading.unknown_fields import FieldChecker
 from ksched_cli.cluster.objects import (
     KubeObject,
     Node,
-    ObjectMeta,
-    Pod,
     PriorityClass,
     Workload,
 )
@@ -175,9 +173,16 @@ class Collector:
         fields |= {"skipped": self._skipped, "whole_kinds": frozenset(self._whole_kinds)}
         fields |= {"taken": self._taken, "server_version": self._server_version}
         state = ClusterState(**fields)
+        repeated = []
+        if count := len(self._repeated):
+            copies = "1 object is" if count == 1 else f"{count} objects are"
+            repeated.append(
+                f"{copies} in the state more than once (same uid); only the first copy "
+                f"counts: {first_names(self._repeated)}"
+            )
         warnings += (
             *self._of_snapshots,
-            *self._repeated_warning(),
+            *repeated,
             *dict.fromkeys(self._miscased),
             *self.field_warnings(),
             *state_warnings(state),
@@ -190,15 +195,6 @@ class Collector:
         twice."""
         return self._fields.warnings()
 
-    def _repeated_warning(self) -> Iterator[str]:
-        count = len(self._repeated)
-        if count:
-            objects = "1 object is" if count == 1 else f"{count} objects are"
-            yield (
-                f"{objects} in the state more than once (same uid); only the first copy "
-                f"counts: {first_names(self._repeated)}"
-            )
-
     def _add(
         self,
         data: msgspec.Raw,
@@ -206,8 +202,8 @@ class Collector:
         implied: ObjectParts,
         header: ObjectParts | None = None,
     ) -> None:
-        """implied: the kind and version that items of a typed list need not repeat; header: what
-        was read of the object already"""
+        """Add an object, or the items of a list. Raises InputError. implied: the kind and version
+        that items of a typed list need not repeat; header: what was read of the object already"""
         name = implied.kind or ""
         try:
             header = header or self._read_header(data)
@@ -283,7 +279,12 @@ class Collector:
             _refuse_other_input(name, version)
         kind = find_kind(version, name)
         if kind is None and (proper := proper_kind(version, name)):
-            self._note_miscased(name, proper, is_refused=not location.document.source.in_folder)
+            # The API server does not know a kind in the wrong case: an error, and a warning in a
+            # folder, which may have files of others.
+            problem = miscased(name, proper)
+            if not location.document.source.in_folder:
+                raise _InvalidObjectError(problem, ("kind",))
+            self._miscased.append(problem)
         if kind is KINDS["Pod"]:
             self._add_pod(parts, data, location)
         elif kind is not None:
@@ -301,14 +302,6 @@ class Collector:
             raise _InvalidObjectError(
                 "kind is missing", hint="Every object needs apiVersion and kind."
             )
-
-    def _note_miscased(self, name: str, proper: str, *, is_refused: bool) -> None:
-        """A kind in the wrong case, which the API server does not know: an error, and in a folder,
-        which may have files of others, a warning."""
-        problem = miscased(name, proper)
-        if is_refused:
-            raise _InvalidObjectError(problem, ("kind",))
-        self._miscased.append(problem)
 
     def _add_pod(self, parts: PodParts, data: msgspec.Raw, location: ObjectLocation) -> None:
         raw = location.stored or data
@@ -329,7 +322,7 @@ class Collector:
             self._class_users[pod.key] = location
 
     def _decode(self, kind: Kind, version: str, data: msgspec.Raw, raw: ObjectJson) -> KubeObject:
-        """raw: the JSON that the object has"""
+        """Decode an object. raw: the JSON that the object has"""
         content: msgspec.Raw | bytes = data
         if kind.upgrade is not None and version.endswith(_BETA):
             plain = msgspec.json.decode(data)
@@ -374,7 +367,12 @@ class Collector:
         objects = self._objects[kind.attribute]
         key = (meta.namespace, meta.name) if kind.namespaced else meta.name
         if key in objects:
-            if _is_same(meta, objects[key].metadata):
+            # Only the API server gives a uid that is not made of the pod's key: where both objects
+            # have it, they are one.
+            if (
+                meta.uid not in ("", f"{meta.namespace}/{meta.name}")
+                and meta.uid == objects[key].metadata.uid
+            ):
                 # must-gather writes a pod into its namespace's list and into a file of its own.
                 namespace = f"{meta.namespace}/" if kind.namespaced else ""
                 self._repeated.append(f"{kind.name} {namespace}{meta.name}")
@@ -391,20 +389,18 @@ class Collector:
             try:
                 admitted = admission.admit(spec)
             except UnknownPriorityClassError as error:
-                raise self._unknown_class(pod, error.name) from None
+                problem = f'no PriorityClass "{error.name}" in the state'
+                raise object_error(
+                    self._class_users[pod.key],
+                    "Pod",
+                    msgspec.Raw(bytes(pod.raw)),
+                    ("spec", "priorityClassName"),
+                    f"{problem}, and the pod has no spec.priority",
+                    hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
+                ) from None
             if admitted is not spec:
                 # No one else holds the pod yet, and copying every pod would double the work.
                 force_setattr(pod, "spec", admitted)
-
-    def _unknown_class(self, pod: Pod, name: str) -> InputError:
-        return object_error(
-            self._class_users[pod.key],
-            "Pod",
-            msgspec.Raw(bytes(pod.raw)),
-            ("spec", "priorityClassName"),
-            f'no PriorityClass "{name}" in the state, and the pod has no spec.priority',
-            hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
-        )
 
 
 def _whole(items: Iterable[msgspec.Raw]) -> _Items:
@@ -427,12 +423,6 @@ def _refuse_other_input(name: str, version: str) -> None:
         raise _InvalidObjectError(f"a {name} does not belong in a cluster state", ("kind",), hint)
 
 
-def _is_same(meta: ObjectMeta, other: ObjectMeta) -> bool:
-    """Return whether both have one uid, which the API server gave: pods without have it from their
-    key."""
-    return meta.uid not in ("", f"{meta.namespace}/{meta.name}") and meta.uid == other.uid
-
-
 def _without_nulls(data: msgspec.Raw | bytes) -> bytes | None:
     """Return the JSON without nulls, which Go reads as absent; None where it has none."""
     if b"null" not in bytes(data):
@@ -443,7 +433,8 @@ def _without_nulls(data: msgspec.Raw | bytes) -> bytes | None:
 
 
 def _drop_nulls(value: Any, zero_by_map: Mapping[str, Any], zero: Any) -> Any:
-    """zero: what replaces nulls in `value` itself; None: they are dropped."""
+    """Return a value without its nulls. zero: what replaces nulls in `value` itself; None: they are
+    dropped."""
     if isinstance(value, dict):
         return {
             key: zero if item is None else _drop_nulls(item, zero_by_map, zero_by_map.get(key))

@@ -35,7 +35,7 @@ def gc_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             # Otherwise the next collection would traverse all that was made meanwhile.
-            if not _RARE.are_frozen():
+            if not RARE.are_frozen():
                 gc.freeze()
                 gc.unfreeze()  # to the oldest generation
             gc.enable()
@@ -93,8 +93,9 @@ class _RareCollections(Struct):
                 self.blocks = sys.getallocatedblocks()
 
     def _memory_grew(self) -> bool:
-        """Counting the blocks visits every page of Python's memory, which takes longer than a small
-        run: after such a run it is left out."""
+        """Return whether Python holds many more blocks of memory than before. Counting them visits
+        every page of its memory, which takes longer than a small run: after such a run it is left
+        out."""
         began = monotonic()
         if began < self.count_at:
             return False
@@ -104,15 +105,16 @@ class _RareCollections(Struct):
         return blocks > 2 * self.blocks + _MORE_BLOCKS
 
 
-_RARE = _RareCollections()
+RARE = _RareCollections()
 
 
 @contextmanager
 def gc_rare() -> Iterator[None]:
-    """Fewer collections, which leave out all that is there now: for a longer time in which plugins
-    may leave cyclic garbage. Threads that want so at once share it; the last one ends it."""
-    _RARE.begin()
+    """Collect less often meanwhile, and leave out all that is there now: for a longer time in which
+    plugins may leave cyclic garbage. Threads that want so at once share it; the last one ends
+    it."""
+    RARE.begin()
     try:
         yield
     finally:
-        _RARE.end()
+        RARE.end()

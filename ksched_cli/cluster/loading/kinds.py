@@ -70,7 +70,7 @@ class UnknownPriorityClassError(LookupError):
 
 
 def default_node(node: Node) -> Node:
-    """Absent, allocatable is the capacity."""
+    """Return the node; if allocatable is absent, it is the capacity."""
     status = node.status
     if status.allocatable is not ABSENT:
         return node
@@ -78,14 +78,14 @@ def default_node(node: Node) -> Node:
 
 
 def default_namespace(namespace: Namespace) -> Namespace:
-    """Every namespace carries its name as a label."""
+    """Return the namespace with its name as a label, as every namespace carries it."""
     meta = namespace.metadata
     labels = {**meta.labels, NAMESPACE_NAME_LABEL: meta.name}
     return replace(namespace, metadata=replace(meta, labels=labels))
 
 
 def default_replication_controller(controller: ReplicationController) -> ReplicationController:
-    """Absent, the selector is the labels of the template."""
+    """Return the controller; if its selector is absent, it is the labels of the template."""
     spec = controller.spec
     if spec.selector or spec.template is None:
         return controller
@@ -105,7 +105,8 @@ def default_claim_template(template: ResourceClaimTemplate) -> ResourceClaimTemp
 
 
 def _default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
-    """The allocation mode is ExactCount, and its count 1, where they are absent."""
+    """Return the spec with the allocation mode ExactCount and the count 1, where they are
+    absent."""
     requests = tuple(map(_default_request, spec.devices.requests))
     return replace(spec, devices=replace(spec.devices, requests=requests))
 
@@ -129,8 +130,8 @@ def _default_count(request: _Request) -> _Request:
 
 
 def default_pod_spec(spec: PodSpec) -> PodSpec:
-    """Absent requests are the limits, of containers and of the pod; on the host's network, absent
-    host ports are the container ports.
+    """Fill what is absent: requests are the limits, of containers and of the pod; on the host's
+    network, host ports are the container ports.
 
     Returns `spec` itself where nothing is absent. Upstream: SetDefaults_Pod.
     """
@@ -175,7 +176,8 @@ def _default_pod_level(
     containers: tuple[Container, ...],
     inits: tuple[Container, ...],
 ) -> ResourceRequirements:
-    """Upstream: defaultHugePagePodLimits, then defaultPodRequests."""
+    """Return the requests of the pod as a whole with their defaults. Upstream:
+    defaultHugePagePodLimits, then defaultPodRequests."""
     limits, requests = dict(resources.limits), dict(resources.requests)
     if limits or requests:
         for name, amount in _aggregate(_limits, containers, inits).items():
@@ -183,7 +185,10 @@ def _default_pod_level(
                 limits.setdefault(name, amount)
     if limits:
         for name, amount in _aggregate(_requests, containers, inits).items():
-            if is_pod_level_resource(name) and _may_overcommit(name):
+            # Upstream: IsOvercommitAllowed.
+            is_native = "/" not in name or "kubernetes.io/" in name
+            may_overcommit = is_native and not name.startswith(HUGE_PAGES_PREFIX)
+            if is_pod_level_resource(name) and may_overcommit:
                 requests.setdefault(name, amount)
         for name, amount in limits.items():
             if is_pod_level_resource(name):
@@ -200,12 +205,6 @@ def _aggregate(
     init_requests = [ContainerRequests(amounts(c), c.is_sidecar) for c in inits]
     total = aggregate_containers(map(amounts, containers), init_requests)
     return {name: ResourceAmount.of(amount) for name, amount in total.items()}
-
-
-def _may_overcommit(name: str) -> bool:
-    """Upstream: IsOvercommitAllowed."""
-    native = "/" not in name or "kubernetes.io/" in name
-    return native and not name.startswith(HUGE_PAGES_PREFIX)
 
 
 class PriorityAdmission:
@@ -312,7 +311,7 @@ class Kind(Struct, frozen=True, eq=False):
         return self.type.__name__
 
     def decode(self, content: bytes | msgspec.Raw) -> KubeObject:
-        """Raises msgspec.DecodeError."""
+        """Decode an object. Raises msgspec.DecodeError."""
         return _decoder(self.type).decode(content)
 
 

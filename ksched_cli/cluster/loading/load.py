@@ -76,12 +76,21 @@ class StateFiles:
                 if self._is_new(STDIN, STDIN_NAME):
                     yield Source(STDIN_NAME, _read_stdin(self._stdin))
             elif os.path.isdir(path):
-                yield from self._folder_sources(path)
+                paths = list(_folder_files(path))
+                candidates = [file for file in paths if _may_hold_objects(file)]
+                if not candidates:
+                    raise InputError(path, "the folder has no .yaml, .yml or .json file")
+                for file in paths:
+                    if not _may_hold_objects(file):
+                        self.passed_over.append(file)
+                    elif self._is_new(os.path.realpath(file), file):
+                        yield _read(file, in_folder=True)
             elif self._is_new(_real_path(path), path):
                 yield _read(path)
 
     def warnings(self) -> Iterator[str]:
-        """What was read once only, or not at all; complete after the last of the sources."""
+        """Yield what was read once only, or not at all; this is complete after the last of the
+        sources."""
         for path in dict.fromkeys(self._repeated):
             yield f"{path} is given more than once; ksched reads it once"
         count, names = len(self.passed_over), first_names(self.passed_over)
@@ -96,20 +105,10 @@ class StateFiles:
         self._real_paths.add(real_path)
         return True
 
-    def _folder_sources(self, folder: str) -> Iterator[Source]:
-        paths = list(_folder_files(folder))
-        candidates = [path for path in paths if _may_hold_objects(path)]
-        if not candidates:
-            raise InputError(folder, "the folder has no .yaml, .yml or .json file")
-        for path in paths:
-            if not _may_hold_objects(path):
-                self.passed_over.append(path)
-            elif self._is_new(os.path.realpath(path), path):
-                yield _read(path, in_folder=True)
-
 
 def _real_path(path: str) -> str:
-    """Raises InputError for a path with a null byte, which other files may name."""
+    """Return the path without links. Raises InputError for a path with a null byte, which other
+    files may name."""
     try:
         return os.path.realpath(path)
     except ValueError as error:
@@ -220,7 +219,7 @@ def _collected(
     *,
     in_pieces: bool,
 ) -> Collector:
-    """Raises InputError, UnusualFormError."""
+    """Read all sources. Raises InputError, UnusualFormError."""
     collector = Collector(reads)
     for source in sources:
         if in_pieces and (pieces := pieces_of(source)) is not None:
@@ -233,7 +232,24 @@ def _collected(
 def _add(collector: Collector, source: Source) -> bool:
     """Add a file as a whole. Returns whether it holds an object. Raises InputError."""
     if source.in_folder:
-        return _add_folder_file(collector, source)
+        # A folder may have files of others: those without any object with a kind are left out.
+        foreign: list[Document] = []
+        has_objects = False
+        try:
+            for document in documents(source):
+                has_objects = has_objects or _has_kind(document.data)
+                foreign.append(document)
+                if has_objects:
+                    for each in foreign:
+                        collector.add(each)
+                    foreign.clear()
+        except NoObjectError:
+            return False
+        except InputError:
+            # What is not named as YAML or JSON is read only in case it is one of them.
+            if has_objects or has_state_suffix(source.name):
+                raise
+        return has_objects
     for document in documents(source):
         collector.add(document)
     return True
@@ -246,30 +262,6 @@ class _Typed(msgspec.Struct):
 
 
 _typed = msgspec.json.Decoder(_Typed | list[msgspec.Raw])
-
-
-def _add_folder_file(collector: Collector, source: Source) -> bool:
-    """Add the documents of a folder's file, unless none of them is an object with a kind.
-
-    Returns whether they were added. Raises InputError.
-    """
-    foreign: list[Document] = []
-    has_objects = False
-    try:
-        for document in documents(source):
-            has_objects = has_objects or _has_kind(document.data)
-            foreign.append(document)
-            if has_objects:
-                for each in foreign:
-                    collector.add(each)
-                foreign.clear()
-    except NoObjectError:
-        return False
-    except InputError:
-        # What is not named as YAML or JSON is read only in case it is one of them.
-        if has_objects or has_state_suffix(source.name):
-            raise
-    return has_objects
 
 
 def _has_kind(data: msgspec.Raw) -> bool:
@@ -310,7 +302,8 @@ def plain_objects(
 
 
 def _objects(value: Any, version: str, kind: str) -> Iterator[Plain]:
-    """version, kind: of items whose list has them, and that do not repeat them"""
+    """Yield the objects of a document. version, kind: of items whose list has them, and that do not
+    repeat them"""
     if isinstance(value, list):
         for item in value:
             yield from _objects(item, version, kind)

@@ -98,7 +98,7 @@ def object_error(
 
 
 def describe(kind: str, value: Any) -> str:
-    """Kind, namespace and name, as far as the object has them."""
+    """Return the kind, namespace and name, as far as the object has them."""
     meta = value.get("metadata") if isinstance(value, dict) else None
     meta = meta if isinstance(meta, dict) else {}
     names = [name for name in (meta.get("namespace"), meta.get("name")) if isinstance(name, str)]
@@ -120,8 +120,8 @@ def path_text(path: Path) -> str:
 
 
 def object_position(location: ObjectLocation, data: msgspec.Raw, path: Path) -> Position | None:
-    """Line and column of the field at a path in an object; of its nearest parent where it is
-    absent. data: the object's JSON."""
+    """Return the line and column of the field at a path in an object; of its nearest parent if it
+    is absent. data: the object's JSON."""
     source, stored = location.document.source, location.stored
     content = bytes(data)
     if stored is not None:
@@ -130,20 +130,16 @@ def object_position(location: ObjectLocation, data: msgspec.Raw, path: Path) -> 
         text = source.data
         offset = text.find(content) if looks_like_json(source) else -1
         if offset < 0:
-            return _position_in_yaml(decode_text(text, source.name), location, path)
+            document, whole = location.document, decode_text(text, source.name)
+            if document.pieces is not None:
+                return document.pieces.locate(whole, location.path + path)
+            return locate(whole, document.index, location.path + path)
         line, before = text.count(b"\n", 0, offset), text[text.rfind(b"\n", 0, offset) + 1 : offset]
     position = locate(content.decode(), 0, path)
     if position is None:
         return None
     indent = len(before.decode("utf-8-sig")) if position.line == 1 else 0
     return Position(line + position.line, indent + position.column)
-
-
-def _position_in_yaml(text: str, location: ObjectLocation, path: Path) -> Position | None:
-    document = location.document
-    if document.pieces is not None:
-        return document.pieces.locate(text, location.path + path)
-    return locate(text, document.index, location.path + path)
 
 
 def _plain(data: msgspec.Raw) -> Any:

@@ -111,7 +111,7 @@ class PodDecoder:
             return None
 
     def decode(self, parts: PodParts, raw: ObjectJson) -> Pod:
-        """raw: the pod's JSON, which extenders are sent. Raises PartError."""
+        """Return a pod. raw: the pod's JSON, which extenders are sent. Raises PartError."""
         part = "metadata"
         try:
             meta = self._meta.decode(parts.metadata)
@@ -126,18 +126,28 @@ class PodDecoder:
     def _pod(
         self, meta: _Meta, status: PodStatus, spec: PodSpec, node_name: str, raw: ObjectJson
     ) -> Pod:
-        """Raises PartError."""
+        """Return a pod of its parts. Raises PartError."""
         namespace, times = meta.namespace or "default", self._times
         created, deleted = meta.creation_timestamp, meta.deletion_timestamp
         if created:
             created = times.get(created) or self._time(created, "metadata.creationTimestamp")
         if deleted:
             deleted = self._time(deleted, "metadata.deletionTimestamp")
+        # Pods of one owner share their labels: each text is decoded once.
+        data = bytes(meta.labels)
+        labels = self._maps.get(data)
+        if labels is None:
+            try:
+                labels = self._map.decode(data)
+            except msgspec.ValidationError as error:
+                raise PartError("metadata.labels", error) from None
+            if len(self._maps) < _MAX_CACHED:
+                self._maps[data] = labels
         metadata = ObjectMeta(
             meta.name,
             namespace,
             meta.uid or f"{namespace}/{meta.name}",
-            self._labels_of(bytes(meta.labels)),
+            labels,
             meta.annotations,
             meta.owner_references,
             meta.finalizers,
@@ -153,23 +163,23 @@ class PodDecoder:
                 force_setattr(status, "start_time", started)
         return Pod(metadata, spec, status, node_name, raw)
 
-    def _labels_of(self, data: bytes) -> dict[str, str]:
-        labels = self._maps.get(data)
-        if labels is None:
-            try:
-                labels = self._map.decode(data)
-            except msgspec.ValidationError as error:
-                raise PartError("metadata.labels", error) from None
-            if len(self._maps) < _MAX_CACHED:
-                self._maps[data] = labels
-        return labels
-
     def _time(self, text: str, path: str) -> str:
         """Return a timestamp in UTC with whole seconds, a form that sorts as text. Raises
         PartError."""
         if len(self._times) >= _MAX_CACHED:
             self._times.clear()
-        time = self._times[text] = _utc(text, path)
+        time = text
+        if _PLAIN_TIME.fullmatch(text) is None or not _is_day(text[:_DATE]):
+            try:
+                if _TIME.fullmatch(text) is None:
+                    raise ValueError(text)
+                moment = parse_time(text)
+            except ValueError:
+                problem = f'"{text}" is not a time such as 2026-01-31T12:00:00Z'
+                raise PartError(path, ValueError(problem)) from None
+            # strftime does not pad the years before 1000.
+            time = moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+        self._times[text] = time
         return time
 
     def _spec_of(self, data: bytes) -> tuple[PodSpec, str]:
@@ -193,21 +203,6 @@ class PodDecoder:
         if len(self._specs) < _MAX_CACHED:
             self._specs[key] = spec
         return spec, decoded
-
-
-def _utc(text: str, path: str) -> str:
-    """Raises PartError."""
-    if _PLAIN_TIME.fullmatch(text) is not None and _is_day(text[:_DATE]):
-        return text
-    try:
-        if _TIME.fullmatch(text) is None:
-            raise ValueError(text)
-        moment = parse_time(text)
-        # strftime does not pad the years before 1000.
-        return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
-    except ValueError:
-        problem = f'"{text}" is not a time such as 2026-01-31T12:00:00Z'
-        raise PartError(path, ValueError(problem)) from None
 
 
 @lru_cache(maxsize=1024)

@@ -145,7 +145,8 @@ def _json_documents(source: Source, text: bytes) -> Iterator[Document]:
 
 
 def _end_of_logs(source: Source, data: bytes, offset: int, start: re.Match[bytes]) -> int:
-    """Length of a container's logs, from offset, with the lines around them."""
+    """Return the length of a container's logs, from offset, with the lines around them. Raises
+    InputError if they have no end."""
     end = b"==== END" + start[1]
     position = data.find(end, offset + start.end())
     if position < 0:
@@ -184,7 +185,8 @@ def _before_trailing(error: msgspec.DecodeError) -> int:
 
 
 def _yaml_or_error(source: Source, error: msgspec.DecodeError, offset: int) -> Iterator[Document]:
-    """Documents of YAML's flow style, which begins as JSON does, in a file with YAML's suffix.
+    """Yield documents of YAML's flow style, which begins as JSON does, in a file with YAML's
+    suffix.
 
     Raises InputError for the JSON error in any other source.
     """

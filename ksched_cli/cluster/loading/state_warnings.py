@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from ksched_cli.cluster.loading.kinds import DUMP_COMMAND, KINDS, SYSTEM_PRIORITIES, resource_of
-from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, PodSpec
+from ksched_cli.cluster.objects import Node, Pod, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.cluster.state import ClusterState
@@ -138,7 +138,12 @@ def unmet_warnings(
     labels: Counter[str] = Counter()
     for spec, count in specs.items():
         resources.update(dict.fromkeys(_requested(spec), count))
-        labels.update(dict.fromkeys(_required_labels(spec), count))
+        # The labels that a node must have for the pod: those of a required affinity only if it has
+        # one term, for else another term may do.
+        terms = spec.required_nodes.node_selector_terms if spec.required_nodes else ()
+        expressions = terms[0].match_expressions if len(terms) == 1 else ()
+        needed = {*spec.node_selector, *(e.key for e in expressions if e.operator in _NEEDING)}
+        labels.update(dict.fromkeys(needed, count))
     offered = {name for node in nodes for name in node.status.allocatable}
     for each in state.device_classes.values():
         offered |= {each.spec.extended_resource_name or "", f"{_IMPLICIT_CLASS}{each.name}"}
@@ -154,7 +159,8 @@ def unmet_warnings(
 def _absent(
     lacking: str, askers: Counter[str], present: set[str], noun: str, *verbs: str
 ) -> Iterator[str]:
-    """lacking: how a line begins; noun: of those that ask; verbs: of one, and of several"""
+    """Yield a line of what pods ask for and no object has. lacking: how a line begins; noun: of
+    those that ask; verbs: of one, and of several"""
     for name, count in sorted(askers.items()):
         if name not in present:
             who = f"{_count(count, noun)} {verbs[count > 1]} it"
@@ -170,14 +176,6 @@ def _requested(spec: PodSpec) -> set[str]:
         for name, amount in container.resources.requests.items()
         if amount.sign() > 0 and name not in _OF_EVERY_NODE
     }
-
-
-def _required_labels(spec: PodSpec) -> set[str]:
-    """Return the labels that a node must have for the pod: of a required affinity of one term, for
-    else another term may do."""
-    terms = spec.required_nodes.node_selector_terms if spec.required_nodes else ()
-    expressions = terms[0].match_expressions if len(terms) == 1 else ()
-    return {*spec.node_selector, *(e.key for e in expressions if e.operator in _NEEDING)}
 
 
 def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
@@ -260,7 +258,11 @@ def _namespace_warnings(state: ClusterState) -> Iterator[str]:
 
 
 def _policy_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
-    classes = sum(count for spec, count in specs.items() if _needs_class_for_policy(spec))
+    classes = sum(
+        count
+        for spec, count in specs.items()
+        if spec.priority_class_name not in ("", *SYSTEM_PRIORITIES) and not spec.preemption_policy
+    )
     if classes and not state.priority_classes:
         yield (
             f"no PriorityClasses in the state, but {_pods(classes)} naming one: "
@@ -271,29 +273,20 @@ def _policy_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[s
 def _selects_namespaces(spec: PodSpec) -> bool:
     if spec.affinity is None:
         return False
-    selectors = [
-        term.namespace_selector
-        for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
-        if affinity is not None
-        for term in _terms(affinity)
-    ]
+    terms: list[PodAffinityTerm] = []
+    for each in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):
+        if each is not None:
+            preferred = each.preferred_during_scheduling_ignored_during_execution
+            terms += each.required_during_scheduling_ignored_during_execution
+            terms += (weighted.pod_affinity_term for weighted in preferred)
+    selectors = [term.namespace_selector for term in terms]
     # An empty selector matches all namespaces, in the state or not.
     return any(s is not None and (s.match_labels or s.match_expressions) for s in selectors)
 
 
-def _terms(affinity: PodAffinity) -> list[PodAffinityTerm]:
-    preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    required = affinity.required_during_scheduling_ignored_during_execution
-    return [*required, *(weighted.pod_affinity_term for weighted in preferred)]
-
-
-def _needs_class_for_policy(spec: PodSpec) -> bool:
-    name = spec.priority_class_name
-    return bool(name) and name not in SYSTEM_PRIORITIES and not spec.preemption_policy
-
-
 def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
-    """PodTopologySpread's default constraints use the selectors of a pod's services and owners."""
+    """Yield which kinds of owners the state lacks: PodTopologySpread's default constraints use the
+    selectors of a pod's services and owners."""
     pending = (pod for pod in pods if not pod.node_name)
     users = Counter(pod.owner[0] for pod in pending if not pod.spec.topology_spread_constraints)
     for kind, count in users.items():
@@ -305,7 +298,7 @@ def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
 
 
 def _priority_class_warnings(state: ClusterState) -> Iterator[str]:
-    """Classes that no API server accepts. Upstream: ValidatePriorityClass."""
+    """Yield the classes that no API server accepts. Upstream: ValidatePriorityClass."""
     for each in state.priority_classes.values():
         if each.name.startswith("system-"):
             if SYSTEM_PRIORITIES.get(each.name) != each.value or each.global_default:
@@ -325,7 +318,7 @@ def _pods(count: int) -> str:
 
 
 def _count(count: int, noun: str) -> str:
-    """ "2 pods", "1 template of the timeline" """
+    """Count a noun: "2 pods", "1 template of the timeline"."""
     word, blank, rest = noun.partition(" of ")
     return f"{count} {word}{'' if count == 1 else 's'}{blank}{rest}"
 
@@ -414,10 +407,15 @@ def _repository(image: str) -> str:
 
 
 def _daemon_signs(state: ClusterState) -> Iterator[str]:
-    """Nodes that run no DaemonSet's pod, though every one has some of the cluster's own. A cluster
-    of KWOK nodes alone may have no DaemonSet."""
+    """Yield how many nodes run no DaemonSet's pod, though every one has some of the cluster's own.
+    A cluster of KWOK nodes alone may have no DaemonSet."""
     served = {pod.node_name for pod in state.pods if pod.owner[0] == "DaemonSet"}
-    nodes = [node for node in state.nodes if _is_served(node) and _takes_daemons(node)]
+    key, value = _FARGATE  # whose nodes take no DaemonSet's pods
+    nodes = [
+        node
+        for node in state.nodes
+        if _is_served(node) and not node.is_not_ready and node.metadata.labels.get(key) != value
+    ]
     bare = [node.name for node in nodes if node.name not in served]
     if bare and len(bare) == len(nodes):
         if any(map(_has_images, nodes)):
@@ -426,8 +424,3 @@ def _daemon_signs(state: ClusterState) -> Iterator[str]:
         lack = "has" if len(bare) == 1 else "have"
         listed = first_names(bare)
         yield f"{len(bare)} of {len(nodes)} nodes {lack} no pod of a DaemonSet ({listed})"
-
-
-def _takes_daemons(node: Node) -> bool:
-    key, value = _FARGATE
-    return not node.is_not_ready and node.metadata.labels.get(key) != value

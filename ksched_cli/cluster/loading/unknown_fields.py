@@ -53,8 +53,8 @@ def field_tables() -> FieldTables:
 
 
 def unknown_fields(value: Any, type_name: str, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Paths of the unknown fields in a value of a type, each with the known one most like it, "" if
-    none is. What is of another type than expected has none. path: of the value"""
+    """Yield the paths of the unknown fields in a value of a type, each with the known one most like
+    it, "" if none is. What is of another type than expected has none. path: of the value"""
     if type_name.startswith("[]"):
         for index, item in enumerate(value if isinstance(value, list) else ()):
             yield from unknown_fields(item, type_name[2:], (*path, index))
@@ -151,7 +151,7 @@ class FieldChecker:
         return True
 
     def check_keys(self, document: Document) -> None:
-        """Notes keys that are written twice in a document."""
+        """Note keys that are written twice in a document."""
         name, duplicates = document.source.name, document.duplicates
         free = max(_MAX_WARNINGS - len(self._repeated), 0)
         self._repeated_count += len(duplicates)
@@ -171,8 +171,8 @@ class FieldChecker:
         return self._lines
 
     def warnings(self) -> Iterator[str]:
-        """A line for every unknown field, however many objects have it, and for every repeated
-        key."""
+        """Yield a line for every unknown field, however many objects have it, and for every
+        repeated key."""
         yield from [*self.places(), *self._repeated][:_MAX_WARNINGS]
         total = len(self._by_place) + self._repeated_count
         if total > _MAX_WARNINGS:

@@ -44,7 +44,7 @@ class _NotByItselfError(Exception):
 
 
 def json_documents(text: str) -> Iterator[JsonDocument]:
-    """Raises YamlError, RecursionError and ValueError."""
+    """Yield the documents of a text as JSON. Raises YamlError, RecursionError and ValueError."""
     count, lines = 0, LineIndex(text)
     try:
         for start, end in _document_spans(text):
@@ -88,7 +88,11 @@ def _read_document(text: str, lines: LineIndex, start: int, end: int) -> JsonDoc
         pieces = YamlPieces(start, end, array("q"))
         return JsonDocument(_encode(data), tuple(repeated), pieces)
     first = items.end() - len(items[1]) - len("- ")
-    last = _end_of_items(text, first, end, len(items[1]))
+    # The list's last item ends before a line that is not deeper than its dashes.
+    column = len(items[1])
+    less = rf" {{0,{column - 1}}}[^ \n#]|" if column else ""
+    below = re.compile(rf"^(?:{less} {{{column}}}[^ \n#-])", re.MULTILINE).search(text, first, end)
+    last = below.start() if below else end
     if last < end and text[last] == " ":
         raise _NotByItselfError
     try:
@@ -107,13 +111,6 @@ def _read_document(text: str, lines: LineIndex, start: int, end: int) -> JsonDoc
     return JsonDocument(_encode(data | rest), tuple(duplicates), pieces)
 
 
-def _end_of_items(text: str, start: int, end: int, column: int) -> int:
-    """Return where the list's last item ends: before a line that is not deeper than its dashes."""
-    less = rf" {{0,{column - 1}}}[^ \n#]|" if column else ""
-    match = re.compile(rf"^(?:{less} {{{column}}}[^ \n#-])", re.MULTILINE).search(text, start, end)
-    return match.start() if match else end
-
-
 def _read_items(
     text: str, lines: LineIndex, bounds: array[int], duplicates: list[Duplicate]
 ) -> Iterator[msgspec.Raw]:
@@ -128,7 +125,7 @@ def _read_items(
 
 
 def _read_piece(text: str, lines: LineIndex, start: int, end: int) -> tuple[Any, list[Duplicate]]:
-    """Plain data of a piece of the text, and its duplicates. Raises _NotByItselfError."""
+    """Return plain data of a piece of the text, and its duplicates. Raises _NotByItselfError."""
     piece = text[start:end]
     try:
         return yaml_blocks.parse(piece), []

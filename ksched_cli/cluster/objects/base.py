@@ -34,7 +34,7 @@ class ResourceAmount(Quantity):
 
     @classmethod
     def parse(cls, text: str) -> ResourceAmount:
-        """Raises QuantityError, also for a negative amount."""
+        """Parse an amount. Raises QuantityError, also for a negative one."""
         return _parse_resource_amount(text)
 
     @classmethod
@@ -73,7 +73,8 @@ def decode_hook(kind: type, value: object) -> object:
 
 
 def _parse_leniently(kind: type[Quantity], value: object) -> Quantity:
-    """Numbers and spaces around are accepted, null is zero."""
+    """Parse a quantity: numbers and spaces around are accepted, null is zero. Raises
+    QuantityError."""
     if value is None:
         return kind.parse("0")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -100,7 +101,7 @@ def _without_empty(data: Any) -> Any:
 
 
 def encode_hook(value: object) -> str:
-    """Writes quantities in their canonical form."""
+    """Write quantities in their canonical form."""
     if not isinstance(value, Quantity):
         raise NotImplementedError(type(value))
     return str(value)

@@ -46,11 +46,11 @@ class Codebook:
         self._new: set[str] = set()
 
     def collect(self, text: str) -> None:
-        """Parts of a text that `assign` gives codes."""
+        """Collect the parts of a text, which `assign` gives codes."""
         self._new.update(PART.findall(text))
 
     def assign(self) -> None:
-        """Codes for all parts that were collected and have none."""
+        """Assign codes to all parts that were collected and have none."""
         parts = sorted(self._new.difference(self._codes))
         self._new.clear()
         if parts:
@@ -108,7 +108,7 @@ class SortedCodebook(Codebook):
             begin = end
 
     def _spread(self, parts: list[str], low: str, high: str) -> None:
-        """Codes between two others, the middle part's first, so that all are short."""
+        """Assign codes between two others, to the middle part first, so that all are short."""
         if not parts:
             return
         middle = len(parts) // 2
@@ -169,8 +169,8 @@ class _Key(Struct, rename="camel"):
 
 
 def read_key(path: str) -> Codes:
-    """No codes if there is no path, no such file yet, or a device or pipe, which a key can only be
-    written to. Raises InputError for anything that is not a key."""
+    """Read the codes of a key: none if there is no path, no such file yet, or a device or pipe,
+    which a key can only be written to. Raises InputError for anything that is not a key."""
     file = Path(path)
     if not path or not os.path.exists(file) or not (file.is_file() or file.is_dir()):
         return Codes.empty()
@@ -191,7 +191,7 @@ def read_key(path: str) -> Codes:
 
 
 def key_text(codes: Codes, names: Iterable[tuple[str, str, str]]) -> bytes:
-    """names: kind, redacted name and name of each object."""
+    """Return the text of a key. names: kind, redacted name and name of each object."""
     by_kind: dict[str, dict[str, str]] = {}
     for kind, after, before in names:
         by_kind.setdefault(kind, {})[after] = before

@@ -219,7 +219,8 @@ def redacted(objects: Iterable[bytes], codes: Codes) -> tuple[list[bytes], Renam
 
 
 def learn(renamer: Renamer, objects: Iterable[Plain]) -> None:
-    """Before they are renamed. objects: trimmed, of kinds that ksched reads"""
+    """Learn the names of objects before they are renamed. objects: trimmed, of kinds that ksched
+    reads"""
     renamer.learn_more()
     for obj in objects:
         if obj["kind"] == _STATEFUL_SET:
@@ -242,7 +243,8 @@ def in_new_order(objects: Iterable[Plain]) -> list[Plain]:
 
 
 def object_names(objects: Iterable[bytes], renamer: Renamer) -> Iterator[tuple[str, str, str]]:
-    """Kind, name after and before of each object; with its namespace where it has one."""
+    """Yield the kind, the name after and the name before of each object; with its namespace if it
+    has one."""
     for obj in map(plain_json, objects):
         if is_read(obj):
             name, namespace = _name_and_namespace(obj)
@@ -295,7 +297,8 @@ def _of_object(struct: type[Struct], kind: str) -> Change:
 
 @cache
 def _of_struct(struct: type[Struct]) -> Change:
-    """Changes the fields of a type, and what it holds; what is no part of it goes."""
+    """Return a function that changes the fields of a type, and what it holds; what is no part of it
+    goes."""
     changes = {
         field.encode_name: _of_field(struct, field) for field in msgspec.structs.fields(struct)
     } | _MORE_CHANGES.get(struct, {})
@@ -310,7 +313,20 @@ def _of_struct(struct: type[Struct]) -> Change:
             key: changes[key](renamer, item) for key, item in value.items() if key in changes
         }
         if values:
-            changed |= _keyed(renamer, value, values)
+            # What is compared depends on the key and the operator.
+            text = value.get("key")
+            named = text if isinstance(text, str) else ""
+            if value.get("operator") in NUMERIC_OPERATORS:
+                renamer.learn_numeric_key(named)
+            own: Plain = {"key": renamer.key(named)} if named else {}
+            compared = value.get(values)
+            if isinstance(compared, str):
+                own[values] = renamer.value(named, compared)
+            elif isinstance(compared, list):
+                own[values] = [
+                    renamer.value(named, each) for each in compared if isinstance(each, str)
+                ]
+            changed |= own
         if struct is OwnerReference and value.get("kind") == _NODE:
             changed["name"] = renamer.sorted_name(str(value.get("name") or ""))
         return changed
@@ -336,24 +352,25 @@ def _of_field(struct: type[Struct], field: msgspec.structs.FieldInfo) -> Change:
     name = field.encode_name
     if struct is objects.Device and name == "attributes":
         return _attributes
-    if name in LABEL_FIELDS and _is_map_of_text(field.type):
+    is_map_of_text = get_origin(field.type) is dict and get_args(field.type)[1] is str
+    if name in LABEL_FIELDS and is_map_of_text:
         return _labels
     rename = FIELDS.get(struct, {}).get(name)
     return _of_type(field.type, rename)
 
 
-def _is_map_of_text(kind: Any) -> bool:
-    return bool(get_origin(kind) is dict and get_args(kind)[1] is str)
-
-
 def _of_type(kind: Any, rename: Rename | None) -> Change:
-    """rename: of texts; by default they are names"""
+    """Return a function that changes a value of a type. rename: of texts; by default they are
+    names"""
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         kinds = [arg for arg in args if arg is not NoneType]
         structs = [arg for arg in kinds if isinstance(arg, type) and issubclass(arg, Struct)]
         if len(kinds) > 1 and structs:
-            return _either(_text(rename or Renamer.name), _of_struct(structs[0]))
+            text, struct = _text(rename or Renamer.name), _of_struct(structs[0])
+            return lambda renamer, value: (struct if isinstance(value, dict) else text)(
+                renamer, value
+            )
         return _of_type(kinds[0] if len(kinds) == 1 else str, rename)
     if origin in (tuple, list):
         return _each(_of_type(args[0], rename))
@@ -376,16 +393,12 @@ def _text(rename: Rename) -> Change:
 
 
 def _number(renamer: Renamer, value: Any) -> Any:
-    """Numbers and switches tell no name."""
+    """Keep numbers and switches, which tell no name."""
     return value if isinstance(value, int | float) else None
 
 
 def _presence(renamer: Renamer, value: Any) -> Any:
     return {} if isinstance(value, dict) else None
-
-
-def _either(text: Change, struct: Change) -> Change:
-    return lambda renamer, value: (struct if isinstance(value, dict) else text)(renamer, value)
 
 
 def _each(change: Change) -> Change:
@@ -414,22 +427,6 @@ def _labels(renamer: Renamer, value: Any) -> Any:
         if isinstance(item, str)
     }
     return dict(sorted(changed.items()))
-
-
-def _keyed(renamer: Renamer, value: Mapping[str, Any], field: str) -> Plain:
-    """Return a requirement, taint or toleration: what is compared depends on its key and
-    operator."""
-    text = value.get("key")
-    key = text if isinstance(text, str) else ""
-    if value.get("operator") in NUMERIC_OPERATORS:
-        renamer.learn_numeric_key(key)
-    changed: Plain = {"key": renamer.key(key)} if key else {}
-    item = value.get(field)
-    if isinstance(item, str):
-        changed[field] = renamer.value(key, item)
-    elif isinstance(item, list):
-        changed[field] = [renamer.value(key, each) for each in item if isinstance(each, str)]
-    return changed
 
 
 def _attributes(renamer: Renamer, value: Any) -> Any:

@@ -102,20 +102,21 @@ class Renamer:
     # -- the first pass ----------------------------------------------------------------------------
 
     def learn_stateful_set(self, name: str) -> None:
-        """Names of its pods, and of their claims, end in an ordinal, which is read."""
+        """Learn a StatefulSet's name: names of its pods, and of their claims, end in an ordinal,
+        which is read."""
         self._stateful_sets.add(name)
 
     def learn_numeric_key(self, key: str) -> None:
-        """Its values are compared as numbers, with Gt or Lt."""
+        """Learn a key whose values are compared as numbers, with Gt or Lt."""
         self._numeric_keys.add(key)
 
     def learn_sorted_key(self, key: str) -> None:
-        """Its values are domains that pod groups try in order."""
+        """Learn a key whose values are domains that pod groups try in order."""
         self._sorted_keys.add(key)
 
     def learn_expression(self, expression: str) -> None:
-        """A selector of devices in CEL: the attributes, capacities and drivers that it may
-        mention."""
+        """Learn from a selector of devices in CEL the attributes, capacities and drivers that it
+        may mention."""
         self._selected_names.update(_IDENTIFIER.findall(expression))
         for groups in _STRING.findall(expression):
             self._selected_texts.update(groups)
@@ -133,7 +134,7 @@ class Renamer:
     # -- names -------------------------------------------------------------------------------------
 
     def name(self, text: str) -> str:
-        """Any text that is of no other sort."""
+        """Rename any text that is of no other sort."""
         if self._is_learning:
             return self._learn(text, self._codes.drawn)
         renamed = self._cache.get(text)
@@ -155,15 +156,13 @@ class Renamer:
         if text in self._public.objects:
             return text
         match = _ORDINAL.fullmatch(text)
-        if match is not None and self._ends_in_stateful_set(match[1]):
+        # Pods of a StatefulSet are SET-0; their claims are TEMPLATE-SET-0.
+        owner = match[1] if match is not None else ""
+        while owner and owner not in self._stateful_sets:
+            owner = owner.partition("-")[2]
+        if match is not None and owner:
             return f"{self._codes.drawn.renamed(match[1])}-{match[2]}"
         return self._codes.drawn.renamed(text)
-
-    def _ends_in_stateful_set(self, text: str) -> bool:
-        """Pods are SET-0; their claims are TEMPLATE-SET-0."""
-        while text and text not in self._stateful_sets:
-            text = text.partition("-")[2]
-        return bool(text)
 
     def namespace(self, text: str) -> str:
         return text if text in self._public.namespaces else self.name(text)
@@ -171,7 +170,7 @@ class Renamer:
     # -- labels, resources -------------------------------------------------------------------------
 
     def key(self, text: str) -> str:
-        """Renames a key of labels, annotations, taints, topology or gates."""
+        """Rename a key of labels, annotations, taints, topology or gates."""
         if text in self._public.keys or text == NODE_NAME_FIELD:
             return text
         domain, slash, rest = text.partition("/")
@@ -185,7 +184,7 @@ class Renamer:
         return name(text) if match is None else f"{name(match[1])}{match[2]}"
 
     def value(self, key: str, text: str) -> str:
-        """Renames the value of a label, an annotation or a taint with this key."""
+        """Rename the value of a label, an annotation or a taint with this key."""
         if key == NAMESPACE_NAME_LABEL:
             return self.namespace(text)
         if key in _NODE_KEYS:
@@ -306,7 +305,7 @@ class Renamer:
     # -- texts with a form, or none ----------------------------------------------------------------
 
     def expression(self, text: str) -> str:
-        """A selector of devices in CEL stays."""
+        """Keep a selector of devices in CEL as it is."""
         return text
 
     def time(self, text: str) -> str:
@@ -330,5 +329,6 @@ Rename = Callable[[Renamer, str], str]
 
 
 def constant(*constants: str) -> Rename:
-    """Keeps constants that plugins or the API compare with; what is none of them gets a code."""
+    """Return a function that keeps constants that plugins or the API compare with; what is none of
+    them gets a code."""
     return lambda renamer, text: text if text in constants else renamer.name(text)

@@ -55,7 +55,13 @@ def matches_term(snapshot: Snapshot, term: NodeTerm) -> Mask:
     for requirement in term.labels:
         mask &= meets(snapshot, requirement)
     for requirement in term.fields:
-        mask &= _meets_field(snapshot, requirement)
+        # Fields other than the name do not exist, and count as empty.
+        value = requirement.values[0]
+        met = np.full(len(snapshot), requirement.key != NODE_NAME_FIELD and value == "")
+        row = snapshot.row.get(value)
+        if requirement.key == NODE_NAME_FIELD and row is not None:
+            met[row] = True
+        mask &= met if requirement.operator == IN else ~met
     return mask
 
 
@@ -67,13 +73,3 @@ def meets(snapshot: Snapshot, requirement: Requirement) -> Mask:
         return column.isin(requirement.values)
     holds = [requirement.matches_value(value) for value in (*column.values, None)]
     return np.array(holds, dtype=np.bool_)[column.codes]
-
-
-def _meets_field(snapshot: Snapshot, requirement: Requirement) -> Mask:
-    """Fields other than the name do not exist, and count as empty."""
-    value = requirement.values[0]
-    mask = np.full(len(snapshot), requirement.key != NODE_NAME_FIELD and value == "")
-    row = snapshot.row.get(value)
-    if requirement.key == NODE_NAME_FIELD and row is not None:
-        mask[row] = True
-    return mask if requirement.operator == IN else ~mask

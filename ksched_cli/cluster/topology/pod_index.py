@@ -151,7 +151,7 @@ class Domains:
         return table.take(self.codes if rows is None else self.codes.take(rows))
 
     def least(self, counts: Counts) -> int:
-        """The smallest count of a domain with a counted node; MAX_INT32 if there is none."""
+        """Return the smallest count of a domain with a counted node; MAX_INT32 if there is none."""
         of_present = counts[:-1]
         if len(self.present) != len(self.values):
             of_present = counts[self.present]
@@ -176,14 +176,14 @@ class DomainCounter:
         self.total = 0
 
     def add(self, row: int, number: int) -> None:
-        """`number` pods more on the node; fewer where it is negative."""
+        """Add `number` pods on the node; a negative number takes pods away."""
         code = self.domains.codes.item(row)
         if code != MISSING:
             self.counts[code] += number
             self.total += number
 
     def add_rows(self, numbers: dict[int, int]) -> None:
-        """numbers: row → pods more."""
+        """Add pods on several nodes. numbers: row → pods more."""
         rows = np.fromiter(numbers.keys(), dtype=np.intp, count=len(numbers))
         many = np.fromiter(numbers.values(), dtype=np.int32, count=len(numbers))
         codes = self.domains.codes[rows]
@@ -231,8 +231,8 @@ class Tally:
             self.total += number
 
     def at(self, domains: Domains, rows: Rows | None) -> Counts:
-        """The counts of some rows' domains, as `domains` places the rows; 0 for none. rows: None
-        means all. Do not write to it."""
+        """Return the counts of some rows' domains, as `domains` places the rows; 0 for none. rows:
+        None means all. Do not write to it."""
         counts = domains.look_up(self.counts, rows)
         if self.changes:
             counts = counts.copy()
@@ -242,7 +242,7 @@ class Tally:
         return counts
 
     def current(self) -> Counts:
-        """Per domain, the changes included. Do not write to it."""
+        """Return the count of each domain, the changes included. Do not write to it."""
         if not self.changes:
             return self.counts
         counts = self.counts.copy()
@@ -347,7 +347,7 @@ class _Selected:
         return self.selection.matches(namespace, group.labels)
 
     def join(self, group: AlikePods) -> None:
-        """The group is new, and no pod is counted yet."""
+        """Add a group that is new, and of which no pod is counted yet."""
         self.groups.append(group)
         group.counters.update(self.counters.values())
         for term in self.terms.values():
@@ -457,7 +457,7 @@ class PodIndex:
     # -- counters ---------------------------------------------------------------------------------
 
     def domains(self, key: str) -> Domains:
-        """Every node counts, in the domain that its label names."""
+        """Return the domains of a key: every node counts, in the domain that its label names."""
         column = self.snapshot.labels[key]
         return self.once((Domains, key), lambda: Domains(key, column.values, column.codes))
 

@@ -115,27 +115,20 @@ def check_kind(data: Any, release_version: str, findings: Findings) -> bool:
         findings.error("not-an-object", (), f"the document is {content}, not an object", hint)
         return False
     kind = data.get("kind")
-    if kind != KIND:
-        _wrong_kind(data, kind, findings)
-    version = data.get("apiVersion")
-    if version != API_VERSION and (kind == KIND or "apiVersion" not in data):
-        _wrong_version(data, version, release_version, findings)
-    return kind == KIND or kind is None
-
-
-def _wrong_kind(data: dict[str, Any], kind: Any, findings: Findings) -> None:
     if not kind:
         path: Path = ("kind",) if "kind" in data else ()
         edit = Edit(("kind",), KIND)
         findings.error("no-kind", path, "kind is missing", f"add kind: {KIND}", edit)
-        return
-    hint = name_tables().other_kinds.get(str(kind), "").format(program=program_name())
-    is_near = not hint and nearest(str(kind), [KIND])
-    hint = hint or did_you_mean(str(kind), [KIND]) or f"expected {KIND}"
-    message = f'"{kind}" is not a scheduler configuration'
-    findings.error(
-        "wrong-kind", ("kind",), message, hint, Edit(("kind",), KIND) if is_near else None
-    )
+    elif kind != KIND:
+        hint = name_tables().other_kinds.get(str(kind), "").format(program=program_name())
+        near = Edit(("kind",), KIND) if not hint and nearest(str(kind), [KIND]) else None
+        hint = hint or did_you_mean(str(kind), [KIND]) or f"expected {KIND}"
+        message = f'"{kind}" is not a scheduler configuration'
+        findings.error("wrong-kind", ("kind",), message, hint, near)
+    version = data.get("apiVersion")
+    if version != API_VERSION and (kind == KIND or "apiVersion" not in data):
+        _wrong_version(data, version, release_version, findings)
+    return kind == KIND or kind is None
 
 
 def _wrong_version(

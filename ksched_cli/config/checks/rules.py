@@ -134,14 +134,13 @@ def selected_rules(selections: Iterable[Selection]) -> frozenset[str]:
         selectors += [(selector, False) for selector in selection.ignore]
         if selection.select is not None:
             chosen = set()
-        # Stable: of selectors alike, those that ignore come last.
-        for selector, is_on in sorted(selectors, key=lambda item: _specificity(item[0])):
+        # All rules first, then families, then single rules: what is more specific decides. The sort
+        # is stable: of selectors alike, those that ignore come last.
+        for selector, is_on in sorted(
+            selectors, key=lambda item: 0 if item[0] == ALL else 1 if item[0] in families() else 2
+        ):
             chosen = chosen | rules_of(selector) if is_on else chosen - rules_of(selector)
     return frozenset(chosen) | frozenset(families()[REFUSALS])
-
-
-def _specificity(selector: str) -> int:
-    return 0 if selector == ALL else 1 if selector in families() else 2
 
 
 def file_ignores(patterns: Mapping[str, Sequence[str]]) -> tuple[FileIgnore, ...]:

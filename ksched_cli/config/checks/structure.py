@@ -6,7 +6,6 @@ likely meant. Values out of range are upstream's to word (validation.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ksched_cli.config.checks.findings import Edit, Findings
@@ -16,7 +15,6 @@ from ksched_cli.config.go_types import GoKind, ListOf, Scalar, Wire
 from ksched_cli.config.parsing import Decoder, Scheme, is_whole, ordered
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.kube.document_schemas import duration_hint, shown, wrong_type
-from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.json_tree import repeated_keys, value_at
@@ -31,7 +29,21 @@ def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> No
     for misfit in decoder.misfits:
         if misfit.wire is None:
             siblings = value_at(data, misfit.path[:-1])
-            _unknown_key(misfit.path, misfit.keys, siblings, findings)
+            # A key that nothing reads: of a former version, at a wrong place, or misspelt.
+            tables, (*above, key) = name_tables(), misfit.path
+            key = str(key)
+            advice, fix = tables.legacy_keys.get(key) or tables.misplaced_keys.get(key), None
+            if not advice and (near := nearest(key, misfit.keys)):
+                advice = did_you_mean(key, misfit.keys)
+                fix = None if near in siblings else Edit(misfit.path, near, is_key=True)
+            if above and above[-1] == "plugins":
+                points = ", ".join(key for key in (*POINT_KEYS, "multiPoint") if key in misfit.keys)
+                rule, problem = "unknown-point", f'"{key}" is not an extension point'
+                advice = advice or f"the points are {points}"
+            else:
+                rule, problem = "unknown-key", f'unknown key "{key}"'
+                advice = advice or f"expected one of {', '.join(misfit.keys)}"
+            findings.error(rule, misfit.path, problem, advice, fix)
         else:
             message, hint = _wrong_value(misfit.wire, misfit.data)
             value = _unquoted(misfit.wire, misfit.data)
@@ -51,26 +63,6 @@ def _decode(data: Any, scheme: Scheme, decoder: Decoder) -> None:
             if config.name in scheme.args:
                 path = ("profiles", profile_index, "pluginConfig", index, "args")
                 decoder.decode(config.args, scheme.args[config.name], path)
-
-
-def _unknown_key(
-    path: Path, keys: tuple[str, ...], siblings: Mapping[str, Any], findings: Findings
-) -> None:
-    """path: of the key; siblings: the object that has it"""
-    tables, (*above, key) = name_tables(), path
-    key = str(key)
-    hint, edit = tables.legacy_keys.get(key) or tables.misplaced_keys.get(key), None
-    if not hint and (near := nearest(key, keys)):
-        hint = did_you_mean(key, keys)
-        edit = None if near in siblings else Edit(path, near, is_key=True)
-    if above and above[-1] == "plugins":
-        points = ", ".join(key for key in (*POINT_KEYS, "multiPoint") if key in keys)
-        rule, message = "unknown-point", f'"{key}" is not an extension point'
-        hint = hint or f"the points are {points}"
-    else:
-        rule, message = "unknown-key", f'unknown key "{key}"'
-        hint = hint or f"expected one of {', '.join(keys)}"
-    findings.error(rule, path, message, hint, edit)
 
 
 def _unquoted(wire: Wire, data: Any) -> int | bool | None:

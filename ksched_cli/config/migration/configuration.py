@@ -78,7 +78,13 @@ def edit_profile(profile: OldProfile) -> None:
         profile.remarks.changed(profile.path, AVOID_PODS, AVOID_PODS_HINT)
     _edit_lists(profile)
     _edit_args(profile)
-    _set_strategy(profile)
+    # The strategy of a plugin that had no args; and not one that NodeResourcesFit had in vain.
+    kind, index = profile.strategy.type, _config_index(profile, FIT)
+    path = (*profile.path, "pluginConfig", index or 0, "args", "scoringStrategy")
+    args = None if index is None else profile.document.get(path)
+    is_set = isinstance(args, Mapping) and args.get("type") == kind
+    if kind and not is_set and (kind != "LeastAllocated" or args is not None):
+        _put_strategy(profile, strategy_args(kind, {}), None)
 
 
 def _successor(name: str) -> str:
@@ -187,16 +193,6 @@ def strategy_args(kind: str, args: Mapping[str, Any]) -> dict[str, Any]:
     if args.get("shape"):
         out["requestedToCapacityRatio"] = {"shape": args["shape"]}
     return out
-
-
-def _set_strategy(profile: OldProfile) -> None:
-    """The strategy of a plugin that had no args; and not one that NodeResourcesFit had in vain."""
-    kind, index = profile.strategy.type, _config_index(profile, FIT)
-    path = (*profile.path, "pluginConfig", index or 0, "args", "scoringStrategy")
-    args = None if index is None else profile.document.get(path)
-    is_set = isinstance(args, Mapping) and args.get("type") == kind
-    if kind and not is_set and (kind != "LeastAllocated" or args is not None):
-        _put_strategy(profile, strategy_args(kind, {}), None)
 
 
 def _put_strategy(profile: OldProfile, strategy: Mapping[str, Any], place: Path | None) -> None:

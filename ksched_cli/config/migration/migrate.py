@@ -173,7 +173,16 @@ def _migrate_configuration(
         raise InputError(
             source_name, decoder.fatal, hint="No kube-scheduler reads this file; correct it first."
         )
-    registry = _with_foreign(configuration, version, registry)
+    # The plugins of v1, and those of other builds that the file names, taken as there.
+    names = {
+        name
+        for profile in configuration.profiles or ()
+        for name in enabled_names(profile.plugins, (*POINT_KEYS, "multiPoint"))
+    }
+    foreign = sorted(
+        names - set(version.points) - set(registry) - set(name_tables().removed_plugins)
+    )
+    registry = with_allowed(registry, map(AllowedPlugin, foreign), configuration)
     old_registry = version.plugins(registry)
     profiles = configuration.profiles or (SchedulerProfile(),)
     expected: list[Expected] = []
@@ -188,21 +197,6 @@ def _migrate_configuration(
         expected.append(expected_of(with_strategy(effect, strategy), version, registry))
     _finish(document, expected, registry, remarks, version.name)
     return ConfigurationMigration.of(origin, document.text, remarks.in_order())
-
-
-def _with_foreign(
-    configuration: SchedulerConfiguration, version: OldVersion, registry: KnownPlugins
-) -> KnownPlugins:
-    """Return the plugins of v1, and those of other builds that the file names, taken as there."""
-    names = {
-        name
-        for profile in configuration.profiles or ()
-        for name in enabled_names(profile.plugins, (*POINT_KEYS, "multiPoint"))
-    }
-    foreign = sorted(
-        names - set(version.points) - set(registry) - set(name_tables().removed_plugins)
-    )
-    return with_allowed(registry, map(AllowedPlugin, foreign), configuration)
 
 
 def _finish(
@@ -321,7 +315,20 @@ def read_policy(policy: Mapping[str, Any], remarks: Remarks) -> PolicyPlugins:
             name for name in _TABLES.predicates if name not in _TABLES.not_by_default
         )
     for index, entry in enumerate(predicates if isinstance(predicates, list) else ()):
-        _predicate(("predicates", index), entry, plugins, remarks)
+        path = ("predicates", index)
+        predicate, argument = _arguments(entry)
+        if predicate in _TABLES.predicates:
+            plugins.predicates[predicate] = None
+        elif isinstance(argument.get("labelsPresence"), Mapping):
+            labels = argument["labelsPresence"].get("labels")
+            sides = (labels, None) if argument["labelsPresence"].get("presence") else (None, labels)
+            plugins.labels += label_requirements(*sides)
+        elif "serviceAffinity" in argument or predicate == "CheckServiceAffinity":
+            remarks.lost(
+                path, f'"{predicate}" is gone: pods of a service are not held together', _SERVICE
+            )
+        else:
+            remarks.lost(path, f'there is no predicate "{predicate}"', "v1.22 refused the file")
     plugins.predicates |= dict.fromkeys(_TABLES.mandatory)
     if priorities is None:
         plugins.priorities = dict(_TABLES.default_weights)
@@ -342,20 +349,6 @@ def _arguments(entry: Any) -> tuple[str, Mapping[str, Any]]:
         return "", {}
     argument = entry.get("argument")
     return str(entry.get("name") or ""), argument if isinstance(argument, Mapping) else {}
-
-
-def _predicate(path: Path, entry: Any, plugins: PolicyPlugins, remarks: Remarks) -> None:
-    name, argument = _arguments(entry)
-    if name in _TABLES.predicates:
-        plugins.predicates[name] = None
-    elif isinstance(argument.get("labelsPresence"), Mapping):
-        labels = argument["labelsPresence"].get("labels")
-        sides = (labels, None) if argument["labelsPresence"].get("presence") else (None, labels)
-        plugins.labels += label_requirements(*sides)
-    elif "serviceAffinity" in argument or name == "CheckServiceAffinity":
-        remarks.lost(path, f'"{name}" is gone: pods of a service are not held together', _SERVICE)
-    else:
-        remarks.lost(path, f'there is no predicate "{name}"', "v1.22 refused the file")
 
 
 def _priority(path: Path, entry: Any, plugins: PolicyPlugins, remarks: Remarks) -> None:

@@ -111,19 +111,16 @@ class EventApplier:
             elif isinstance(action, timeline.Gap):
                 self.warnings[_GAP] = None
             else:
-                self._apply_change(action)
+                self.log.changes.append(LoggedChange(self.scheduler.clock.now, action.text))
+                if isinstance(action, FailNodes):
+                    self.outages.fail(action.nodes.of(action, self.cluster.state))
+                elif isinstance(action, RecoverNodes):
+                    self.outages.recover(action.nodes.of(action, self.cluster.state))
+                else:
+                    self.change(lambda state: self._changed(state, action))
+                    self.rollouts.advance()
         except UsageError as error:
             raise UsageError(f"event {event.index} of the timeline: {error}") from None
-
-    def _apply_change(self, change: Change) -> None:
-        self.log.changes.append(LoggedChange(self.scheduler.clock.now, change.text))
-        if isinstance(change, FailNodes):
-            self.outages.fail(change.nodes.of(change, self.cluster.state))
-        elif isinstance(change, RecoverNodes):
-            self.outages.recover(change.nodes.of(change, self.cluster.state))
-        else:
-            self.change(lambda state: self._changed(state, change))
-            self.rollouts.advance()
 
     def _changed(self, state: ClusterState, change: Change) -> ClusterState:
         self.warnings |= dict.fromkeys((*change.warnings, *change.warnings_in(state)))
@@ -345,16 +342,6 @@ class EventApplier:
         else:
             self.log.counts.absent += 1
 
-    def _complete_eviction(self, key: str, grace: int) -> None:
-        """The recorded scheduler's victim began to leave, or left: so it does where it is a victim
-        here, too."""
-        pod = self.cluster.bound.get(key)
-        if pod is not None and is_victim(pod.pod):
-            if not grace:
-                self.scheduler.end(key, PodOutcome.EVICTED)
-        else:
-            self.spared.add(key)
-
     # -- objects --------------------------------------------------------------------------------
 
     def _replace(self, action: timeline.Replacement) -> None:
@@ -392,7 +379,13 @@ class EventApplier:
     def _remove(self, action: timeline.Removal) -> None:
         kind, key = action.kind, (action.namespace, action.name)
         if kind is _POD and action.preempted:
-            self._complete_eviction("/".join(key), action.grace)
+            # The recorded scheduler's victim began to leave, or left: so it does where it is a
+            # victim here, too.
+            pod = self.cluster.bound.get("/".join(key))
+            if pod is None or not is_victim(pod.pod):
+                self.spared.add("/".join(key))
+            elif not action.grace:
+                self.scheduler.end("/".join(key), PodOutcome.EVICTED)
             return
         if kind is _POD:
             self.unscheduled.pop("/".join(key), None)

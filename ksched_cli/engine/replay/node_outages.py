@@ -24,7 +24,7 @@ from ksched_cli.cluster.snapshot import zone_key
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.agenda import END, EVICTION
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord
+from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import (
@@ -119,16 +119,15 @@ class NodeOutages:
             self._agenda.cancel(EVICTION, pod.uid)
             record = self.scheduler.log.record_of(pod)
             if pod.pod.deleting:
-                self._finish_deletion(pod, record)
+                is_evicted = record.evicted is not None
+                self.scheduler.end(
+                    pod.key, PodOutcome.EVICTED if is_evicted else PodOutcome.DELETED
+                )
+                if is_evicted and is_held(pod.pod):
+                    self._arrive(pending_pod(pod.pod), record.work_again)
             else:
                 record.work = record.work_again
                 self.scheduler.start_work(pod, record)
-
-    def _finish_deletion(self, pod: PodInfo, record: PodRecord) -> None:
-        is_evicted = record.evicted is not None
-        self.scheduler.end(pod.key, PodOutcome.EVICTED if is_evicted else PodOutcome.DELETED)
-        if is_evicted and is_held(pod.pod):
-            self._arrive(pending_pod(pod.pod), record.work_again)
 
     def _pods_on(self, names: Collection[str]) -> list[PodInfo]:
         snapshot = self.cluster.snapshot

@@ -20,7 +20,7 @@ from ksched_cli.engine.pod_group_cycle import GroupAttempt
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.agenda import END, EVICTION, Agenda
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.engine.replay.queued_pod import EquivalenceClass, QueuedPodGroupInfo, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from ksched_cli.engine.replay.records import (
     ENDED,
     PodLog,
@@ -252,21 +252,18 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         cycle = self.engine.cycle
         rejected = self.queue.take_rejected(cycle.repeats_rejection)
         if self.log.traces:
-            self._trace_alike(rejected)
+            # Traces have each attempt of the classes.
+            tried = [(*own, alike.pod) for alike in rejected for own in alike.by_sequence()]
+            for _, queued, pod in sorted(tried, key=lambda attempt: attempt[0]):
+                again = self.engine.cycle.repeat_rejection(pod, 0)
+                attempt = structs.replace(again.attempt, pod=queued.pod.key)
+                self._trace(structs.replace(again, attempt=attempt), _result(again))
         for alike in rejected:
             outcome = cycle.repeat_rejection(alike.pod, len(alike))
             unschedulable, pending = rejectors(outcome)
             self.log.counts.attempts += len(alike)
             message = outcome.attempt.why_not
             self.queue.put_back_rejected(alike, unschedulable, pending, message)
-
-    def _trace_alike(self, classes: list[EquivalenceClass]) -> None:
-        """Traces classes that are about to be rejected, attempt by attempt."""
-        tried = [(*own, alike.pod) for alike in classes for own in alike.by_sequence()]
-        for _, queued, pod in sorted(tried, key=lambda attempt: attempt[0]):
-            outcome = self.engine.cycle.repeat_rejection(pod, 0)
-            attempt = structs.replace(outcome.attempt, pod=queued.pod.key)
-            self._trace(structs.replace(outcome, attempt=attempt), _result(outcome))
 
     def _nominate(self, pod: PodInfo, node: str) -> None:
         """node: "" takes the nomination back."""
@@ -371,17 +368,15 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         if pod.key in self.victims:
             self.victims.discard(pod.key)
             if outcome is PodOutcome.EVICTED:
-                self._recreate(pod, record)
-
-    def _recreate(self, pod: PodInfo, record: PodRecord) -> None:
-        """A victim of preemption comes again."""
-        ran, resumes = self.clock.now - record.run_began, self.recreation is Recreation.RESUMES
-        if resumes and record.run_time is not None:
-            self.log.jobs[record.job].lost -= record.work.useful(ran)
-        assert self.arrive is not None, "set before any pod is tried"
-        work = record.work.after(ran, record.run_time, resumes=resumes)
-        self.arrive(pending_pod(pod.pod), work)
-        self.log.live[pod.key].first_queued = record.arrived
+                # A victim of preemption comes again.
+                ran = self.clock.now - record.run_began
+                resumes = self.recreation is Recreation.RESUMES
+                if resumes and record.run_time is not None:
+                    self.log.jobs[record.job].lost -= record.work.useful(ran)
+                assert self.arrive is not None, "set before any pod is tried"
+                work = record.work.after(ran, record.run_time, resumes=resumes)
+                self.arrive(pending_pod(pod.pod), work)
+                self.log.live[pod.key].first_queued = record.arrived
 
     def _trace(self, outcome: AttemptOutcome, result: str) -> None:
         if not self.log.traces:

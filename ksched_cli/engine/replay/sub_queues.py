@@ -274,7 +274,13 @@ class SubQueues:
     def put(self, queued: QueuedPodInfo, place: QueuePlace) -> None:
         """Take the pod out of the place where it is, and into another."""
         if queued.is_member:
-            self._leave_class(queued)
+            # It leaves its class, which stays where it is unless it is empty now.
+            alike = self._class_of(queued)
+            former = alike.place
+            self.put(alike, NOWHERE)
+            alike.take(alike.index_of(queued) or 0)
+            if len(alike):
+                self.put(alike, former)
         elif queued.place is UNSCHEDULABLE:
             self.unschedulable.remove(queued)
         queued.entry += 1
@@ -320,14 +326,6 @@ class SubQueues:
         signature = queued.pod.signature
         candidates = (each for each in self.classes() if each.pod.signature == signature)
         return next(each for each in candidates if each.index_of(queued) is not None)
-
-    def _leave_class(self, queued: QueuedPodInfo) -> None:
-        alike = self._class_of(queued)
-        place = alike.place
-        self.put(alike, NOWHERE)
-        alike.take(alike.index_of(queued) or 0)
-        if len(alike):
-            self.put(alike, place)
 
     def take_rejected(
         self, place: QueuePlace, is_rejected: IsRejected, sequence: int

@@ -41,7 +41,7 @@ def steps(values: Sequence[float], smallest: float = 0.0) -> list[float]:
 
 
 def number(value: float) -> str:
-    """With three significant digits, whole from a thousand on."""
+    """Return a number with three significant digits; from a thousand on it is whole."""
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
 
 
@@ -104,7 +104,7 @@ class Histogram(Shown, frozen=True):
 
 
 def histogram(title: str, series: Sequence[Sequence[float]]) -> Histogram:
-    """series: shares of 1, a list each"""
+    """Return how many nodes are how full. series: shares of 1, a list each"""
     is_over = any(share > 1 for shares in series for share in shares)
     count = BINS + is_over
     counts = [_counts(shares, count) for shares in series]
@@ -129,7 +129,7 @@ def histogram(title: str, series: Sequence[Sequence[float]]) -> Histogram:
 
 
 def _counts(shares: Sequence[float], count: int) -> list[int]:
-    """A node that is full belongs to the last bin up to 100%."""
+    """Count the shares in each bin. A node that is full belongs to the last bin up to 100%."""
     counts = [0] * count
     for share in shares:
         counts[BINS if share > 1 else min(int(share * BINS), BINS - 1)] += 1
@@ -145,7 +145,8 @@ def _summary(shares: Sequence[float]) -> str:
 
 
 def _columns(counts: Sequence[Sequence[int]], top: float) -> list[ChartColumn]:
-    """The columns of a bin stand beside each other, a series each. top: of the chart"""
+    """Return the columns of each bin, which stand beside each other, one of each series. top: of
+    the chart"""
     if not counts:
         return []
     step = BINS_WIDTH / len(counts[0])
@@ -243,8 +244,8 @@ class Plane(Shown, frozen=True):
 def plane(
     names: tuple[str, str], values: Sequence[tuple[str, float, float, bool]], labelled: str = ""
 ) -> Plane:
-    """values: of each variant its name, the two metrics, and whether it is on the front. labelled:
-    the variant that has a label although it is not"""
+    """Draw variants in the plane of two metrics. values: of each variant its name, the two metrics,
+    and whether it is on the front. labelled: the variant that has a label although it is not"""
     x_steps = steps([value[1] for value in values])
     y_steps = steps([value[2] for value in values])
 
@@ -275,8 +276,8 @@ def plane(
 
 
 def _labelled(points: Sequence[Point]) -> list[Point]:
-    """Labels beside their points, below each other where they would overlap. Variants of one point
-    share a label."""
+    """Place labels beside their points, below each other where they would overlap. Variants of one
+    point share a label."""
     named = grouped(((point.x, point.y), point.text) for point in points if point.text)
     taken: list[tuple[float, float, float]] = []  # left, right and height of a label
     labelled = []
@@ -344,7 +345,8 @@ class Flow(Shown, frozen=True):
 
 
 def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
-    """pairs: the places of each pod. The places of the fewest pods are put together."""
+    """Draw how many pods go from place to place. pairs: the places of each pod. The places of the
+    fewest pods are put together."""
     counts = Counter(pairs)
     counts = _merged(counts, 0)
     counts = _merged(counts, 1)
@@ -369,7 +371,7 @@ def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
 
 
 def _merged(counts: Counter[tuple[str, str]], side: int) -> Counter[tuple[str, str]]:
-    """At most MAX_PLACES on a side."""
+    """Merge the places of the fewest pods, so that a side has at most MAX_PLACES."""
     totals: Counter[str] = Counter()
     for pair, count in counts.items():
         totals[pair[side]] += count
@@ -386,7 +388,7 @@ def _merged(counts: Counter[tuple[str, str]], side: int) -> Counter[tuple[str, s
 
 
 def _blocks(counts: Counter[tuple[str, str]], side: int, scale: float) -> dict[str, ChartBox]:
-    """By place, in the order of the names."""
+    """Return the block of each place, in the order of the names."""
     totals: Counter[str] = Counter()
     for pair, count in counts.items():
         totals[pair[side]] += count

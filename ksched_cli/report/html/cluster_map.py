@@ -27,7 +27,7 @@ def before_and_after(cluster: ClusterMap, node_columns: Sequence[int]) -> list[P
 
 
 def utilisation(views: Sequence[tuple[str, Sequence[NodeUsage]]]) -> Histograms:
-    """How full the nodes of each view are that take pods. views: name and nodes"""
+    """Return how full the nodes of each view are that take pods. views: name and nodes"""
     series = [(name, ordinary(usages)) for name, usages in views]
     resources = resource_names([usage for _, usages in series for usage in usages])
     charts = [
@@ -47,7 +47,7 @@ def resource_names(usages: Sequence[NodeUsage]) -> list[str]:
 
 
 def shares(usages: Sequence[NodeUsage], resource: str) -> list[float]:
-    """What is requested of a resource, of 1, on the nodes that have any."""
+    """Return the share of a resource that is requested on each node that has any."""
     return [
         requested_of(usage, resource) / amount
         for usage in usages
@@ -66,8 +66,8 @@ def map_data(
     taints: Sequence[str],
     node_columns: Sequence[int],
 ) -> dict[str, Any]:
-    """What the map's script reads: per resource what each node has, and what is requested of it in
-    each view, null where the view is without the node; and in each view why the node takes no
+    """Return what the map's script reads: per resource what each node has, and what is requested of
+    it in each view, null where the view is without the node; and in each view why the node takes no
     ordinary pods, "" where it does.
 
     views:  name and nodes; labels, taints: of all nodes of any view, in order of their names

@@ -16,7 +16,8 @@ FIRST_SIDE = 2  # column of the table of pods with the first side's nodes
 
 
 def flows(answer: Comparison, side: int) -> Flows:
-    """From node to node where these are few, else by the labels that group them."""
+    """Draw how pods go from node to node if these are few, else between values of the labels that
+    group them."""
     names = (answer.sides[0].name, answer.sides[side].name)
     pods = [pod for pod in answer.pods if pod.place_text(0) != pod.place_text(side)]
     heading = f"Where pods differ: {names[0]}, then {names[1]}"
@@ -43,14 +44,14 @@ def flows(answer: Comparison, side: int) -> Flows:
 
 
 def _labels(answer: Comparison) -> dict[str, dict[str, str]]:
-    """By label that groups nodes, the value of each node of any side."""
+    """Return, by label that groups nodes, the value of each node of any side."""
     nodes = {usage.name: usage.labels for side in answer.sides for usage in side.usages}
     keys = grouping_labels([*nodes.values()])
     return {key: dict(zip(nodes, values, strict=True)) for key, values in keys.items()}
 
 
 def node_map(answer: Comparison) -> NodeMap:
-    """The nodes of all sides; the columns of the table of pods are those of the sides."""
+    """Return the nodes of all sides; the columns of the table of pods are those of the sides."""
     newest = {usage.name: usage for side in answer.sides for usage in side.usages}
     names = sorted(newest)
     labels = {key: [values[name] for name in names] for key, values in _labels(answer).items()}

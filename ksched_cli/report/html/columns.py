@@ -58,7 +58,7 @@ def column(title: str, values: Iterable[Any], kind: CellKind = CellKind.TEXT) ->
 
 
 def filled(columns: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without the columns that are empty in every row."""
+    """Return the columns, without those that are empty in every row."""
     return [
         each
         for each in columns
@@ -67,7 +67,7 @@ def filled(columns: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def coded(values: Sequence[Any]) -> dict[str, Any]:
-    """`values`, or `terms` and per row the `index` of its term."""
+    """Return `values`, or `terms` and per row the `index` of its term."""
     index_of: dict[Any, int] = {}
     index = [index_of.setdefault(value, len(index_of)) for value in values]
     if len(index_of) * ROWS_PER_TERM > len(values):
@@ -76,8 +76,8 @@ def coded(values: Sequence[Any]) -> dict[str, Any]:
 
 
 def embedded(data: Mapping[str, Any]) -> str:
-    """JSON, in ASCII, that stands in a script element as it is. References of HTML mean nothing
-    there, so that what a CI job's runner would obey is escaped here."""
+    """Return JSON, in ASCII, that stands in a script element as it is. References of HTML mean
+    nothing there, so that what a CI job's runner would obey is escaped here."""
     text = json.dumps(data, separators=(",", ":"))
     for character, escape in UNSAFE.items():
         text = text.replace(character, escape)

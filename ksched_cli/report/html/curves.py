@@ -90,7 +90,8 @@ class Curves(Shown, frozen=True):
         }
 
     def _events(self) -> Iterator[tuple[float, str, str, int | None]]:
-        """Time, kind, text, and the number of the side; None for those that all sides have."""
+        """Yield time, kind, text and the number of the side, which is None for events that all
+        sides have."""
         first, *others = (curves.events for _, curves in self.events)
         common = set(first).intersection(*others)
         for event in first:
@@ -174,7 +175,8 @@ def _by_quantity(
 
 
 def _utilization(curves: ReplayCurves) -> dict[str, Curve]:
-    """That of the nodes' room for pods only where it is much: the number of pods has a chart."""
+    """Return the curves of utilization; that of the nodes' room for pods only where it is much: the
+    number of pods has a chart."""
     return {
         name: curve
         for name, curve in curves.utilization.items()

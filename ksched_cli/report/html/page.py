@@ -30,7 +30,10 @@ def render_page(answer: Answer) -> str:
     page = page_of(answer)
     page_json = embedded(page.data())
     data = Markup(page_json)  # nosec B704  # `<` and `&` are escapes in it
-    style, script = _resource("page.css"), _script()
+    # Every part of the script runs in one scope of its own.
+    parts = "\n".join(_resource(f"scripts/{name}.js") for name in SCRIPTS)
+    style = _resource("page.css")
+    script = Markup(f'"use strict";\n(() => {{\n{parts}}})();\n')  # nosec B704  # ksched's own files
     text = (
         _environment()
         .get_template("page.html")
@@ -67,7 +70,7 @@ def _is_figure(value: object) -> bool:
 
 
 def _shown(value: object) -> object:
-    """Control characters are shown escaped, as in tables."""
+    """Return a value as it is shown: control characters are escaped, as in tables."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return printable(value)
@@ -78,14 +81,8 @@ def _resource(name: str) -> Markup:
     return Markup(text)  # nosec B704  # a file of ksched's own
 
 
-def _script() -> Markup:
-    """Return every part of the script, in one scope of its own."""
-    parts = "\n".join(_resource(f"scripts/{name}.js") for name in SCRIPTS)
-    return Markup(f'"use strict";\n(() => {{\n{parts}}})();\n')  # nosec B704  # files of ksched's own
-
-
 def _policy(style: str, script: str) -> str:
-    """Content-Security-Policy: one style, one script, no request."""
+    """Return the Content-Security-Policy: one style, one script, no request."""
     return "; ".join((
         "default-src 'none'",
         f"script-src {_hash(script)}",

@@ -121,14 +121,14 @@ class CsvFile:
             raise InputError(self.source, str(error), position=position) from None
 
     def add_error(self, line: int, error: RowError) -> None:
-        """Raises InputError where there are too many."""
+        """Note the error of a line. Raises InputError if there are too many."""
         position = Position(line, 1)
         self.errors.append(InputError(self.source, str(error), position=position))
         if len(self.errors) >= _MAX_ERRORS:
             self._raise_errors()
 
     def _raise_errors(self) -> None:
-        """Raises InputError with all of them, unless such rows are left out."""
+        """Raise an InputError with all of them, unless such rows are left out."""
         if self.errors and not self.skips_bad:
             raise self.errors[0].with_others(self.errors[1:])
 
@@ -145,15 +145,16 @@ def columns_in(text: str) -> list[str]:
 
 
 def text_in(row: Row, text: str) -> str:
-    """What a row makes of a text such as {job}-{task}, or the cell of a column. Raises RowError for
-    an empty cell."""
+    """Return what a row makes of a text such as {job}-{task}, or the cell of a column. Raises
+    RowError for an empty cell."""
     if "{" not in text:
         return name_in(row, text, "")
     return _COLUMN_IN_TEXT.sub(lambda match: name_in(row, match[1], ""), text)
 
 
 def name_in(row: Row, column: str, default: str) -> str:
-    """default: where there is no column. Raises RowError for an empty cell."""
+    """Return the name in a row's column, or the default if there is no column for it. Raises
+    RowError for an empty cell."""
     name = cell(row, column) if column else default
     if not name:
         raise RowError(f'column "{column}": expected a name')
@@ -161,7 +162,7 @@ def name_in(row: Row, column: str, default: str) -> str:
 
 
 def number_in(text: str, column: str) -> float:
-    """Raises RowError."""
+    """Return the number that a cell has. Raises RowError for any other text."""
     try:
         value = float(text)
     except ValueError:

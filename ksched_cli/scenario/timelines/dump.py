@@ -120,8 +120,8 @@ def _created(pod: Plain) -> datetime:
 
 
 def run_time_of(pod: Plain) -> float | None:
-    """Seconds from when it had a node to the end of its last container; None where it has not
-    ended."""
+    """Return the seconds from when the pod had a node to the end of its last container; None if it
+    has not ended."""
     status = _object(pod, "status")
     if status.get("phase") not in FINISHED_PHASES:
         return None
@@ -170,20 +170,20 @@ class RunTimes:
     by_owner: dict[str, list[float]] = field(default_factory=dict)
 
     def add_dump(self, paths: Sequence[str]) -> None:
-        """The finished pods of dumps. Raises InputError."""
+        """Add the finished pods of dumps. Raises InputError."""
         for item in plain_objects(paths):
             if item["kind"] == "Pod" and (seconds := run_time_of(item)) is not None:
                 self._add(_owner_in(item), seconds)
 
     def add_timeline(self, path: str) -> None:
-        """The pods of a timeline that end. Raises InputError."""
+        """Add the pods of a timeline that end. Raises InputError."""
         for event in read_timeline(path, ClusterState(), warn=self.warn).events():
             action = event.action
             if isinstance(action, Arrival) and (time := action.work.shortest) is not None:
                 self._add(history_owner(action.pod), time / SECOND)
 
     def add(self, path: str) -> None:
-        """A timeline of JSON lines, or a dump. Raises InputError."""
+        """Add a timeline of JSON lines, or a dump. Raises InputError."""
         if path.endswith(LINE_SUFFIXES):
             self.add_timeline(path)
         else:

@@ -169,7 +169,8 @@ def _template(document: object, source: str) -> DrawnTemplate:
 
 
 def _object(document: Plain, key: str, source: str) -> Plain:
-    """Empty if there is none. Raises InputError for anything that is not an object."""
+    """Return the object at a key, which is empty if there is none. Raises InputError for anything
+    that is not an object."""
     value = document.get(key)
     if value is not None and not isinstance(value, dict):
         raise InputError(source, f"{key}: expected an object, got {value!r:.60}", hint=_HINT)
@@ -268,11 +269,11 @@ class WeeklyShape:
         holidays: frozenset[date] = frozenset(),
         start: datetime = START,
     ) -> WeeklyShape:
-        """Every day has the same hours, and more or less of them."""
+        """Return a week whose days have the same hours, and more or less of them."""
         return cls([day * hour for day in weekdays for hour in hours], holidays, start)
 
     def arrivals(self, draw: random.Random, pods: int, length: float) -> list[float]:
-        """Seconds after the start, in order; within an hour at random."""
+        """Draw when pods arrive: seconds after the start, in order; within an hour at random."""
         sizes = [min(HOUR, length - HOUR * hour) for hour in range(ceil(length / HOUR))]
         weights = [size * self._weight(hour) for hour, size in enumerate(sizes)]
         if not any(weights):
@@ -383,7 +384,8 @@ class WeekLike:
         return header(start, templates)
 
     def events(self, seed: int, pods: int, length: float, shape: WeeklyShape) -> Iterator[Plain]:
-        """shape: its holidays and start; the weights are those of the pods' owners"""
+        """Yield the arrivals of so many pods, which are drawn with the seed. shape: its holidays
+        and start; the weights are those of the pods' owners"""
         draw = random.Random(seed)  # nosec B311  # the same pods for the same seed
         owners = list(self._templates())
         sizes = [len(owner.times) for _, owner, _ in owners]
@@ -437,7 +439,7 @@ def read_week(path: str, warn: Callable[[str], None] = ignore) -> WeekLike:
 
 
 def read_day(text: str) -> date:
-    """Raises UsageError."""
+    """Return the day that a text names. Raises UsageError."""
     try:
         return datetime.fromtimestamp(unix_seconds(text), UTC).date()
     except ValueError:
@@ -445,7 +447,8 @@ def read_day(text: str) -> date:
 
 
 def read_weights(text: str, count: int, option: str) -> list[float]:
-    """Raises UsageError for anything but so many numbers, not all 0."""
+    """Return so many numbers with commas between, not all 0. Raises UsageError for anything
+    else."""
     try:
         weights = [float(part) for part in text.split(",")]
     except ValueError:

@@ -172,7 +172,7 @@ class TraceReader:
     _requests: dict[str, Quantity] = field(default_factory=dict)
 
     def read(self, file: CsvFile) -> Trace:
-        """Raises InputError with the lines of rows that are wrong."""
+        """Read the rows of a file. Raises InputError with the lines of rows that are wrong."""
         rules, left_out = self.rules, Counter[str]()
         named = [*self.columns.named(), *rules.where]
         named += [rules.events.type] if rules.events is not None else []
@@ -243,7 +243,8 @@ class TraceReader:
         return pods_of(events, timed, name, columns.created)
 
     def _shift(self, events: list[tuple[float, Plain]], source: str) -> tuple[datetime, float]:
-        """Counts times from the first; returns what that is, and the time until the last."""
+        """Count times from the first; return what that is, and the time until the last. Raises
+        InputError for times that are too far apart, or before the year 1 or after 9999."""
         first, scale = min(at for at, _ in events) // 1, self.rules.scale
         span = 0.0
         for at, event in events:
@@ -280,7 +281,14 @@ class TraceReader:
         if self.rules.gang:
             group = {"schedulingGroup": {"podGroupName": name}}
             manifest = {**manifest, "spec": {**manifest["spec"], **group}}
-            self._groups.append(_pod_group(namespace, name, count))
+            self._groups.append(
+                {
+                    "apiVersion": _GROUP_VERSION,
+                    "kind": "PodGroup",
+                    "metadata": {"name": name, "namespace": namespace},
+                    "spec": {"schedulingPolicy": {"gang": {"minCount": count}}},
+                }
+            )
             key = (*key, namespace, name)
         names = [self._unique(namespace, f"{name}-{n}") for n in range(count)] if column else [name]
         self._count(manifest, count)
@@ -301,8 +309,8 @@ class TraceReader:
         return unique
 
     def _end(self, row: Row, created: float) -> tuple[float | None, float | None]:
-        """For how many seconds it runs, None for ever; and when it is deleted, where it never had a
-        node. Raises RowError."""
+        """Return for how many seconds the pod runs, None for ever; and when it is deleted, if it
+        never had a node. Raises RowError."""
         columns = self.columns
         if columns.duration:
             text = cell(row, columns.duration)
@@ -340,7 +348,8 @@ class TraceReader:
         return fields
 
     def _default_duration(self, column: str) -> float | None:
-        """Raises RowError where nothing says how long such pods run."""
+        """Return for how many seconds a pod with an empty cell runs, None for ever. Raises RowError
+        if nothing says it."""
         default = self.rules.duration_default
         if default == FOREVER:
             return None
@@ -355,7 +364,8 @@ class TraceReader:
         return value * unit.numerator / unit.denominator
 
     def _time(self, row: Row, column: str, default: str = "") -> float | None:
-        """Seconds since 1970; None if there is none."""
+        """Return the time in a row's column in seconds since 1970; None if there is none. Raises
+        RowError."""
         text = cell(row, column) or default
         if not text:
             return None
@@ -448,15 +458,6 @@ def _run_times(event: Plain) -> list[float]:
     return [*runs_for["seconds"].values(), runs_for.get("otherwise", 0)]
 
 
-def _pod_group(namespace: str, name: str, count: int) -> Plain:
-    return {
-        "apiVersion": _GROUP_VERSION,
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": count}}},
-    }
-
-
 # -- nodes ----------------------------------------------------------------------------------------
 
 
@@ -495,7 +496,7 @@ def read_nodes(file: CsvFile, columns: NodeFileColumns) -> list[Plain]:
 
 
 def node_manifest(name: str, amounts: Mapping[str, str], labels: Mapping[str, str]) -> Plain:
-    """A node with these resources and labels; empty ones are left out."""
+    """Return a node with these resources and labels; empty ones are left out."""
     capacity = {"pods": KUBELET_PODS, **{key: each for key, each in amounts.items() if each}}
     own = {HOSTNAME_LABEL: name, **{label: value for label, value in labels.items() if value}}
     return {

@@ -11,7 +11,7 @@ from weakref import ref
 import pytest
 
 from ksched_cli.cluster.loading import gc_control
-from ksched_cli.cluster.loading.gc_control import gc_paused, gc_rare
+from ksched_cli.cluster.loading.gc_control import RARE, gc_paused, gc_rare
 
 pytestmark = pytest.mark.slow
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whether somebody has frozen objects is asked again, and blocks are counted at once."""
-    monkeypatch.setattr("ksched_cli.cluster.loading.gc_control._RARE.others", False)
-    monkeypatch.setattr("ksched_cli.cluster.loading.gc_control._RARE.count_at", 0.0)
+    monkeypatch.setattr(RARE, "others", False)
+    monkeypatch.setattr(RARE, "count_at", 0.0)
     enabled, threshold = gc.isenabled(), gc.get_threshold()
     yield
     (gc.enable if enabled else gc.disable)()

@@ -26,7 +26,6 @@ from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.replay.autoscaler.scale_up import (
     GroupReview,
     Packing,
-    ScaleUpOption,
     ScaleUpPlan,
     ScaleUpPlanner,
     ScaleUpReview,
@@ -348,7 +347,16 @@ class Autoscaler:
         plan = self._plan()
         option = best_option(plan.options, self.settings.expanders)
         if option is not None:
-            self._scale_up(option)
+            # Ask for the nodes, and count the scale-ups that each pending pod is part of.
+            state = self.state
+            uids = {queued.pod.key: queued.pod.uid for queued in self.applier.queue}
+            present = set(uids.values())
+            state.scale_ups = {uid: n for uid, n in state.scale_ups.items() if uid in present}
+            for key in option.pods:
+                uid = uids[key]
+                state.scale_ups[uid] = state.scale_ups.get(uid, 0) + 1
+            self._ask_for(option.group, option.count, ScalingReason.PENDING_PODS, option.pods)
+            state.last_scale_up = self._now
         if self.settings.scale_down.enabled:
             self._scale_down(plan.used_nodes, may_remove=option is None)
 
@@ -463,17 +471,6 @@ class Autoscaler:
                 for group in self.settings.groups
             )
         )
-
-    def _scale_up(self, option: ScaleUpOption) -> None:
-        state = self.state
-        uids = {queued.pod.key: queued.pod.uid for queued in self.applier.queue}
-        present = set(uids.values())
-        state.scale_ups = {uid: n for uid, n in state.scale_ups.items() if uid in present}
-        for key in option.pods:
-            uid = uids[key]
-            state.scale_ups[uid] = state.scale_ups.get(uid, 0) + 1
-        self._ask_for(option.group, option.count, ScalingReason.PENDING_PODS, option.pods)
-        state.last_scale_up = self._now
 
     def _ask_for(
         self, group: NodeGroup, count: int, reason: ScalingReason, pods: tuple[str, ...]

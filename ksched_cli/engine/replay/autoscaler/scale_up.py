@@ -18,7 +18,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, MEMORY, PODS, node_allocatable
-from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions
@@ -248,33 +248,22 @@ class ScaleUpPlanner:
         # several that are offered, each would get a pod. So they are offered one after the other.
         count = 1 if any(map(_spreads_over_hosts, rest)) else most
         while True:
-            option = self._pack(group, base, settled, rest, count)
+            # Pack the pods on at most this many new nodes.
+            names = self.next_names(group, count)
+            state = self._joined(base, [(group, name) for name in names])
+            packing = Packing(self.cluster, state, (*settled, *rest))
+            old, new = packing.rows(node.name for node in base.nodes), packing.rows(names)
+            packing.place_each((pod.key for pod in settled), old)
+            first = int(new[0])
+            ordered = packing.largest_first((pod.key for pod in rest), first)
+            placed = packing.place_each(ordered, new)
+            option = self._option_of(group, packing, first, placed) if placed else None
+            packing.close()
             if count >= most or option is None or option.count < count:
                 return option
             if len(option.pods) == len(rest):
                 return option
             count += 1
-
-    def _pack(
-        self,
-        group: NodeGroup,
-        base: ClusterState,
-        settled: Sequence[Pod],
-        rest: Sequence[Pod],
-        count: int,
-    ) -> ScaleUpOption | None:
-        """Pack the pods on at most this many new nodes."""
-        names = self.next_names(group, count)
-        state = self._joined(base, [(group, name) for name in names])
-        packing = Packing(self.cluster, state, (*settled, *rest))
-        old, new = packing.rows(node.name for node in base.nodes), packing.rows(names)
-        packing.place_each((pod.key for pod in settled), old)
-        first = int(new[0])
-        ordered = packing.largest_first((pod.key for pod in rest), first)
-        placed = packing.place_each(ordered, new)
-        option = self._option_of(group, packing, first, placed) if placed else None
-        packing.close()
-        return option
 
     def _option_of(
         self, group: NodeGroup, packing: Packing, row: int, placed: Mapping[str, str]
@@ -282,7 +271,12 @@ class ScaleUpPlanner:
         """row: of a new node. placed: pod → new node"""
         count = len(set(placed.values()))
         pods = [packing.pods[key] for key in placed]
-        waste = _waste(packing.engine.snapshot, row, count, pods)
+        waste = 0.0
+        for resource in _PRINCIPAL:
+            available = packing.engine.snapshot.allocatable(resource).item(row) * count
+            if available:
+                requested = sum(pod.resources.requests.get(resource, 0) for pod in pods)
+                waste += (available - requested) / available
         return ScaleUpOption(
             group, count, tuple(placed), waste, self._price_ratio(group, count, pods)
         )
@@ -318,16 +312,6 @@ class ScaleUpPlanner:
                     unit = price.price.per_hour / amount
                     worths[name] = min(worths.get(name, unit), unit)
         return worths
-
-
-def _waste(snapshot: Snapshot, row: int, count: int, pods: Sequence[PodInfo]) -> float:
-    waste = 0.0
-    for resource in _PRINCIPAL:
-        available = snapshot.allocatable(resource).item(row) * count
-        if available:
-            requested = sum(pod.resources.requests.get(resource, 0) for pod in pods)
-            waste += (available - requested) / available
-    return waste
 
 
 def _spreads_over_hosts(pod: Pod) -> bool:
