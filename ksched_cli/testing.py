@@ -271,7 +271,7 @@ def simulate(
     feature_gates: str = "",
     min_compatibility_version: str = "",
 ) -> RunRecord:
-    """Schedules all pending pods; the other arguments as `simulation` takes them."""
+    """Schedule all pending pods; the other arguments as `simulation` takes them."""
     run = simulation(
         state,
         config,
@@ -318,7 +318,8 @@ def explanation(
 
 
 def check(run: Simulation) -> None:
-    """Raises DefectError where a plugin raised an unexpected exception."""
+    """Check that no plugin failed in a run. Raises DefectError where a plugin raised an unexpected
+    exception."""
     if run.caller.defects:
         raise DefectError("\n".join(defect.detail for defect in run.caller.defects.values()))
 

@@ -215,7 +215,7 @@ def _add_newcomer(simulation: Simulation, newcomer: Pod) -> PodInfo:
 def _place_copies(
     simulation: Simulation, pod: PodInfo, maximum: int, replicas: Sequence[Pod]
 ) -> tuple[CapacityResult, bool]:
-    """Places copies until one does not fit; and whether anything changed, be it for a time."""
+    """Place copies until one does not fit; and whether anything changed, be it for a time."""
     options, scheduler = simulation.options, simulation.scheduler
     start, changes = simulation.pipeline.search.next_start, scheduler.changes
     framework = simulation.frameworks[pod.spec.scheduler_name]

@@ -998,6 +998,7 @@ def _own_figures(side: ReplaySide, metrics: Sequence[Metric]) -> Mapping[str, fl
 
 
 def check_timelines(runs: Sequence[Run]) -> None:
-    """Raises UsageError where only some of the Runs are replayed."""
+    """Check that all or none of the Runs have a timeline. Raises UsageError where only some of the
+    Runs are replayed."""
     if len({bool(run.timeline) for run in runs}) > 1:
         raise UsageError("only one side has a timeline: move --timeline before the first --vs")

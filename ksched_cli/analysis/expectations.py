@@ -810,7 +810,7 @@ def files_of_expectations(paths: Sequence[str]) -> Iterator[str]:
 
 
 def read_expectations(path: str) -> ExpectationsFile:
-    """Raises InputError with line and column."""
+    """Read a file of expectations. Raises InputError with line and column."""
     document, file = read_own_document(path, ExpectationsDocument, _HINT, adapted=_with_on)
     reader = _Reader(document)
     run = reader.run(path, file)

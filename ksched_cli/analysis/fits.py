@@ -262,7 +262,8 @@ def _owners(apply: Apply) -> Iterator[str]:
 
 
 def _check_makes_pods(apply: Apply, state: ClusterState) -> None:
-    """Raises InputError where no manifest is of a kind that pods are made of."""
+    """Check that the manifests make pods. Raises InputError where no manifest is of a kind that
+    pods are made of."""
     kinds = Counter(str(manifest.get("kind")) for manifest in apply.manifests)
     custom = {
         kind_with_group(str(each.get("apiVersion") or ""), str(each.get("kind") or ""))

@@ -84,7 +84,8 @@ class Metric:
 
 
 def load_metrics(sources: Sequence[MetricSource]) -> tuple[Metric, ...]:
-    """Raises UsageError if a function is not there, or two have one name."""
+    """Load functions of metrics. Raises UsageError if a function is not there, or two have one
+    name."""
     metrics = tuple(
         load_metric(CodeSource.of(each)) if isinstance(each, str) else Metric(each.__name__, each)
         for each in sources
@@ -110,7 +111,7 @@ def own_figures(
 
 
 def load_metric(source: CodeSource) -> Metric:
-    """Raises UsageError if there is no such function."""
+    """Load one function. Raises UsageError if there is no such function."""
     from ksched_cli.framework.discovery import UnfitError, module_of_file
 
     text = source.here()
@@ -180,7 +181,8 @@ class MeasuringPlugins:
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """Raises PluginDefectError for anything that is not a finite number."""
+    """Return the figures as floats. Raises PluginDefectError for anything that is not a finite
+    number."""
     figures = {}
     for name, value in values.items():
         try:

@@ -225,7 +225,7 @@ class UsageOverTime:
         ]
 
     def _stranded(self, moments: Sequence[int]) -> list[dict[str, float]]:
-        """Goes through the history, from one of the moments to the next."""
+        """Go through the history, from one of the moments to the next."""
         names = self._resources
         rows = {name: row for row, name in enumerate(names)}
         amounts = np.array([self._amounts(name) for name in names])
@@ -726,7 +726,7 @@ def _gpus(replay: Replay, used: Mapping[str, float]) -> float:
 
 
 def replay_waits(replay: Replay) -> ReplayWaits:
-    """Groups the pods that were placed, and those that still wait and are not gated."""
+    """Group the pods that were placed, and those that still wait and are not gated."""
     placed, waiting = _waits(replay)
 
     def groups(name: str) -> tuple[GroupWaits, ...]:

@@ -668,7 +668,7 @@ def _still_pending(replay: Replay) -> tuple[PendingPods, ...]:
 
 
 def seconds(time: int) -> int | float:
-    """Microseconds in seconds; a whole number where it is one."""
+    """Return microseconds in seconds; a whole number where it is one."""
     whole, rest = divmod(time, SECOND)
     return time / SECOND if rest else whole
 
@@ -813,7 +813,7 @@ class _PodTimes:
         return "none" if self.deadline == inf else "deadline"
 
     def draw(self, history: RunTimes, draw: random.Random) -> int | None:
-        """Microseconds until it ends: from now on, or from its placement."""
+        """Return the microseconds until it ends: from now on, or from its placement."""
         left = history.draw(self.owner, self.age, draw)
         rest = min(inf if left is None else left, max(0.0, self.deadline - self.age))
         return None if rest == inf else round(rest * SECOND)

@@ -124,7 +124,8 @@ class Reviewer:
         )
 
     def review(self, source: ConfigurationText) -> ReviewedText:
-        """Raises KschedError as `settings` does, and for a comment that allows no plugin."""
+        """Review a configuration. Raises KschedError as `settings` does, and for a comment that
+        allows no plugin."""
         settings = self.settings(source.path)
         release, gates = settings.release, settings.feature_gates
         registry = self._registry(release, gates)

@@ -249,7 +249,7 @@ class UtilizationByLabel(Part, frozen=True):
 
 
 def utilization_by(label: str, usages: Sequence[NodeUsage]) -> UtilizationByLabel:
-    """Pools by value; then, for each reason, the nodes that take no pods."""
+    """Return pools by value; then, for each reason, the nodes that take no pods."""
     members: dict[tuple[str, bool, str], list[NodeUsage]] = {}
     for usage in usages:
         value = None if usage.apart else usage.labels.get(label)

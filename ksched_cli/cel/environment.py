@@ -21,7 +21,7 @@ _MAX_ERRORS, _MAX_LINE = 100, 16_384
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Lets functions nest as deeply as expressions may."""
+    """Let functions nest as deeply as expressions may."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _FRAMES))
     try:
@@ -35,7 +35,7 @@ class CelCompileError(Exception):
 
 
 def check(expression: str, reads_lists: bool = True) -> CheckedExpression:
-    """Parses and type-checks. Raises CelCompileError.
+    """Parse and type-check an expression. Raises CelCompileError.
 
     reads_lists: attributes may be lists, and `includes` is known (kube.versions, Rules)
 

@@ -360,7 +360,7 @@ class Program:
     """An expression that can be evaluated for devices. Upstream: cel.Program."""
 
     def __init__(self, checked: CheckedExpression) -> None:
-        """Raises CelCompileError."""
+        """Plan the evaluation of a checked expression. Raises CelCompileError."""
         with deep_recursion():
             self._root = _plan(checked.root)
 
@@ -444,7 +444,7 @@ def _call(node: CallExpression) -> Interpretable:
 
 
 def _folded(step: Interpretable) -> Interpretable:
-    """Evaluates a constant expression while planning. Raises CelCompileError."""
+    """Evaluate a constant expression while planning. Raises CelCompileError."""
     try:
         return constant(step.value(EvalState(DeviceInput())))
     except CelError as error:

@@ -75,7 +75,7 @@ class CelSyntaxError(Exception):
 
 
 def parse(expression: str) -> Expr:
-    """Raises CelSyntaxError."""
+    """Parse an expression. Raises CelSyntaxError."""
     if len(expression) > MAX_SIZE:
         size = f"size: {len(expression)}, limit {MAX_SIZE}"
         raise CelSyntaxError(-1, f"expression code point size exceeds limit: {size}")
@@ -118,7 +118,7 @@ class _Parser:
         self.advance()
 
     def advance(self) -> str:
-        """Goes to the next token. Returns the one before."""
+        """Go to the next token. Return the one before."""
         before = self.lexeme
         while True:
             self.offset = self._end

@@ -135,7 +135,7 @@ class Semver(Struct, frozen=True, eq=False):
     @classmethod
     @lru_cache(maxsize=4096)
     def parse(cls, text: str) -> Semver:
-        """Raises CelError."""
+        """Parse a version. Raises CelError."""
         parts = text.split(".", 2)
         if len(parts) != 3:
             raise CelError("No Major.Minor.Patch elements found")
@@ -309,7 +309,7 @@ def checked_int(value: int, kind: type) -> int:
 
 
 def add(left: Any, right: Any) -> Any:
-    """Raises CelError."""
+    """Add two values of one type. Raises CelError."""
     if type(left) is not type(right):
         raise no_overload("_+_", left, right)
     if isinstance(left, int) and not isinstance(left, bool):

@@ -187,7 +187,8 @@ class NodeColumns:
 
     @cached_property
     def order(self) -> Rows:
-        """Rows in the order of visits: round robin over zones, zones by first appearance."""
+        """Return the rows in the order of visits: round robin over zones, zones by first
+        appearance."""
         labels = [node.metadata.labels for node in self.nodes]
         if not self.noticed and all(map(_PLACE_LABELS.isdisjoint, labels)):
             return np.arange(len(self.nodes))  # One zone; to tell takes a third of the time.
@@ -779,7 +780,8 @@ class Snapshot:
 
     @cached_property
     def order(self) -> Rows:
-        """Rows in the order of visits: round robin over zones, zones by first appearance."""
+        """Return the rows in the order of visits: round robin over zones, zones by first
+        appearance."""
         return self.node_columns.order
 
     @cached_property

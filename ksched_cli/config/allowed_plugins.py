@@ -52,7 +52,7 @@ class PluginWithoutCode:
 
 
 def parse_allowed(text: str) -> tuple[AllowedPlugin, ...]:
-    """Parses `NAME,NAME=filter+score`; commas, spaces or lines separate. Raises UsageError."""
+    """Parse `NAME,NAME=filter+score`; commas, spaces or lines separate. Raises UsageError."""
     lines = (line.partition("#")[0] for line in text.splitlines())
     return tuple(_parse(item) for line in lines for item in re.split(r"[,\s]+", line) if item)
 

@@ -168,7 +168,8 @@ class Decoder:
     def _pairs(
         self, data: dict[str, Any], path: Path, fields: Mapping[str, WireField] | None = None
     ) -> Iterator[tuple[str, Any]]:
-        """Members in the order Go meets them: JSON's own; sorted where YAML became JSON."""
+        """Return the members in the order Go meets them: JSON's own; sorted where YAML became
+        JSON."""
         if not isinstance(data, JsonObject):
             yield from sorted(data.items(), key=lambda pair: pair[0].encode())
             return

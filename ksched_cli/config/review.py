@@ -111,7 +111,7 @@ def judge(
     *,
     reads_files: bool = True,
 ) -> Judgement:
-    """Runs decoding, defaulting, validation and startup, each once.
+    """Run decoding, defaulting, validation and startup, each once.
 
     allowed: plugins of other builds that are taken as there, beside those that the text's comments
     allow; None where a plugin must be there with its code. Raises UsageError for a comment that

@@ -95,7 +95,7 @@ class ConfigurationText:
 
     @property
     def text(self) -> str:
-        """Raises InputError where it is not UTF-8."""
+        """Return the text of the file. Raises InputError where it is not UTF-8."""
         return decode_text(self.raw, self.path)
 
     def data(self) -> Any:

@@ -77,7 +77,7 @@ class Plugins(GoStruct):
 
     @classmethod
     def each(cls, make: Callable[[str], PluginSet]) -> Plugins:
-        """Plugins whose set of every point `make` returns, by the point's key."""
+        """Return plugins whose set of every point `make` returns, by the point's key."""
         return cls(*map(make, Plugins.FIELDS))
 
     def at(self, point: str) -> PluginSet:

@@ -184,7 +184,8 @@ def _has_anchors(text: str) -> bool:
 
 
 def _json(text: str) -> Any:
-    """Raises ValueError where the text is no JSON, or has a number that is too large."""
+    """Parse JSON. Raises ValueError where the text is no JSON, or has a number that is too
+    large."""
     try:
         return json.loads(text, parse_constant=_refuse_constant, parse_float=_number)
     except RecursionError:

@@ -286,8 +286,9 @@ _HEAD = ("const", "type", "required")
 
 
 def check_document(document: Any, schema: str, text: str, source: str, hint: str) -> None:
-    """Raises InputError, with every problem and its place in the text, for what the schema does not
-    allow. hint: what such a document begins with, for one that does not."""
+    """Check a document against a schema. Raises InputError, with every problem and its place in the
+    text, for what the schema does not allow. hint: what such a document begins with, for one that
+    does not."""
     problems = schema_problems(_validator(schema).iter_errors(document))
     if not problems:
         return

@@ -38,7 +38,7 @@ class FilePart(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
         return None if value is UNSET else value
 
     def check_rules(self) -> None:
-        """Raises ValueError where a rule does not hold."""
+        """Check the rules of the part. Raises ValueError where a rule does not hold."""
         fields = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
         given = [key for name, key in fields if getattr(self, name) is not UNSET]
         for rule in self.RULES:

@@ -28,8 +28,9 @@ def split_reference(reference: str) -> tuple[str, str | None]:
 
 
 def check_standard_input(options: Mapping[str, Iterable[str | None] | None]) -> None:
-    """Raises UsageError where several of these options and arguments have a value `-`, or
-    `-#NAME`. options: the values, by what the user calls the option"""
+    """Check that standard input is read once. Raises UsageError where several of these options
+    and arguments have a value `-`, or `-#NAME`. options: the values, by what the user calls the
+    option"""
     names = [
         name
         for name, values in options.items()
@@ -54,7 +55,8 @@ def expand_paths(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _expanded(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Raises InputError for a glob that matches no file."""
+    """Yield the files that paths, folders and globs name, each with whether it was named itself.
+    Raises InputError for a glob that matches no file."""
     for path in paths:
         if os.path.isdir(path):
             yield from ((file, False) for file in _files_below(path))

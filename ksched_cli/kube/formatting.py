@@ -108,7 +108,7 @@ _MAX_FRACTION = 30
 
 
 def parse_duration(text: str) -> int:
-    """Nanoseconds of a text such as "1h30m" or "1.5s".
+    """Return the nanoseconds of a text such as "1h30m" or "1.5s".
 
     Raises DurationError with Go's message.
     """

@@ -26,7 +26,7 @@ def wrap(number: int) -> int:
 
 
 def divide(amount: A, by: A | int) -> A:
-    """Divides numbers, or columns element by element, as Go does."""
+    """Divide numbers, or columns element by element, as Go does."""
     quotient, rest = divmod(amount, by)
     result: A = quotient + ((rest != 0) & ((amount < 0) != (by < 0)))
     return result

@@ -202,8 +202,8 @@ class Offsets:
         return key_offset
 
     def _scan(self, offset: int) -> dict[str | int, tuple[int, int]]:
-        """Offsets of keys and of their values, of a repeated key the last; of a list's items twice;
-        empty for a scalar. offset: of the object or list."""
+        """Return the offsets of keys and of their values, of a repeated key the last; of a list's
+        items twice; empty for a scalar. offset: of the object or list."""
         text = self._text
         if text[offset] not in "{[":
             return {}

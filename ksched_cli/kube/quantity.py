@@ -72,7 +72,7 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str) -> Quantity:
-        """Raises QuantityError. Same texts give the same object."""
+        """Parse a quantity. Raises QuantityError. Same texts give the same object."""
         return _parse(text)
 
     def value(self) -> int:

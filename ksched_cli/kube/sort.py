@@ -80,7 +80,8 @@ class _Sorting(Generic[T]):
     # -- partitions -------------------------------------------------------------------------------
 
     def partition(self, start: int, end: int, pivot: int) -> tuple[int, bool]:
-        """Moves smaller elements before the pivot. The pivot's index, and whether nothing moved."""
+        """Move smaller elements before the pivot. Return the pivot's index, and whether nothing
+        moved."""
         self.swap(start, pivot)
         i, j = self.narrow(start, start + 1, end - 1)
         untouched = i > j
@@ -99,7 +100,8 @@ class _Sorting(Generic[T]):
         return i, j
 
     def partition_equal(self, start: int, end: int, pivot: int) -> int:
-        """Moves elements equal to the pivot first, where none is smaller; the index of the rest."""
+        """Move elements equal to the pivot first, where none is smaller; return the index of the
+        rest."""
         self.swap(start, pivot)
         i, j = start + 1, end - 1
         while True:
@@ -167,7 +169,7 @@ class _Sorting(Generic[T]):
         return False
 
     def break_patterns(self, start: int, end: int) -> None:
-        """Swaps three elements near the middle with ones that a xorshift generator draws.
+        """Swap three elements near the middle with ones that a xorshift generator draws.
 
         Its seed is the length. Upstream: breakPatterns_func.
         """

@@ -54,14 +54,15 @@ LIMIT = ReadingLimit()
 
 
 def standard_input() -> BinaryIO:
-    """Raises InputError where it is closed."""
+    """Return the bytes of standard input as a stream. Raises InputError where it is closed."""
     if sys.stdin is None:
         raise InputError(STDIN_NAME, "it is closed")
     return sys.stdin.buffer
 
 
 def read_standard_input() -> bytes:
-    """Raises InputError where it is closed, too large or cannot be read."""
+    """Read standard input to its end. Raises InputError where it is closed, too large or cannot be
+    read."""
     try:
         return LIMIT.read(standard_input(), STDIN_NAME)
     except OSError as error:

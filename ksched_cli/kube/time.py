@@ -18,7 +18,7 @@ def parse_time(text: str) -> datetime:
 
 
 def unix_seconds(text: str) -> float:
-    """Seconds since 1970. Raises ValueError."""
+    """Return the seconds since 1970. Raises ValueError."""
     return parse_time(text).timestamp()
 
 

@@ -118,7 +118,7 @@ class _Assembler:
         self.header = ""
 
     def run(self, text: str) -> Any:
-        """Raises UnsupportedYamlError."""
+        """Assemble the objects of a text. Raises UnsupportedYamlError."""
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()
@@ -178,7 +178,7 @@ class _Assembler:
             collection[key] = _fresh(value, kind)
 
     def _open_or_null(self, column: int, dash: bool) -> None:
-        """Decides by the next line what the value of `key` is."""
+        """Decide by the next line what the value of `key` is."""
         parent, parent_column = self.collections[-1], self.columns[-1]
         if column > parent_column or (dash and column == parent_column):
             collection: Any = [] if dash else {}
@@ -195,7 +195,8 @@ class _Assembler:
         self.collections.append(collection)
 
     def _close_literal(self) -> None:
-        """Raises UnsupportedYamlError unless all lines but empty ones are indented as the first."""
+        """End a literal block, and store its text. Raises UnsupportedYamlError unless all lines but
+        empty ones are indented as the first."""
         lines = self.literal or []
         while lines and not lines[-1]:
             lines.pop()

@@ -149,7 +149,8 @@ def _position(mark: Any) -> tuple[int | None, int | None]:
 
 
 def _refuse_deep(text: str) -> None:
-    """Raises YamlError beyond MAX_DEPTH: the composer recurses in C and would overrun the stack.
+    """Refuse a text that is nested too deeply. Raises YamlError beyond MAX_DEPTH: the composer
+    recurses in C and would overrun the stack.
 
     Brackets and long lines are counted first: exact depths take a pass over all events.
     """
@@ -203,7 +204,8 @@ class Builder:
             self._active.discard(id(node))
 
     def _count(self, alias: bool) -> None:
-        """Raises YamlError for excessive aliasing. Upstream: decode.go (allowedAliasRatio)."""
+        """Count a visit of a node. Raises YamlError for excessive aliasing. Upstream: decode.go
+        (allowedAliasRatio)."""
         self._visits += 1 + alias
         if self._alias_depth or alias:
             self._alias_visits += 1

@@ -117,7 +117,8 @@ class Given:
 
 
 def change_of(change: Change) -> ChangeSource:
-    """Raises UsageError for anything else."""
+    """Return the source of a change, which may be given in several forms. Raises UsageError for
+    anything else."""
     if isinstance(change, str):
         return ChangeSource(line=change)
     if isinstance(change, PathLike):

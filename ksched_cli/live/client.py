@@ -337,7 +337,7 @@ def _paths(kubeconfig: str) -> list[str]:
 
 
 def _read(path: str) -> _Kubeconfig:
-    """Raises KubeconfigError where it is none."""
+    """Read a kubeconfig. Raises KubeconfigError where it is none."""
     from kubernetes.config.kube_config import KubeConfigMerger
 
     try:

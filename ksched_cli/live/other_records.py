@@ -150,7 +150,7 @@ def _object(obj: object, where: str) -> Plain:
 
 
 def _lines(path: str) -> Iterator[RecordLine]:
-    """Raises InputError."""
+    """Yield the lines of a record. Raises InputError."""
     data, name = read_file(path)
     text = decode_text(unpacked(data, name), name)
     for number, line in enumerate(text.splitlines(), 1):
@@ -182,7 +182,7 @@ def _is_watched(value: Mapping[str, Any]) -> bool:
 
 
 def _change(line: RecordLine) -> KubectlEvent:
-    """Raises InputError."""
+    """Return the change that a line tells of. Raises InputError."""
     kind, obj = line.data["type"], line.data["object"]
     if kind not in ("ADDED", "MODIFIED", "DELETED"):
         message = obj.get("message") or "no message"

@@ -460,7 +460,7 @@ class Recorder:
             self._watches.start(events, _EVICTIONS, lambda resource, item: bytes(item))
 
     def _revision_of_evictions(self) -> str:
-        """Returns that of the events that tell of evictions, "" where they may not be read."""
+        """Return that of the events that tell of evictions, "" where they may not be read."""
         try:
             return read_revision(self.server, _EVENTS, _EVICTIONS)
         except StatusError as error:
@@ -473,7 +473,8 @@ class Recorder:
             return ""
 
     def _hold(self, notice: Notice) -> None:
-        """Raises ClusterError where nothing can be recorded without a watch that has ended."""
+        """Hold what a watch tells of until it is written. Raises ClusterError where nothing can be
+        recorded without a watch that has ended."""
         if isinstance(notice, WatchEnded):
             self.warn(notice.line())
             return

@@ -40,7 +40,8 @@ _DESCRIPTORS = "/dev/fd"
 
 
 def check_suffix(path: str) -> None:
-    """Raises UsageError for a file that would be taken for something else than JSON."""
+    """Check the name of a snapshot. Raises UsageError for a file that would be taken for something
+    else than JSON."""
     if path.endswith((".yaml", ".yml", ".yaml.gz", ".yml.gz")):
         raise UsageError(f"{path}: a snapshot is JSON; name it *.json or *.json.gz")
 
@@ -106,7 +107,8 @@ def written_aside(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def writes(path: str) -> Iterator[None]:
-    """Raises UsageError where the file cannot be written."""
+    """Turn failures to write into an error that names the file. Raises UsageError where the file
+    cannot be written."""
     try:
         yield
     except OSError as error:

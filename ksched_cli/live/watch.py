@@ -249,7 +249,8 @@ class Watcher:
         return f"the watch of {self.resource.plural} reports"
 
     def _check(self, described: _Object, reporter: str) -> None:
-        """Raises _UnusableError for an object that has no name. reporter: who reports it"""
+        """Check that an object has a name. Raises _UnusableError for an object that has no name.
+        reporter: who reports it"""
         metadata = described.metadata
         if not metadata.name or (self.resource.namespaced and not metadata.namespace):
             missing = "namespace" if metadata.name else "name"
@@ -278,7 +279,7 @@ class Watches:
         parameters: Mapping[str, str] = MappingProxyType({}),
         convert: Callable[[Resource, Raw], bytes] = trimmed_object,
     ) -> None:
-        """Watches from the revision of a list on; see Watcher."""
+        """Watch from the revision of a list on; see Watcher."""
         resource, version = objects.resource, objects.resource_version
         about = (resource, objects.namespace, version)
         watcher = Watcher(self.server, *about, self.notify, self._ends, parameters, convert)

@@ -312,7 +312,8 @@ class Field:
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     def check(self, value: Any) -> None:
-        """Raises UsageError where the value is none of the choices, or of another type."""
+        """Check a value of the field. Raises UsageError where the value is none of the choices, or
+        of another type."""
         option = self.typed(self.options[0])
         if self.choices and value not in self.choices:
             raise UsageError(f'{option} takes {" or ".join(self.choices)}; not "{value}"')

@@ -97,7 +97,8 @@ class CodeSource(Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> CodeSource:
-        """Raises UsageError where the file is not there."""
+        """Return the source that a text of `--metric` or `--plugin` names. Raises UsageError where
+        the file is not there."""
         path, _, _ = split_code(text)
         if not path.endswith(".py"):
             return cls(text, None, _module_content(path))
@@ -332,7 +333,7 @@ class Inputs:
         return _once(self._here, path, lambda: self._files[path].here(self._folder))
 
     def read(self, runs: Iterable[Run]) -> None:
-        """Reads whatever the Runs name, so that they can be opened without their files. Raises
+        """Read whatever the Runs name, so that they can be opened without their files. Raises
         KschedError."""
         from ksched_cli.scenario.prices import is_price_file
 

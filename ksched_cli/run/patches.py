@@ -45,7 +45,7 @@ class PatchPath(Struct, frozen=True):
 
 
 def parse_path(text: str) -> PatchPath:
-    """Raises PatchError."""
+    """Parse the path of a patch. Raises PatchError."""
     steps: list[Step] = []
     position = 0
     while position < len(text):

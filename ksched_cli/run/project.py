@@ -105,7 +105,7 @@ class Projects:
 
 
 def read_project(path: str) -> Project:
-    """Raises InputError, with every problem and its place."""
+    """Read a project file. Raises InputError, with every problem and its place."""
     raw, name = read_file(path)
     text = decode_text(raw, name)
     documents = list(load_documents(text, name)) if text.strip() else []
@@ -128,7 +128,8 @@ def read_project(path: str) -> Project:
 
 
 def _checks(settings: ProjectSettings) -> Iterator[tuple[Place, Callable[[], object]]]:
-    """Checks of values that may name unknown things, each with its path. They raise UsageError."""
+    """Yield checks of values that may name unknown things, each with its path. They raise
+    UsageError."""
     minor, gates = settings.kubernetes_version or NEWEST, settings.feature_gates
     yield ("kubernetesVersion",), partial(release_of, minor)
     has_minor = minor_of(minor) in MINORS

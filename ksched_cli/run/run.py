@@ -504,7 +504,8 @@ class Run(
     ] = ()
 
     def check(self, uses: Collection[str] = ()) -> None:
-        """Raises UsageError for fields that contradict each other, or do nothing.
+        """Check the fields of the Run. Raises UsageError for fields that contradict each other, or
+        do nothing.
 
         uses: those of NEEDS_NO_TIMELINE that the question takes
         """
@@ -601,7 +602,8 @@ def _arguments(field: Field, value: Any) -> Iterator[str]:
 
 
 def check_standard_input_of(runs: Iterable[Run]) -> None:
-    """Raises UsageError where the Runs read several things from standard input, which ends."""
+    """Check that the Runs read standard input once. Raises UsageError where the Runs read several
+    things from standard input, which ends."""
     named: dict[str, set[str]] = {}
     for run in runs:
         for option, values in (

@@ -82,7 +82,8 @@ class Server(Observer):
 
 
 def answered(call: ToolCall) -> ToolReply:
-    """Raises KschedError, also where the answer is not of the tool's kind."""
+    """Answer the call of a tool. Raises KschedError, also where the answer is not of the tool's
+    kind."""
     tool = BY_NAME[call.tool]
     inputs = Inputs(keeps_states=len(call.runs) > 1, most_added=MAX_ADDED)
     if call.configuration:

@@ -227,7 +227,8 @@ class ExtenderServer:
                 self._change(item)
 
     def _change(self, notice: Notice) -> None:
-        """Raises ClusterError where nothing can be answered without a watch that has ended."""
+        """Apply what a watch tells of. Raises ClusterError where nothing can be answered without a
+        watch that has ended."""
         assert self.cluster is not None, "it is watched"
         if isinstance(notice, WatchEnded):
             self.warn(notice.line())

@@ -72,7 +72,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _token(path: str) -> str:
-    """Raises InputError."""
+    """Read the token of a file. Raises InputError."""
     try:
         token = Path(path).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:

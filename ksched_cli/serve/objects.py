@@ -31,7 +31,7 @@ class PodReader:
         self._decoder = PodDecoder()
 
     def read(self, text: bytes | msgspec.Raw) -> Pod:
-        """Raises msgspec.DecodeError."""
+        """Decode a pod. Raises msgspec.DecodeError."""
         raw = msgspec.Raw(bytes(text))
         try:
             return self._decoder.decode(_parts.decode(raw), raw)

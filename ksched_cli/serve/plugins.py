@@ -270,7 +270,8 @@ class PluginExtender:
         return status.is_success
 
     def _check(self, error: str) -> None:
-        """Raises PluginFailureError for an error, and where a plugin failed aside."""
+        """Check that no plugin failed. Raises PluginFailureError for an error, and where a plugin
+        failed aside."""
         defects = self.defects()
         if error or defects:
             raise PluginFailureError(error or next(iter(defects)))

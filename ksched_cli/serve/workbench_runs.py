@@ -92,7 +92,7 @@ class Waiting(Observer):
         self._is_abandoned = is_abandoned
 
     def check(self) -> None:
-        """Raises AbandonedError."""
+        """Check that somebody still waits. Raises AbandonedError."""
         if self._is_abandoned():
             raise AbandonedError
 
@@ -229,7 +229,7 @@ class Workbench:
     _states: OrderedDict[str, tuple[str, ...]] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
-        """Raises KschedError."""
+        """Load the plugins that all answers share. Raises KschedError."""
         self.opener.warn = self._note_lasting
         self.opener.plugins(self.base)
 
@@ -643,7 +643,7 @@ class ObjectTree:
         return Listing(tuple(items[:MAX_LISTED]), max(0, len(items) - MAX_LISTED))
 
     def manifest(self, kind: str, namespace: str, name: str) -> Manifest:
-        """Raises UsageError where it is not in the state."""
+        """Return the manifest of an object. Raises UsageError where it is not in the state."""
         type_ = KINDS.get(kind)
         obj = objects_of(self.state, type_).get((namespace, name)) if type_ else None
         if type_ is None or obj is None:
@@ -673,7 +673,7 @@ def change_of(before: Manifest, text: str) -> str | dict[str, Any]:
 
 
 def _object_of(text: str, name: str) -> dict[str, Any]:
-    """Raises InputError, UsageError."""
+    """Return the one object of a text. Raises InputError, UsageError."""
     documents = [each for each in load_documents(text, name) if each is not None]
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise UsageError("expected one object, as YAML or JSON")

@@ -96,8 +96,8 @@ def run_batch(token: str, versions: dict[str, str], tasks: Sequence[Task]) -> li
 
 
 def check_versions(address: str, there: dict[str, str] | Exception, here: dict[str, str]) -> None:
-    """Raises VersionMismatchError, see there. there: an exception where it could not be asked for,
-    as where ksched is not installed"""
+    """Check that a worker has the versions of this process. Raises VersionMismatchError, see there.
+    there: an exception where it could not be asked for, as where ksched is not installed"""
     if isinstance(there, Exception):
         raise VersionMismatchError(
             f"the worker {address} cannot run ksched: {type(there).__name__}: {there}\n"
@@ -181,7 +181,7 @@ class Batches:
             self._client.cancel(list(self._sent), force=True)
 
     def _fill(self, completed: Any, tasks: Iterator[Task]) -> None:
-        """Sends batches until enough are waiting, or there are no more runs."""
+        """Send batches until enough are waiting, or there are no more runs."""
         threads = self._threads()
         while len(self._sent) < BATCHES_AHEAD * threads:
             losses = 0

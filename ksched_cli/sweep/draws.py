@@ -78,7 +78,7 @@ def draws_of(
 def eviction_warnings(
     sides: Sequence[NamedRun], opener: Opener, figures: Sequence[Figures]
 ) -> Iterator[str]:
-    """Lines about budgets that the states lack, where draws evicted pods."""
+    """Yield lines about budgets that the states lack, where draws evicted pods."""
     for side, own in zip(sides, figures, strict=True):
         if any(draw["evicted"] for draw in own):
             yield from budget_warnings(opener.state(side.run))

@@ -66,7 +66,8 @@ class Execution:
 
     @classmethod
     def of(cls, plan: StudyPlan, shared: Shared, rows: RowsFile) -> Execution:
-        """Raises InputError for a row of this plan that was changed since it was written."""
+        """Return the execution of a plan, with the rows that are there already. Raises InputError
+        for a row of this plan that was changed since it was written."""
         execution = cls(plan, rows, [shared.id_of(run) for run in plan.runs()])
         for row in rows.rows(execution._unique):
             try:

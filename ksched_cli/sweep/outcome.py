@@ -154,13 +154,13 @@ class RowsFile:
         return row
 
     def append(self, row: Row) -> None:
-        """Raises UsageError where it cannot be written."""
+        """Append a row, whole. Raises UsageError where it cannot be written."""
         line = json.dumps(row).encode() + b"\n"
         self._write(line)
         self._note(row, self._file.tell() - len(line))
 
     def _write(self, line: bytes) -> None:
-        """Raises UsageError where it cannot be written."""
+        """Write a line, and flush it. Raises UsageError where it cannot be written."""
         try:
             self._file.write(line)
             self._file.flush()
@@ -234,7 +234,8 @@ class Performer:
 
     @cached_property
     def _metrics(self) -> tuple[Metric, ...]:
-        """Raises UsageError where a function cannot be loaded."""
+        """Return the metrics of the caller and of the Runs. Raises UsageError where a function
+        cannot be loaded."""
         return (*self._given, *self._shared.load_metrics())
 
     def read(self, run: Run) -> None:
@@ -259,7 +260,7 @@ class Performer:
         return structs.replace(outcome, seconds=round(perf_counter() - begin, DIGITS))
 
     def _simulate(self, run: Run) -> Outcome:
-        """Raises KschedError."""
+        """Return the outcome of a Run at one instant. Raises KschedError."""
         simulation = self._opener.simulation(run)
         try:
             record = simulation.run()
@@ -268,7 +269,7 @@ class Performer:
         return self.after_simulation(run, simulation, record)
 
     def _replay(self, run: Run) -> Outcome:
-        """Raises KschedError."""
+        """Return the outcome of a Run over time. Raises KschedError."""
         measuring = MeasuringPlugins()
         watch = Watch(keeps_records=True, on_instant=measuring.measure)
         replay = self._opener.replay(run, watch)

@@ -103,8 +103,8 @@ class StudyPlan:
         return prod(len(axis) for axis in self.axes if axis.key == SEEDS)
 
     def check(self) -> None:
-        """Raises UsageError where there are too many runs, or axes that go side by side are not of
-        one length."""
+        """Check the plan. Raises UsageError where there are too many runs, or axes that go side by
+        side are not of one length."""
         if len(self) > RUNS_MAX:
             raise UsageError(
                 f"the sweep has {len(self):,} runs, and may have {RUNS_MAX:,}; fewer seeds or "

@@ -66,7 +66,8 @@ class Shared:
         return Opener(inputs=self.inputs, reads=self.reads)
 
     def load_metrics(self) -> tuple[Metric, ...]:
-        """Raises UsageError where a function cannot be loaded."""
+        """Load the functions of metrics that the Runs name. Raises UsageError where a function
+        cannot be loaded."""
         return tuple(map(load_metric, self.metrics))
 
 
@@ -98,7 +99,7 @@ def prepare(
     metrics: Sequence[str],
     may_import: Callable[[Run], bool] = every,
 ) -> Prepared:
-    """Opens Runs with every value of every axis, but not of all their combinations, of which there
+    """Open Runs with every value of every axis, but not of all their combinations, of which there
     are many.
 
     plans:      of the document
@@ -160,7 +161,7 @@ class _Preparation:
         self.warnings |= dict.fromkeys(lines)
 
     def check(self) -> None:
-        """Raises KschedError."""
+        """Check that every Run can be opened. Raises KschedError."""
         opener = self.opener
         self._vary((STATES, CHANGES), self._open_state, has_code=False)
         self._vary(

@@ -167,7 +167,8 @@ class RunProcess:
             task = following or next(remaining, None)
 
     def perform(self, task: Task, following: Task | None = None) -> Outcome:
-        """Raises nothing: what goes wrong is in the outcome. following: to be performed next"""
+        """Perform a task in the process, which is started anew where it has ended. Raises nothing:
+        what goes wrong is in the outcome. following: to be performed next"""
         ending = "it was closed"
         for _ in range(ATTEMPTS):
             if self._is_closed:
@@ -184,8 +185,9 @@ class RunProcess:
         return Failed(error=f"its process ended: {ending}", is_defect=True)
 
     def _attempt(self, task: Task, following: Task | None) -> Outcome:
-        """Raises EOFError, OSError, ValueError or RecursionError where the process ends, is closed
-        or answers something else; TimeoutError."""
+        """Send a task to the process, and return its outcome. Raises EOFError, OSError,
+        ValueError or RecursionError where the process ends, is closed or answers something else;
+        TimeoutError."""
         process = self._process or self._start()
         if _state_of(task) not in self._states:
             self._send(process, pickle.dumps(task.run))

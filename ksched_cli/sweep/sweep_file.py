@@ -267,7 +267,7 @@ def _configuration(document: OwnDocument, data: StudyDocument, base: Run) -> Swe
 
 
 def _change_values(document: OwnDocument, data: StudyDocument) -> Iterator[Value]:
-    """Raises InputError with line and column."""
+    """Yield the values of the axis of changes. Raises InputError with line and column."""
     for index, entry in enumerate(data.changes or ()):
         place: Place = (CHANGES, index)
         name = entry if isinstance(entry, str) else entry.name
@@ -285,7 +285,7 @@ def _change_values(document: OwnDocument, data: StudyDocument) -> Iterator[Value
 
 
 def _change(document: OwnDocument, entry: str | AppliedObjects, place: Place) -> ChangeSource:
-    """Raises InputError for anything that is not a change, with line and column."""
+    """Read a change. Raises InputError for anything that is not a change, with line and column."""
     with document.at(*place):
         read_change(entry, "", document.folder, document.name)
     if isinstance(entry, str):
@@ -333,7 +333,8 @@ def path_of(document: OwnDocument, text: str, *place: str | int) -> str:
 
 
 def _patch_axes(document: OwnDocument, data: StudyDocument) -> Iterator[SweepAxis]:
-    """Raises InputError for a path that is none, and for a name that two of them have."""
+    """Yield the axes that patch a configuration. Raises InputError for a path that is none, and for
+    a name that two of them have."""
     names: set[str] = set()
     entries: Sequence[PatchValues] = data.given(PATCHES) or ()
     for index, entry in enumerate(entries):

@@ -331,7 +331,8 @@ def _is_log(line: bytes) -> bool:
 
 
 def _check_trials(study: Any, file: TuneFile) -> None:
-    """Raises ValueError where a trial lacks its values, because the file was changed."""
+    """Check the trials of a study's file. Raises ValueError where a trial lacks its values, because
+    the file was changed."""
     goals = [direction.name.lower() for direction in study.directions]
     if goals != [objective.goal for objective in file.objectives]:
         raise ValueError(f"its goals are {', '.join(goals) or 'none'}")
@@ -414,7 +415,8 @@ class Tuning:
 def search_and_judge(
     problem: Problem, search: TrialSearch, executor: Executor, on_trial: OnTrial | None = None
 ) -> Tuning:
-    """Raises TuningError where no trial came to its end."""
+    """Search, and judge the best trials on all states and seeds. Raises TuningError where no trial
+    came to its end."""
     file = problem.file
     for task, outcome in executor(search.tasks(), search.missing * len(file.plan)):
         search.take(task, outcome)

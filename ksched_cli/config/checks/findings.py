@@ -112,12 +112,12 @@ class Findings:
         return path_text(path) in self._error_paths
 
     def sorted(self) -> tuple[Finding, ...]:
-        """Errors first, then by place."""
+        """Return the findings, errors first, then by place."""
         return in_order(self._findings.values())
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Errors first, then by place."""
+    """Return the findings, errors first, then by place."""
     order = list(Severity)
     return tuple(
         sorted(

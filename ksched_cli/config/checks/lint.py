@@ -235,7 +235,7 @@ def unused_args(subject: LintedProfile) -> None:
 
 
 def vain_disabling(subject: LintedProfile) -> None:
-    """Names in a disabled list that were not on; one near a plugin's leaves that one on."""
+    """Note names in a disabled list that were not on; one near a plugin's leaves that one on."""
     for path, point, plugin in subject.entries(*POINT_KEYS, MULTI_POINT, key="disabled"):
         name = plugin.name
         if name == ALL or (point == MULTI_POINT and name in subject.registry):
@@ -299,7 +299,7 @@ def leader_election(
 def extenders(
     given: SchedulerConfiguration, _defaulted: SchedulerConfiguration, findings: Findings
 ) -> None:
-    """Extenders that cannot be reached or do nothing."""
+    """Note extenders that cannot be reached or do nothing."""
     for index, extender in enumerate(given.extenders or ()):
         path: Path = ("extenders", index)
         scheme, separator, rest = extender.url_prefix.partition("://")
@@ -326,7 +326,7 @@ def extenders(
 
 
 def extender_files(given: SchedulerConfiguration, findings: Findings) -> None:
-    """Certificates and keys that are not on this machine."""
+    """Note certificates and keys that are not on this machine."""
     for index, extender in enumerate(given.extenders or ()):
         for key, file in tls_files(extender).items():
             problem = unreadable(file)

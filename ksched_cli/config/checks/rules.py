@@ -119,7 +119,8 @@ def rules_of(selector: str) -> frozenset[str]:
 
 
 def check_ignored(selector: str) -> None:
-    """Raises UsageError for a selector of nothing, and of what kube-scheduler refuses."""
+    """Check that a selector of rules may be ignored. Raises UsageError for a selector of nothing,
+    and of what kube-scheduler refuses."""
     if rules_of(selector) <= frozenset(families()[REFUSALS]):
         raise UsageError(f'"{selector}" cannot be ignored: kube-scheduler refuses such files')
 

@@ -56,7 +56,7 @@ def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> No
 
 
 def _decode(data: Any, scheme: Scheme, decoder: Decoder) -> None:
-    """Decodes a configuration, with the args of in-tree plugins whatever kind they say they are."""
+    """Decode a configuration, with the args of in-tree plugins whatever kind they say they are."""
     configuration = decoder.decode(data, SchedulerConfiguration)
     for profile_index, profile in enumerate(configuration.profiles or ()):
         for index, config in enumerate(profile.plugin_config or ()):

@@ -251,7 +251,7 @@ def label_requirements(present: Any, absent: Any) -> list[dict[str, Any]]:
 
 
 def add_affinity(profile: OldProfile, path: Path, required: Sequence[Mapping[str, Any]]) -> None:
-    """Adds expressions to every term that NodeAffinity's args require."""
+    """Add expressions to every term that NodeAffinity's args require."""
     if not profile.effect.runs("NodeAffinity", "filter"):
         message = "NodeLabel's labels are not required any more: NodeAffinity does not filter"
         profile.remarks.lost(path, message, "enable NodeAffinity at preFilter and filter")

@@ -120,7 +120,8 @@ def migrate_source(source: ConfigurationText, registry: KnownPlugins) -> Configu
 
 
 def migrate(text: str, source_name: str, registry: KnownPlugins) -> ConfigurationMigration:
-    """Raises InputError where the text is not a configuration of a version that is migrated."""
+    """Migrate a configuration to the current version. Raises InputError where the text is not a
+    configuration of a version that is migrated."""
     document = _read(text, source_name)
     data = document.data
     if not isinstance(data, Mapping):
@@ -165,7 +166,8 @@ def _migrate_configuration(
     registry: KnownPlugins,
     remarks: Remarks,
 ) -> ConfigurationMigration:
-    """Raises InputError where a value is of another type than its field."""
+    """Migrate a configuration of a former version. Raises InputError where a value is of another
+    type than its field."""
     origin = str(document.data["apiVersion"])
     decoder = Decoder()
     configuration = decoder.decode(document.data, SchedulerConfiguration)

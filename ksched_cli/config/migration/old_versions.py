@@ -142,7 +142,7 @@ def _each_once(chosen: PluginSet, key: str, registry: KnownPlugins) -> PluginSet
 
 
 def _effect(plugins: Plugins, registry: KnownPlugins) -> EnabledPlugins:
-    """Raises FrameworkError."""
+    """Return the plugins that are enabled in the end. Raises FrameworkError."""
     placed = expand(plugins, registry)
     weights, _ = score_weights(plugins, registry)
     names = {point: tuple(ref.name for ref in refs) for point, refs in placed.items()}

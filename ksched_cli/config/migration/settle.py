@@ -93,8 +93,8 @@ class EffectDifference:
 def settle(
     document: EditableDocument, expected: Sequence[Expected], registry: KnownPlugins
 ) -> tuple[Judgement, list[EffectDifference], dict[int, dict[str, int]]]:
-    """Edits the document. The judgement of the result, what still differs, and the weights that
-    were written out, per profile."""
+    """Edit the document. Return the judgement of the result, what still differs, and the weights
+    that were written out, per profile."""
     before = judge(document.text, registry, ())
     weights: dict[int, dict[str, int]] = {}
     for difference in _differences(before, expected):

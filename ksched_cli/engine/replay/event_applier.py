@@ -94,7 +94,8 @@ class EventApplier:
         )
 
     def apply(self, event: timeline.TimelineEvent) -> None:
-        """Raises UsageError where the event names what is not there, or is there already."""
+        """Apply an event of the timeline. Raises UsageError where the event names what is not
+        there, or is there already."""
         action = event.action
         self.log.counts.events += 1
         try:
@@ -486,8 +487,9 @@ class PodChanges(NamedTuple):
 def object_events(
     before: ClusterState, after: ClusterState, release: Release | None = None
 ) -> Iterator[ObjectEvent]:
-    """Yields events of nodes, then of the other kinds that are watched, but not of pods.
-    release: slices may change in it where DeviceTaintRules do"""
+    """Yield events of nodes, then of the other kinds that are watched, but not of pods.
+    release: slices may change in it where DeviceTaintRules do
+    """
     if before.nodes is not after.nodes:
         old = {node.name: node for node in before.nodes}
         new = {node.name: node for node in after.nodes}
@@ -506,7 +508,7 @@ def object_events(
 def _tainted_slices(
     before: ClusterState, after: ClusterState, rules: Rules
 ) -> Iterator[ObjectEvent]:
-    """Slices that are the same, but for the taints that rules add."""
+    """Return slices that are the same, but for the taints that rules add."""
     if before.device_taint_rules is after.device_taint_rules:
         return
     slices = [

@@ -340,8 +340,9 @@ class SchedulingQueue:
         return queued.tries >= _MAX_TRIES and queued.timestamp == self._clock.now
 
     def pop_pod(self, key: str) -> QueuedPodInfo | None:
-        """This pod to be tried next, wherever it is; None where it is held back or not here.
-        Upstream: PopSpecificPod."""
+        """Return this pod to be tried next, wherever it is; None where it is held back or not here.
+        Upstream: PopSpecificPod.
+        """
         self.activate((key,))
         queued = self.pods.get(key)
         if queued is None or self._places.place_of(queued) is not ACTIVE:

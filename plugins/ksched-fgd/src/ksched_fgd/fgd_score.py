@@ -53,8 +53,9 @@ class FgdChoice:
         return self.fragmentation.amounts(nodes.cpu, nodes.left, nodes.model_ids)
 
     def device_scores(self, demand: Demand, nodes: NodeStates) -> Scores:
-        """Scores for a pod that wants a part of one GPU: shape (nodes, GPUs). -1 where the pod does
-        not fit on the GPU, and where one before it has as much left, which scores the same."""
+        """Return the scores for a pod that wants a part of one GPU: shape (nodes, GPUs). -1 where
+        the pod does not fit on the GPU, and where one before it has as much left, which scores the
+        same."""
         left, milli = nodes.left, demand.gpus.milli
         is_option = left >= milli
         for device in range(1, left.shape[1]):

@@ -70,7 +70,7 @@ class Fragmentation:
         return cls(pods, columns.models)
 
     def amounts(self, cpu: Amounts, left: Amounts, model_ids: Amounts) -> Fragments:
-        """Thousandths of GPUs, per state of a node.
+        """Return thousandths of GPUs, per state of a node.
 
         cpu:  left of each, in thousandths
         left: of each one's GPUs, shape (states, GPUs)

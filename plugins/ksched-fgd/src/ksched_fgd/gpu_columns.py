@@ -97,7 +97,8 @@ class GpuColumns:
         return devices if assigned_row == row else ()
 
     def _check(self, pod: PodInfo, row: int) -> None:
-        """Raises PluginError where a pod on a node says what cannot be."""
+        """Check the GPUs that a pod on a node says it has. Raises PluginError where a pod on a node
+        says what cannot be."""
         annotations = pod.pod.metadata.annotations
         try:
             gpu_request(annotations)
@@ -127,12 +128,12 @@ class GpuColumns:
             self._take(pod, row, -gpus.milli)
 
     def assign(self, pod: PodInfo, row: int, devices: Sequence[int]) -> None:
-        """Gives GPUs to a pod that is on the node."""
+        """Give GPUs to a pod that is on the node."""
         self._devices[pod.uid] = row, tuple(devices)
         self._take(pod, row, self.demand(pod).gpus.milli)
 
     def release(self, pod: PodInfo, row: int) -> None:
-        """Takes the GPUs that it has from a pod that is on the node."""
+        """Take the GPUs that it has from a pod that is on the node."""
         self._take(pod, row, -self.demand(pod).gpus.milli)
         self._devices.pop(pod.uid, None)
 

@@ -26,7 +26,7 @@ class GpuRequest:
 
     @property
     def total(self) -> int:
-        """Thousandths of all the GPUs together."""
+        """Return thousandths of all the GPUs together."""
         return self.count * self.milli
 
     @property
@@ -51,7 +51,8 @@ NO_GPUS = GpuRequest()
 
 
 def gpu_request(annotations: Mapping[str, str]) -> GpuRequest:
-    """Raises ValueError for amounts that are no numbers, and for parts of several GPUs."""
+    """Read what a pod wants of GPUs from its annotations. Raises ValueError for amounts that are no
+    numbers, and for parts of several GPUs."""
     milli = _number(annotations, GPU_MILLI)
     if milli <= 0:
         return NO_GPUS

@@ -54,6 +54,6 @@ class NodeScorer(ScorePlugin, Explains):
 
 
 def whole(numbers: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Scores:
-    """Towards zero, as Go's int64()."""
+    """Round towards zero, as Go's int64()."""
     scores: Scores = numbers.astype(np.int64)
     return scores

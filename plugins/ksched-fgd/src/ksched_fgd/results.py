@@ -49,7 +49,7 @@ TOTAL = "total_gpus"
 
 
 def read_results(folder: Path, measure: Measure) -> Table:
-    """Raises TraceError."""
+    """Read the results of a folder. Raises TraceError."""
     path = folder / measure.file
     table: Table = {}
     try:
@@ -69,7 +69,7 @@ def _value(text: str) -> float:
 
 
 def add_results(folder: Path, measured: Mapping[Run, Measures]) -> None:
-    """Puts the measures of runs into the files of the folder, which are made where they lack. A run
+    """Put the measures of runs into the files of the folder, which are made where they lack. A run
     that is there already is replaced."""
     folder.mkdir(parents=True, exist_ok=True)
     for measure in MEASURES:

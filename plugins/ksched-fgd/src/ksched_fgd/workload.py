@@ -57,7 +57,7 @@ def draw_workload(
 def _tune(
     arriving: list[TracePod], trace: Sequence[TracePod], limit: float, numbers: GoRandom
 ) -> None:
-    """Adds pods of the trace, or takes pods away, until those that arrive ask for `limit`."""
+    """Add pods of the trace, or take pods away, until those that arrive ask for `limit`."""
     requested = sum(pod.gpus.total for pod in arriving)
     if requested > limit:
         while requested > limit:

@@ -36,7 +36,8 @@ class PowerColumns:
     """
 
     def __init__(self, handle: Handle) -> None:
-        """Raises PluginError for a model that cannot be read, or lacks a node."""
+        """Find the power model of every node. Raises PluginError for a model that cannot be read,
+        or lacks a node."""
         snapshot = handle.snapshot
         self.shared = handle.service(GpuColumns)
         model = read_model(handle.cluster.others.get(READS, ()))

@@ -65,7 +65,7 @@ class Gpu(_Part, frozen=True):
 
 
 def _check(idle_watts: float, full_watts: float) -> None:
-    """Raises ValueError."""
+    """Check the watts of a model. Raises ValueError."""
     if full_watts < idle_watts:
         raise ValueError(f"fullWatts {full_watts:g} is less than idleWatts {idle_watts:g}")
 

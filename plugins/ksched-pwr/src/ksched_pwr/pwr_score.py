@@ -51,8 +51,8 @@ class PwrScore(ScorePlugin, NormalizeScore, Explains):
         self._columns = handle.service(PowerColumns)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        """Minus the watts by which the node's power rises, without their fraction. A pod that
-        requests nothing scores the most everywhere."""
+        """Return minus the watts by which the node's power rises, without their fraction. A pod
+        that requests nothing scores the most everywhere."""
         if not pod.resources.requests:
             return np.full(len(nodes), MAX_NODE_SCORE, dtype=np.int64)
         columns, load = self._columns, self._columns.load(nodes)

@@ -101,8 +101,8 @@ def load(path: str) -> Score:
 
 
 def answer_to(score: Score, ask: Ask, table: NodeTable) -> Scores:
-    """Raises whatever the policy raises, and ValueError where its answer is not a finite number for
-    each node."""
+    """Ask the policy for the scores of nodes. Raises whatever the policy raises, and ValueError
+    where its answer is not a finite number for each node."""
     rows = np.frombuffer(ask.rows, np.int32)
     requested = np.frombuffer(ask.requested, np.int64).reshape(len(rows), -1)
     scores = np.asarray(score(Pod(ask, table), Nodes(table, rows, requested)), dtype=np.float64)

@@ -185,7 +185,7 @@ def _play(
 
 
 def _decide(environment: Environment, policy: PolicyProcess, seconds: float) -> None:
-    """Raises PolicyError."""
+    """Let the policy decide until the run ends. Raises PolicyError."""
     deadline = perf_counter() + seconds
     _, info = environment.reset()
     shown: object = None

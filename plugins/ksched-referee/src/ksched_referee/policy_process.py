@@ -58,7 +58,8 @@ class PolicyProcess:
     """
 
     def __init__(self, path: Path, limits: PolicyLimits) -> None:
-        """Raises PolicyError where the file cannot be loaded within the limits."""
+        """Start the process, and load the policy there. Raises PolicyError where the file cannot be
+        loaded within the limits."""
         self.limits, self.seconds, self.calls = limits, 0.0, 0
         own, others = socket.socketpair()
         self._connection = own

@@ -88,13 +88,13 @@ class EndedError(Exception):
 
 
 def send(connection: socket.socket, message: Question | Answer) -> None:
-    """Raises OSError, TimeoutError among them."""
+    """Send a message. Raises OSError, TimeoutError among them."""
     data = _encode(message)
     connection.sendall(len(data).to_bytes(_LENGTH, "big") + data)
 
 
 def receive_question(connection: socket.socket) -> Question:
-    """Raises EndedError, OSError."""
+    """Receive a question. Raises EndedError, OSError."""
     return _decode_question(_receive(connection, None))
 
 

@@ -81,5 +81,5 @@ def predicted(pod: PodInfo, default: int, multiplier: float) -> int:
 
 
 def _rounded(amount: float) -> int:
-    """Rounds halves up, as Go's math.Round; Python rounds them to even."""
+    """Round halves up, as Go's math.Round; Python rounds them to even."""
     return math.floor(amount + 0.5)
