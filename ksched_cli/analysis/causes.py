@@ -101,7 +101,7 @@ def views(
 
 
 def node_views(simulation: Simulation, pod: PodInfo, names: Collection[str]) -> PodViews | None:
-    """Return how an attempt to place the pod now judges the nodes of these names; None where it
+    """Return how an attempt to place the pod now judges the nodes of these names; None if it
     breaks."""
     pipeline = simulation.pipeline
     is_detailed, pipeline.detailed = pipeline.detailed, True
@@ -142,8 +142,8 @@ def cause_of_move(
     first: tuple[str, str, PodViews | None], second: tuple[str, str, PodViews | None]
 ) -> Cause | None:
     """Return why the pod is on another node in the second run. Each: the run's name, the node, and
-    how the pod's last attempt in that run judges both nodes; None where the run made no attempt, as
-    the pod runs on the node. None where neither run made one."""
+    how the pod's last attempt in that run judges both nodes; None if the run made no attempt, as
+    the pod runs on the node. None if neither run made one."""
     (name_a, node_a, views_a), (name_b, node_b, views_b) = first, second
     for name, judged, node in ((name_b, views_b, node_a), (name_a, views_a, node_b)):
         obstacle = obstacle_on(name, node, judged)
@@ -178,7 +178,7 @@ def _largest_gain(
 
 
 def obstacle_on(name: str, node: str, judged: PodViews | None) -> Cause | None:
-    """Return what rejects the node in the run of this name; None where it fits, or nothing is
+    """Return what rejects the node in the run of this name; None if it fits, or nothing is
     known."""
     if judged is None:
         return None

@@ -316,7 +316,7 @@ def _missing_devices(pod: PodInfo, state: ClusterState) -> Iterator[tuple[str, s
 
 
 def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis | None:
-    """Return why the claim is not bound; None where the claim may wait for the pod."""
+    """Return why the claim is not bound; None if the claim may wait for the pod."""
     modes = ", ".join(claim.spec.access_modes)
     name = claim_class(claim)
     storage_class = state.storage_classes.get(name)

@@ -305,7 +305,7 @@ class Looks:
 
     def conclude(self, record: RunRecord) -> Look | None:
         """Return the look at the first pod that waits after the run, with what might help in any of
-        the domains; None where no pod waits. Raises _LeftOutError where it was left out."""
+        the domains; None if no pod waits. Raises _LeftOutError where it was left out."""
         gated = [key for key in record.gated if key in self.pods]
         if gated:
             # Look at the first pod that a plugin holds back, rather than at one held back with it.
@@ -862,7 +862,7 @@ class Fixer:
         return candidate, after
 
     def _try(self, lines: Sequence[str], pods: frozenset[str]) -> RemedyRun | None:
-        """Try the changes. Return None where they cannot be made."""
+        """Try the changes. Return None if they cannot be made."""
         try:
             return self.run(lines, pods)
         except (UsageError, InputError):
@@ -884,7 +884,7 @@ class Fixer:
         after: RemedyRun,
         pods: frozenset[str],
     ) -> Remedy | None:
-        """Return the remedy; None where it violates disruption budgets, or more pods lose their
+        """Return the remedy; None if it violates disruption budgets, or more pods lose their
         node than get one without saying so."""
         evicted = {eviction.pod for eviction in after.record.evicted}
         evicted -= {eviction.pod for eviction in before.record.evicted}

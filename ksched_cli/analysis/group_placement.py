@@ -68,7 +68,7 @@ def group_placement(
     pods: frozenset[str],
     seconds: float,
 ) -> GroupPlacement | None:
-    """Return a placement of those of a group's pods that wait; None where the search finds none, or
+    """Return a placement of those of a group's pods that wait; None if the search finds none, or
     they are in no group, or in a group of groups. state: before a run"""
     # 1. Pods of no group, and devices, are where the run leaves them.
     simulation = open_simulation(state)

@@ -178,7 +178,7 @@ class Hints:
     def _hint(
         self, text: str, lines: tuple[str, ...], pods: Collection[str], workload: object
     ) -> Hint | None:
-        """Return the hint of these changes; None where they cannot be made, help none of the pods,
+        """Return the hint of these changes; None if they cannot be made, help none of the pods,
         or take others their nodes than fewer pods of the same workload."""
         state = self.state
         if () not in self._outcomes:
@@ -219,7 +219,7 @@ class Hints:
         return True
 
     def _run(self, lines: tuple[str, ...], *, holds_room: bool) -> frozenset[str] | None:
-        """Return the pods without a node after the changes and a run; None where the changes cannot
+        """Return the pods without a node after the changes and a run; None if the changes cannot
         be made. A pod that a rollout replaces has its successor's node.
 
         holds_room: pods of the workload have a node. Else it does not matter whether they are

@@ -369,7 +369,7 @@ class Mover:
     def _run(
         self, model: PlacementModel, solution: Solution, plan: _Steps, deadline: float
     ) -> Plan | None:
-        """Make the steps. Return None where a pod finds no node at its turn, or loses its own, be
+        """Make the steps. Return None if a pod finds no node at its turn, or loses its own, be
         the scheduler's draws and the order of the queue as they may; also where time runs out."""
         needing = {pod.key for each in model.classes[: model.waiting] for pod in each.pods}
         count = sum(solution.placed.values())

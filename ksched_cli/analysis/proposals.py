@@ -438,7 +438,7 @@ class Candidate(Struct, frozen=True):
         return tuple(sorted(lines, key=_adds_nodes)) if self.nodes_last else lines
 
     def with_nodes_last(self) -> Candidate | None:
-        """Return the candidate that adds its nodes after all else; None where it adds none, or does
+        """Return the candidate that adds its nodes after all else; None if it adds none, or does
         so already."""
         lines = self.lines
         if self.nodes_last or len({_adds_nodes(line) for line in lines}) == 1:
@@ -487,7 +487,7 @@ class Candidate(Struct, frozen=True):
 
     def extended(self, more: Candidate, *, of_several: bool) -> Candidate | None:
         """Combine both. A later proposal is added to one of the same kind about the same pods, and
-        replaces one that sets the same field of another object; None where it contradicts it.
+        replaces one that sets the same field of another object; None if it contradicts it.
         of_several: pods are to have a node; else a later proposal replaces any of its kind"""
         steps = [*self.steps]
         for step in more.steps:
@@ -540,7 +540,7 @@ _ADDED = ("toleration", "affinity", "selector")
 
 
 def _joined(earlier: Proposal, later: Proposal) -> Proposal | None:
-    """Return both changes of the same pods as one; None where they set one field to two values.
+    """Return both changes of the same pods as one; None if they set one field to two values.
     later: was proposed for pods that are as the earlier one says"""
     patch = combined(earlier.patch, later.patch)
     if later.kind == "request":
@@ -645,7 +645,7 @@ _COMPARED = ("nodeSelector", "affinity", "tolerations", "priorityClassName", "sc
 
 def renewing_pods(pod: Pod, subject: ChangedObject, state: ClusterState) -> Candidate | None:
     """Return the candidate that makes the pods of a workload anew, where the pod differs from the
-    template: something else has changed it since, or as it was made. None where they are alike."""
+    template: something else has changed it since, or as it was made. None if they are alike."""
     workload: Any = objects_of(state, KINDS[subject.kind]).get((subject.namespace, subject.name))
     if subject.kind == "Pod" or workload is None:
         return None

@@ -96,7 +96,7 @@ def _subtract(left: Any, right: Any) -> Any:
 
 
 def _arithmetic(function: str, of_integers: Function, of_floats: Function | None) -> Function:
-    """Return an operation on two numbers of one type. of_floats: None where floats have none"""
+    """Return an operation on two numbers of one type. of_floats: None if floats have none"""
     kinds = (int, Uint) if of_floats is None else (int, Uint, float)
 
     def operation(left: Any, right: Any) -> Any:

@@ -49,7 +49,7 @@ BEST_EFFORT, BURSTABLE, GUARANTEED = "BestEffort", "Burstable", "Guaranteed"
 
 
 def _qos_class(resources: ResourceRequirements) -> str:
-    """Upstream: requirementsQOS."""
+    """Return the QoS class of a pod with these resources. Upstream: requirementsQOS."""
     classes = set()
     for name in (CPU, MEMORY):
         request, limit = resources.requests.get(name), resources.limits.get(name)
@@ -260,7 +260,7 @@ class PodCatalog:
 
 
 def _shape(spec: PodSpec) -> bytes | None:
-    """Return the spec without the names of volume claims; None where it has none."""
+    """Return the spec without the names of volume claims; None if it has none."""
     if not any(volume.persistent_volume_claim for volume in spec.volumes):
         return None
     volumes = tuple(map(_without_claim_name, spec.volumes))

@@ -40,7 +40,8 @@ def tolerated(tolerations: Iterable[Toleration], taint: Taint, compares: bool = 
 
 
 def _is_within(value: str, operator: str, limit: str) -> bool:
-    """Upstream: compareNumericValues."""
+    """Return whether a taint's value is below (Lt) or above (Gt) the toleration's. Upstream:
+    compareNumericValues."""
     number, bound = _integer(value), _integer(limit)
     if number is None or bound is None:
         return False

@@ -122,7 +122,7 @@ def _trim_of_struct(struct: type[Struct]) -> Trim:
 
 
 def _trim_of_type(kind: Any) -> Trim | None:
-    """Return the trim of a type; None where its values stay as they are."""
+    """Return the trim of a type; None if its values stay as they are."""
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         trims = [_trim_of_type(arg) for arg in args if arg is not NoneType]

@@ -92,8 +92,8 @@ class Origin:
 
     @contextmanager
     def objects(self, reads: Iterable[str]) -> Iterator[Objects]:
-        """Read the objects meanwhile. reads: kinds besides those that ksched knows; Secrets are in
-        no snapshot. Raises KschedError, also while they are read."""
+        """Yield the objects, which are read meanwhile. reads: kinds besides those that ksched
+        knows; Secrets are in no snapshot. Raises KschedError, also while they are read."""
         reads = frozenset(reads)
         if SECRET in reads:
             warn("a plugin reads Secrets, which no snapshot has")

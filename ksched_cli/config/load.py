@@ -53,7 +53,7 @@ def load_configuration(
 ) -> Configuration:
     """Return the effective configuration of a file's text; of None, the default one.
 
-    allowed: plugins of other builds that are taken as there; None where their code is needed
+    allowed: plugins of other builds that are taken as there; None if their code is needed
     calls_extenders: whether the files of their TLS are needed
     Raises InputError, with the first problem and its position, where kube-scheduler refuses it.
     """

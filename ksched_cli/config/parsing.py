@@ -259,7 +259,7 @@ class Decoder:
 
 
 def decode_base64(text: str) -> bytes | None:
-    """Return the bytes of a base64 text, None where it is none. Go skips line ends."""
+    """Return the bytes of a base64 text; None if it is not base64. Go skips line ends."""
     try:
         return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):

@@ -114,7 +114,7 @@ def judge(
     """Run decoding, defaulting, validation and startup, each once.
 
     allowed: plugins of other builds that are taken as there, beside those that the text's comments
-    allow; None where a plugin must be there with its code. Raises UsageError for a comment that
+    allow; None if a plugin must be there with its code. Raises UsageError for a comment that
     allows no plugin.
     reads_files: whether files of the extenders' TLS that cannot be read here are an error
     """

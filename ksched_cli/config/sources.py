@@ -271,7 +271,7 @@ def _first_line(line: int, indent: int, lines: Sequence[str]) -> int:
 
 
 def with_text(source: ConfigurationText, text: str, file: bytes) -> bytes | None:
-    """Return the bytes of the file with the text in the place of the source's; None where the
+    """Return the bytes of the file with the text in the place of the source's; None if the
     configuration has no lines of its own in the file, as in a quoted string: what is written must
     be what is read again."""
     if not source.object:
@@ -444,7 +444,7 @@ def _unchosen(
 
 def _embedded(raw: bytes, name: str) -> list[ConfigurationText] | None:
     """Return the configurations that are read of a file without being named: of one that begins
-    with a configuration no other, as kube-scheduler reads the first document only. None where the
+    with a configuration no other, as kube-scheduler reads the first document only. None if the
     file is unreadable."""
     try:
         texts = configurations_in(raw, name)

@@ -49,7 +49,7 @@ class EditableDocument:
         return text.replace("\n", self._line_end)
 
     def get(self, path: Path) -> Any:
-        """Return the plain data at a path, None where there is nothing."""
+        """Return the plain data at a path, None if there is nothing."""
         return value_at(self.data, path)
 
     def put(self, path: Path, value: Any) -> None:

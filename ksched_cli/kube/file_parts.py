@@ -31,7 +31,7 @@ class FilePart(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
     EXPECTED: ClassVar[str] = ""
 
     def given(self, key: str) -> Any:
-        """Return the value of a key of the file; None where it is left out, or is none of the
+        """Return the value of a key of the file; None if it is left out, or is none of the
         type."""
         fields = dict(zip(self.__struct_encode_fields__, self.__struct_fields__, strict=True))
         value = getattr(self, fields[key]) if key in fields else UNSET

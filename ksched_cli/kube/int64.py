@@ -33,7 +33,7 @@ def divide(amount: A, by: A | int) -> A:
 
 
 def parse_int64(text: str | None) -> int | None:
-    """As Go's strconv.ParseInt; None where that fails."""
+    """As Go's strconv.ParseInt; None if that fails."""
     match = None if text is None else _INTEGER.fullmatch(text)
     if match is None or len(match[2]) > _MAX_DIGITS:
         return None

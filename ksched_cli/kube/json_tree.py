@@ -101,7 +101,7 @@ def walk(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def value_at(data: Any, path: Path) -> Any:
-    """What is at a path in plain data; None where nothing is."""
+    """What is at a path in plain data; None if nothing is."""
     for step in path:
         try:
             data = data[step]
@@ -187,7 +187,7 @@ class Offsets:
         self._children: dict[int, dict[str | int, tuple[int, int]]] = {}
 
     def of(self, path: Path) -> int | None:
-        """Offset of the key (or list item) at `path`, None where it is absent.
+        """Offset of the key (or list item) at `path`, None if it is absent.
 
         Raises ValueError or IndexError where the text is not JSON.
         """

@@ -13,7 +13,7 @@ _REASONS = {2: "no such file or directory", 13: "permission denied", 20: "not a 
 
 
 def unreadable(file: str) -> str | None:
-    """Return why a file cannot be read, in Go's words; None where it can. Does not open it."""
+    """Return why a file cannot be read, in Go's words; None if it can. Does not open it."""
     try:
         status = os.stat(file)
     except ValueError:  # a NUL in the path

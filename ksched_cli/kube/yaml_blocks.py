@@ -45,7 +45,7 @@ class UnsupportedYamlError(Exception):
 
 
 def parse(text: str) -> Any:
-    """Plain data of one document, without a `---`; None where it is empty. Raises
+    """Plain data of one document, without a `---`; None if it is empty. Raises
     UnsupportedYamlError."""
     if len(_parsed_lines) > _MAX_CACHED_LINES:
         _parsed_lines.clear()

@@ -78,7 +78,7 @@ def kinds_to_read(reads: Iterable[str] = ()) -> dict[str, str]:
 
 def discover(server: ApiServer, kinds: dict[str, str]) -> dict[str, Resource | None]:
     """Kind → its resource in the version that the server prefers, of those that ksched knows; None
-    where the server has none. Raises ClusterError, also where it cannot tell."""
+    if the server has none. Raises ClusterError, also where it cannot tell."""
     groups = _decoded(server.get("/apis", what="its API groups"), _Groups).groups
     versions = {"": ["v1"], **{group.name: list(_versions(group)) for group in groups}}
     entries: dict[str, dict[str, _Entry]] = {}

@@ -121,7 +121,7 @@ class ClusterSnapshot(Struct, frozen=True, rename="camel"):
 
     @property
     def revisions_apart(self) -> int | None:
-        """How far the resourceVersions of the lists are apart; None where they are not numbers,
+        """How far the resourceVersions of the lists are apart; None if they are not numbers,
         as an API server may have them."""
         versions = [entry.resource_version for entry in self.lists if entry.resource_version]
         numbers = [number for version in versions if (number := parse_int64(version)) is not None]
@@ -212,7 +212,7 @@ class ClusterReader:
             return ""
 
     def _list(self, resource: Resource) -> ObjectList | None:
-        """None where they may not be listed, in no namespace either."""
+        """None if they may not be listed, in no namespace either."""
         is_quoted = _is_quoted(resource.kind, resource.api_version.partition("/")[0])
         try:
             return self._read(resource, "")

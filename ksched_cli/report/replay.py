@@ -372,7 +372,7 @@ def _pod_lines(answer: ReplayResult) -> Iterator[Sequence[Any]]:
 
 def _waited(pod: PodResult) -> float | None:
     """Return the seconds from the pod's arrival to its placement, exact to the microsecond; None if
-    it was not placed."""
+    it never waited, or was never placed."""
     if pod.queued is None or pod.placed is None:
         return None
     return seconds(round((pod.placed - pod.queued) * SECOND))

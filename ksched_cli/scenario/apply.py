@@ -173,7 +173,7 @@ def removals(last: Any, applied: Any, name: str = "") -> Any:
 
 
 def _identity(item: Any, merge_key: str) -> str | int | None:
-    """Return the identity of an item; None where that is not a text or number."""
+    """Return the identity of an item; None if that is not a text or number."""
     identity = item.get(merge_key) if isinstance(item, dict) else None
     return identity if isinstance(identity, str | int) else None
 

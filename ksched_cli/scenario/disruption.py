@@ -88,7 +88,7 @@ def synced(budget: PodDisruptionBudget, state: ClusterState) -> PodDisruptionBud
 def scaled(
     value: int | str, of: int | None, *, rounds: Callable[[float], int] = math.ceil
 ) -> int | None:
-    """Return a number, or a share of another, rounded up by default; None where it is neither.
+    """Return a number, or a share of another, rounded up by default; None if it is neither.
     Upstream: intstr.GetScaledValueFromIntOrPercent."""
     if isinstance(value, int):
         return value
@@ -98,7 +98,7 @@ def scaled(
 
 def _expected_scale(pods: Sequence[Pod], state: ClusterState) -> int | None:
     """Return the sum of the replicas of the pods' controllers; pods without one do not count. None
-    where one has no scale. A controller that the state lacks has as many as it has pods there."""
+    if one has no scale. A controller that the state lacks has as many as it has pods there."""
     scales: dict[tuple[str, str], int] = {}
     owned = OwnedPods.of(state.pods).active
     for pod in pods:

@@ -185,13 +185,13 @@ def _renewed(
 
 
 def _workload_of(state: ClusterState, key: WorkloadKey) -> Any:
-    """Return the workload; None where the state does not have it."""
+    """Return the workload; None if the state does not have it."""
     namespace, kind, name = key
     return objects_of(state, KINDS[kind]).get((namespace, name))
 
 
 def _template_of(state: ClusterState, key: WorkloadKey) -> Manifest | None:
-    """Return the workload's template; None where the state does not have it."""
+    """Return the workload's template; None if the state does not have it."""
     raw = bytes(getattr(_workload_of(state, key), "raw", b""))
     template = (plain_json(raw).get("spec") or {}).get("template") if raw else None
     return template if isinstance(template, dict) else None

@@ -347,7 +347,7 @@ class Collector:
 
     def _with_name(self, kind: Kind, data: msgspec.Raw) -> msgspec.Raw | None:
         """Return the object with a name of its generateName, which no object of its kind has so
-        far; None where it has none."""
+        far; None if it has none."""
         plain = msgspec.json.decode(data)
         metadata = plain["metadata"] = plain.get("metadata") or {}
         base, namespace = metadata.get("generateName"), metadata.get("namespace") or "default"
@@ -424,7 +424,7 @@ def _refuse_other_input(name: str, version: str) -> None:
 
 
 def _without_nulls(data: msgspec.Raw | bytes) -> bytes | None:
-    """Return the JSON without nulls, which Go reads as absent; None where it has none."""
+    """Return the JSON without nulls, which Go reads as absent; None if it has none."""
     if b"null" not in bytes(data):
         return None
     value = msgspec.json.decode(data)

@@ -94,7 +94,7 @@ class JsonPieces:
 
 
 def pieces_of(source: Source) -> JsonPieces | None:
-    """Return the pieces; None where it is small, or something else than one list."""
+    """Return the pieces; None if it is small, or something else than one list."""
     stored = source.content
     if isinstance(stored, bytes) or stored.size < 2 * EDGE:
         return None

@@ -177,7 +177,7 @@ class Renamer:
         return f"{self._domain(domain, self.name)}/{self.name(rest)}" if slash else self.name(text)
 
     def _domain(self, text: str, name: Callable[[str], str]) -> str:
-        """Kubernetes's own stay; of one below it, that it is."""
+        """Rename a domain. Kubernetes's own stay; one below them keeps their end."""
         if text in self._public.domains:
             return text
         match = _SUFFIX.fullmatch(text)

@@ -249,7 +249,7 @@ def expected_of(effect: EnabledPlugins, version: OldVersion, registry: KnownPlug
 def _runs(
     name: str, point: str, effect: EnabledPlugins, version: OldVersion, registry: KnownPlugins
 ) -> bool | None:
-    """None where v1 is the same: a point that the plugin did not extend, beside others."""
+    """None if v1 is the same: a point that the plugin did not extend, beside others."""
     if registry[name].origin != "in-tree" or point in version.points[name]:
         return effect.runs(name, point)
     if not any(name in names for names in effect.plugins.values()):

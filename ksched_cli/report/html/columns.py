@@ -51,7 +51,7 @@ def resource_kind(resource: str) -> CellKind:
 
 
 def column(title: str, values: Iterable[Any], kind: CellKind = CellKind.TEXT) -> dict[str, Any]:
-    """Return a column as plain data. values: None where a row has none"""
+    """Return a column as plain data. values: None if a row has none"""
     if kind is CellKind.TEXT:
         values = [printable(value or "") for value in values]
     return {"title": printable(title), "kind": kind.value, **coded(list(values))}

@@ -199,7 +199,7 @@ class RunTimes:
         return times[bisect_right(times, age) :]
 
     def draw(self, owner: str, age: float, draw: random.Random) -> float | None:
-        """Draw for how many seconds more a pod of this age runs; None where no pod ran for
+        """Draw for how many seconds more a pod of this age runs; None if no pod ran for
         longer."""
         times = self.longer_than(owner, age)
         return draw.choice(times) - age if times else None
