@@ -231,8 +231,8 @@ class HttpServer:
     _log: RepeatedLines = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the server, with TLS where there are certificates. Raises UsageError, also for unusable
-        certificates."""
+        """Make the server, with TLS where there are certificates. Raises UsageError, also for
+        unusable certificates."""
         at = self.listening
         config = uvicorn.Config(
             self.app,
