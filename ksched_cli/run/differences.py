@@ -23,6 +23,7 @@ from ksched_cli.run.run import AXES, FIELDS, Patch, Run, as_json
 # The folders of a path to a file of one of the kinds that Runs name.
 _FOLDER = re.compile(r"(?<![^\s])[^\s,]*/(?=[^\s/,]+\.(?:ya?ml|jsonl?|py|csv|gz)\b)")
 _WIDTH = 36  # of a label in a side's name
+_NAME_LENGTH = 63  # of most nodes: a label of DNS
 
 
 def as_written(axis: Axis, run: Run) -> tuple[Any, ...]:
@@ -111,11 +112,21 @@ def _short(labels: Sequence[str], width: int) -> list[str]:
     """The labels with files without their folders, and without the ends of long ones, as far as
     that leaves them different."""
     without_folders = [_FOLDER.sub("", label) for label in labels]
-    cut = [label if len(label) <= width else f"{label[:width]}…" for label in without_folders]
+    cut = [_cut(label, width) for label in without_folders]
     for short in (cut, without_folders):
         if len(set(short)) == len(set(labels)):
             return short
     return list(labels)
+
+
+def _cut(label: str, width: int) -> str:
+    """Return the label up to the end of the word at its width, so that names of nodes stay whole;
+    a word that is longer than such a name loses its end."""
+    word_end = label.find(" ", width)
+    end = len(label) if word_end < 0 else word_end
+    if end > width + _NAME_LENGTH:
+        end = width
+    return label if end >= len(label) else f"{label[:end]}…"
 
 
 def numbered(names: Sequence[str]) -> list[str]:

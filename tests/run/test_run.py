@@ -116,7 +116,11 @@ def test_every_field_of_a_run_belongs_to_an_axis() -> None:
             ["without autoscaler", "with g.yaml"],
         ),
         (
-            [Run(), Run(changes=(ChangeSource(line=f"drain {'n' * 50}"),))],
+            [Run(), Run(changes=(ChangeSource(line=f"drain {'n' * 50} other"),))],
+            ["without changes", f"drain {'n' * 50}…"],
+        ),
+        (
+            [Run(), Run(changes=(ChangeSource(line=f"drain {'n' * 99}"),))],
             ["without changes", f"drain {'n' * 30}…"],
         ),
         ([Run(preemption=True), Run(preemption=False)], ["with preemption", "without preemption"]),
