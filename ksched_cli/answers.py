@@ -7,7 +7,7 @@ that begins with the field's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -68,7 +68,8 @@ class Answer(Part, frozen=True, kw_only=True):
     def to_frame(self, field: str = "") -> Any:
         """Return a pandas.DataFrame of a field that is a list or a mapping: a row per item.
 
-        field: its name in Python; by default the answer's main list
+        field: its name in Python, in a part of the answer as `cost.by_owner`; by default the
+               answer's main list
         Raises UsageError for another field, MissingExtraError without pandas
         """
         try:
@@ -94,12 +95,10 @@ def rows_of(answer: Answer, field: str = "") -> tuple[str, Any]:
     """Return the name of a field that is a list or a mapping, by default the answer's main list,
     and its plain data. Raises UsageError for another field."""
     field = field or answer.ROWS
-    hidden, _ = _paths(type(answer))
-    lists = {
-        name: value
-        for name in answer.__struct_fields__
-        if name not in hidden and _has_items(value := getattr(answer, name))
-    }
+    lists = dict(_lists(answer))
+    for name, part in structs.asdict(answer).items():
+        if isinstance(part, Part):
+            lists |= {f"{name}.{key}": value for key, value in _lists(part)}
     if answer.ROWS and answer.ROWS not in lists:
         lists[answer.ROWS] = getattr(answer, answer.ROWS)
     if field not in lists or lists[field] is UNSET:
@@ -109,8 +108,12 @@ def rows_of(answer: Answer, field: str = "") -> tuple[str, Any]:
     return field, plain(lists[field])
 
 
-def _has_items(value: object) -> bool:
-    return isinstance(value, Mapping | tuple | list)
+def _lists(part: Part) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that are a list or a mapping, and that the document has."""
+    hidden, _ = _paths(type(part))
+    for name, value in structs.asdict(part).items():
+        if name not in hidden and isinstance(value, Mapping | tuple | list):
+            yield name, value
 
 
 class Effect(Struct, frozen=True):

@@ -28,6 +28,7 @@ from ksched_cli.analysis.best_placement import (
     regret_of,
 )
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
+from ksched_cli.analysis.cluster_cost import ClusterCost, cluster_cost
 from ksched_cli.analysis.diagnosis import owner_path
 from ksched_cli.analysis.metrics import Metric, MetricSource, load_metrics, own_figures
 from ksched_cli.analysis.question import Opened, Question
@@ -57,7 +58,6 @@ from ksched_cli.analysis.replay_result import (
     seconds,
 )
 from ksched_cli.analysis.usage import (
-    HourlyCost,
     NodeUsage,
     Utilization,
     node_usages,
@@ -150,7 +150,7 @@ class SideSummary(Part, frozen=True):
     evicted: Count
     nodes_used: Count
     utilization: Mapping[str, Utilization]
-    cost: HourlyCost | UnsetType = UNSET
+    cost: ClusterCost | UnsetType = UNSET
     regret: Regret | UnsetType = UNSET
     metrics: Mapping[str, float] | UnsetType = UNSET
 
@@ -428,7 +428,7 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
             len(run.evicted),
             nodes_used(snapshot),
             {name: share.rounded(SHARE_DIGITS) for name, share in utilization(snapshot).items()},
-            HourlyCost.of(usages),
+            cluster_cost(snapshot, usages),
             regret_of(simulation, run, axes.regret, axes.time_limit, outcome.side.metrics)
             if axes.regret
             else UNSET,

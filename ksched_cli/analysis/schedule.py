@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from ksched_cli.analysis.attempts import AttemptTrace, trace_of
 from ksched_cli.analysis.best_placement import Regret, check_solver, regret_of
+from ksched_cli.analysis.cluster_cost import ClusterCost, cluster_cost
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.metrics import MetricSource, load_metrics, own_figures
@@ -19,7 +20,6 @@ from ksched_cli.analysis.named_objects import find_pods
 from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.recreation import RecreatedPod, recreated_pods
 from ksched_cli.analysis.usage import (
-    HourlyCost,
     NodeResources,
     NodeUsage,
     UtilizationByLabel,
@@ -236,7 +236,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     summary: RunSummary
     nodes: tuple[NodeResources, ...]
     utilization: UtilizationByLabel | UnsetType = UNSET
-    cost: HourlyCost | UnsetType = UNSET
+    cost: ClusterCost | UnsetType = UNSET
     regret: Regret | UnsetType = UNSET
     metrics: Mapping[str, float] | UnsetType = UNSET
     notes: Mapping[str, Mapping[str, Any]] | UnsetType = UNSET
@@ -295,7 +295,7 @@ def result_of(  # noqa: PLR0913  # what an answer has besides the run
         summary=summary_of(run),
         nodes=resources_of(usages),
         utilization=utilization_by(by, usages) if by else UNSET,
-        cost=HourlyCost.of(usages),
+        cost=cluster_cost(simulation.snapshot, usages),
         notes={pod: noted for pod, noted in notes.items() if noted} or UNSET,
         extender_bindings=run.extender_bindings or UNSET,
         attempts=tuple(map(trace_of, attempts)) if trace else UNSET,

@@ -27,6 +27,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType, structs
 
+from ksched_cli.analysis.cluster_cost import ClusterCost, cluster_cost
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
 from ksched_cli.analysis.more_nodes import Mix, likes_of, nodes_needed, prices_of, with_copies
@@ -135,7 +136,8 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
               those of DaemonSets, static ones
     uncontrolled: pods that move and have no controller: somebody has to create them again
     per_hour: what the nodes that could go cost an hour; with prices only
-    total_per_hour: what all nodes cost
+    cost: of all these nodes; missing without prices
+    cost_after: the same once the nodes that could go are gone, and the new ones are there
     pools: how full the pools of these nodes are and what they cost; with prices only
     pools_after: the same once the nodes that could go are gone, and the new ones are there
     added: the new nodes that join before the first drain; only with --replace-with
@@ -161,7 +163,8 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     overhead: Mapping[str, str]
     uncontrolled: tuple[str, ...] = ()
     per_hour: float | UnsetType = UNSET
-    total_per_hour: float | UnsetType = UNSET
+    cost: ClusterCost | UnsetType = UNSET
+    cost_after: ClusterCost | UnsetType = UNSET
     pools: UtilizationByLabel | UnsetType = UNSET
     pools_after: UtilizationByLabel | UnsetType = UNSET
     added: tuple[str, ...] | UnsetType = UNSET
@@ -630,6 +633,7 @@ def shrink(
     repacked = repack(base, _in_order(base, free_to_go, limits)) if repacks else UNSET
     needs_usages = draws_map or bool(limits.prices.listed)
     before = node_usages(base.live.snapshot, limits.prices) if needs_usages else ()
+    pools, cost = _costs(base, limits, before, before)
     order, search_of = _in_order(base, free, limits), progress or Search()
 
     def searching() -> Shrinking:
@@ -646,6 +650,7 @@ def shrink(
         plan = search.run() if replacement is None else replacement.plan
         search.carry_out(plan)
         after = node_usages(base.live.snapshot, limits.prices) if needs_usages else ()
+        pools_after, cost_after = _costs(base, limits, before, after, replacement)
         held |= search.holds(plan)
         search.take_back()
         for name, holds in held.items():
@@ -655,18 +660,24 @@ def shrink(
         NodeToDrain.of(name, drain, order)
         for order, (name, drain) in enumerate(plan.drains.items(), 1)
     ]
-    staying = [NodeToDrain.staying(name, held) for name in sorted(nodes) if name not in plan.drains]
     return ShrinkResult(
-        nodes=(*going, *staying),
+        nodes=(
+            *going,
+            *(
+                NodeToDrain.staying(each, held)
+                for each in sorted(nodes.keys() - plan.drains.keys())
+            ),
+        ),
         removable=len(going),
         freed=_quantities(_allocatable(map(nodes.__getitem__, plan.drains))),
         total=_quantities(_allocatable(base.state.nodes)),
         overhead=_quantities(_overhead(base, plan.drains)),
         uncontrolled=base.uncontrolled(plan.drains.keys()),
         per_hour=round(worth(plan.nodes), 6) if limits.prices.listed else UNSET,
-        total_per_hour=round(worth(nodes), 6) if limits.prices.listed else UNSET,
-        pools=_pools(limits, before, before),
-        pools_after=_pools(limits, before, after, replacement),
+        cost=cost,
+        cost_after=cost_after,
+        pools=pools,
+        pools_after=pools_after,
         added=UNSET if replacement is None else replacement.names,
         added_per_hour=UNSET if replacement is None else round(replacement.per_hour, 6),
         repack=repacked,
@@ -735,27 +746,28 @@ def _replaced(
     return tried[best]
 
 
-def _pools(
+def _costs(
+    base: DrainedCluster,
     limits: ShrinkLimits,
     before: Sequence[NodeUsage],
     usages: Sequence[NodeUsage],
     replacement: NodeReplacement | None = None,
-) -> UtilizationByLabel | UnsetType:
-    """Return the nodes to look at by pool, and the new ones, which cost what their model does;
-    UNSET without prices. before: the nodes before the drains, which say by which label"""
+) -> tuple[UtilizationByLabel | UnsetType, ClusterCost | UnsetType]:
+    """Return the pools and the cost, as the cluster is now, of the nodes to look at and of the new
+    ones, which cost what their model does; UNSET without prices. before: the nodes before the
+    drains, which say by which label"""
     if not limits.prices.listed:
-        return UNSET
+        return UNSET, UNSET
     new = () if replacement is None else replacement.names
     price = replacement.per_hour / len(new) if replacement is not None and new else None
     among = limits.among
-    return utilization_by(
-        pool_label(before),
-        [
-            replace(each, per_hour=price) if each.name in new else each
-            for each in usages
-            if each.name in new or among is None or among.matches(each.labels)
-        ],
-    )
+    looked_at = [
+        replace(each, per_hour=price) if each.name in new else each
+        for each in usages
+        if each.name in new or among is None or among.matches(each.labels)
+    ]
+    pools = utilization_by(pool_label(before), looked_at)
+    return pools, cluster_cost(base.live.snapshot, looked_at)
 
 
 def _map(

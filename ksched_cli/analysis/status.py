@@ -8,19 +8,17 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
-from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
+from ksched_cli.analysis.cluster_cost import ClusterCost, cluster_cost
+from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.gates import READS
 from ksched_cli.analysis.held_pods import GATED, HeldPods, held_pods
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.idle_constraints import idle_constraint_lines
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.usage import (
-    CostShare,
-    HourlyCost,
     NodeUsage,
     PoolUsage,
     UtilizationByLabel,
-    cost_shares,
     node_usages,
     pool_label,
     total_of,
@@ -118,7 +116,6 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
     gated: pods that it does not try, by owner and cause
     blocking_budgets: those that block every drain of their nodes
     cost: of all nodes; missing without prices
-    cost_by_namespace, cost_by_owner: of the part of it that pods request; missing without prices
     idle_budgets: those that select no pod
     idle_constraints: constraints of pods that do nothing, a sentence for each
     lacks: kinds without an object in the state that may be there in the cluster
@@ -135,9 +132,7 @@ class ClusterStatus(StateAnswer, frozen=True, kw_only=True):
     pods: PodCounts
     total: PoolUsage
     pools: UtilizationByLabel
-    cost: HourlyCost | UnsetType = UNSET
-    cost_by_namespace: tuple[CostShare, ...] | UnsetType = UNSET
-    cost_by_owner: tuple[CostShare, ...] | UnsetType = UNSET
+    cost: ClusterCost | UnsetType = UNSET
     pending: tuple[PendingGroup, ...] = ()
     gated: tuple[GatedGroup, ...] = ()
     blocking_budgets: tuple[BlockingBudget, ...] = ()
@@ -173,10 +168,9 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
         with opened.observer.progress("pods placed") as on_progress:
             simulation = opened.simulation(watch=Watch(on_progress=on_progress))
             state = simulation.state
-            snapshot, prices = simulation.snapshot, opened.opener.prices(opened.run)
-            usages = node_usages(snapshot, prices)
-            by_namespace = cost_shares(snapshot, prices, lambda pod: pod.namespace)
-            by_owner = cost_shares(snapshot, prices, owner_path)
+            snapshot = simulation.snapshot
+            usages = node_usages(snapshot, opened.opener.prices(opened.run))
+            cost = cluster_cost(snapshot, usages)
             run = simulation.run()
             hints = Hints(simulation, run, workloads=opened.run.workloads)
             pending = pending_groups(simulation, run, hints)
@@ -197,9 +191,7 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             ),
             total=total_of(usages),
             pools=utilization_by(_label(self.by, usages), usages),
-            cost=HourlyCost.of(usages),
-            cost_by_namespace=by_namespace,
-            cost_by_owner=by_owner,
+            cost=cost,
             pending=pending,
             gated=tuple(_gated(held_pods(simulation, run))),
             blocking_budgets=blocking,
@@ -277,7 +269,6 @@ class Fullness(StateAnswer, frozen=True, kw_only=True):
     total: the nodes that take pods together
     pools: by a label
     cost: of all nodes; missing without prices
-    cost_by_namespace, cost_by_owner: of the part of it that pods request; missing without prices
     usages: per node
     """
 
@@ -287,9 +278,7 @@ class Fullness(StateAnswer, frozen=True, kw_only=True):
     kind: Literal["CapacityResult"] = "CapacityResult"
     total: PoolUsage
     pools: UtilizationByLabel
-    cost: HourlyCost | UnsetType = UNSET
-    cost_by_namespace: tuple[CostShare, ...] | UnsetType = UNSET
-    cost_by_owner: tuple[CostShare, ...] | UnsetType = UNSET
+    cost: ClusterCost | UnsetType = UNSET
     usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
 
 
@@ -301,13 +290,11 @@ class ShowFullness(Question[Fullness], frozen=True, kw_only=True):
     by: str = ""
 
     def answer(self, opened: Opened) -> Fullness:
-        snapshot, prices = opened.simulation().snapshot, opened.opener.prices(opened.run)
-        usages = node_usages(snapshot, prices)
+        snapshot = opened.simulation().snapshot
+        usages = node_usages(snapshot, opened.opener.prices(opened.run))
         return Fullness(
             total=total_of(usages),
             pools=utilization_by(_label(self.by, usages), usages),
-            cost=HourlyCost.of(usages),
-            cost_by_namespace=cost_shares(snapshot, prices, lambda pod: pod.namespace),
-            cost_by_owner=cost_shares(snapshot, prices, owner_path),
+            cost=cluster_cost(snapshot, usages),
             usages=usages,
         )

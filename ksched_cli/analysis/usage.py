@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType, structs
 from numpy.typing import NDArray
 
 from ksched_cli.answers import Count, Part
-from ksched_cli.cluster.objects import Node, Pod
+from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import COUNTABLE, USAGE_DIGITS, Snapshot
 from ksched_cli.kube.quantity import exact_text
@@ -180,45 +180,6 @@ def _plain(amounts: NDArray[np.int64] | NDArray[np.float64]) -> list[float]:
 def _price(prices: Prices, node: Node) -> float | None:
     price = prices.of_node(node)
     return None if price is None else price.price.per_hour
-
-
-class CostShare(Part, frozen=True):
-    """What the pods of a namespace or an owner cost an hour by their requests.
-
-    name: the namespace, or namespace/Kind/name of the owner; of a pod without one, its own
-    """
-
-    name: str
-    pods: Count
-    per_hour: float
-
-
-def cost_shares(
-    snapshot: Snapshot, prices: Prices, name_of: Callable[[Pod], str]
-) -> tuple[CostShare, ...] | UnsetType:
-    """Return who requests the part of the nodes that is not idle, what costs most first; UNSET
-    without prices. On each node, pods count by the resource of which the most is requested, as in
-    HourlyCost: shares and what is idle add up to the cost."""
-    if not prices.listed:
-        return UNSET
-    counts, costs = Counter[str](), dict[str, float]()
-    for row, usage in enumerate(node_usages(snapshot, prices)):
-        if not usage.per_hour:
-            continue
-        shares = {
-            name: usage.requested.get(name, 0) / amount
-            for name, amount in usage.allocatable.items()
-            if amount and name != PODS
-        }
-        most = max(shares, key=shares.__getitem__, default="")
-        for info in snapshot.pods[row]:
-            name, part = name_of(info.pod), 0.0
-            if usage.requested.get(most):
-                part = snapshot.use_of(info).get(most, 0) / usage.requested[most]
-            counts[name] += 1
-            costs[name] = costs.get(name, 0) + usage.per_hour * (1 - usage.idle) * part
-    names = sorted(counts, key=lambda name: (-costs[name], name))
-    return tuple(CostShare(name, counts[name], round(costs[name], COST_DIGITS)) for name in names)
 
 
 class PoolUsage(Part, frozen=True):

@@ -20,6 +20,7 @@ from ksched_cli.analysis.compare import (
 from ksched_cli.analysis.usage import Utilization
 from ksched_cli.report.metrics import metric_rows
 from ksched_cli.report.regret import regret_rows
+from ksched_cli.report.usage import cost_tables, hourly
 from ksched_cli.report.view import (
     Bars,
     Column,
@@ -174,6 +175,10 @@ def _sections(answer: Comparison) -> Iterator[Section]:
     yield from _differences(answer)
     yield _totals(answer.sides, Rows.NOT_EQUAL, Medium.BRIEF | Medium.PAGE)
     yield _totals(answer.sides, Rows.ALL, Medium.WHOLE | Medium.WIDE)
+    yield from cost_tables(
+        *((Column(side.name, Kind.NUMBER, named=True), side.summary.cost) for side in answer.sides),
+        differing=True,
+    )
     yield _cause_bars(answer.pods)
     yield Later(make=lambda: _maps(answer))
 
@@ -196,12 +201,9 @@ def _totals(sides: Sequence[SideResult], shown: Rows, on: Medium) -> Table:
         rows.append((f"{resource} used per node", *map(_per_node, shares)))
     costs = [each.cost for each in summaries]
     if any(costs):
-        rows.append(
-            ("cost an hour", *(f"{each.per_hour:,.4g}" if each else "none" for each in costs))
-        )
-        rows.append(
-            ("idle cost an hour", *(f"{each.idle:,.4g}" if each else "none" for each in costs))
-        )
+        totals = (hourly(each.per_hour) if each else "none" for each in costs)
+        idle = (hourly(each.idle) if each else "none" for each in costs)
+        rows += [("cost an hour", *totals), ("idle cost an hour", *idle)]
     columns = [Column(side.name, Kind.NUMBER, named=True) for side in sides]
     return Table(heading="Totals", columns=[Column(""), *columns], rows=rows, shown=shown, on=on)
 

@@ -132,6 +132,7 @@ def _sections(answer: ScheduleResult) -> Iterator[Section]:
     yield Later(make=lambda: _maps(answer))
     if answer.utilization:
         yield usage.pools_table(answer.utilization)
+    yield from usage.cost_tables((usage.COST_AN_HOUR, answer.cost))
     yield Later(make=lambda: _grids(answer))
 
 

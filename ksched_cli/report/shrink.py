@@ -13,7 +13,13 @@ from ksched_cli.analysis.shrink import NodeToDrain, Repack, ShrinkResult, Upgrad
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.report.cells import amount
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
-from ksched_cli.report.usage import cost_columns, pool_name
+from ksched_cli.report.usage import (
+    COST_AFTER,
+    COST_AN_HOUR,
+    cost_columns,
+    cost_tables,
+    pool_name,
+)
 from ksched_cli.report.view import (
     Bars,
     Column,
@@ -59,6 +65,7 @@ def view(answer: ShrinkResult) -> View:
             Later(make=lambda: _map(answer)),
             _going(going),
             *_pools(answer),
+            *_costs(answer),
             _moves(going),
             *_staying(answer, staying),
             *_misfits(answer),
@@ -155,15 +162,16 @@ def _freed(answer: ShrinkResult) -> Iterator[Line]:
         yield Line(
             f"of that, pods that go with their nodes (DaemonSets, static) request {overhead}"
         )
-    if answer.per_hour is not UNSET and answer.total_per_hour is not UNSET:
+    if answer.per_hour is not UNSET and answer.cost is not UNSET:
         saved, new = answer.per_hour, ""
         if answer.added and answer.added_per_hour is not UNSET:
             saved = round(saved - answer.added_per_hour, 6)
             new = f", with {listed(answer.added, SHOWN_NAMES)} added, which cost "
             new += f"{answer.added_per_hour:g}"
-        yield Line(f"saves {saved:g} of {answer.total_per_hour:g} an hour{new}")
+        yield Line(f"saves {saved:g} of {answer.cost.per_hour:g} an hour{new}")
     if answer.repack is not UNSET:
-        yield from _repack_lines(answer.repack, answer.total_per_hour)
+        now = UNSET if answer.cost is UNSET else answer.cost.per_hour
+        yield from _repack_lines(answer.repack, now)
     if answer.stopped_at:
         yield Line(f"the search stopped at --max {answer.stopped_at:,}")
     if answer.stopped:
@@ -264,6 +272,12 @@ def _pools(answer: ShrinkResult) -> Iterator[Table]:
         noun="pools",
         on=GROUPED | Medium.PAGE,
     )
+
+
+def _costs(answer: ShrinkResult) -> Iterator[Table]:
+    """Yield what the pods on these nodes request of the cost now, and after what could go."""
+    after = [(COST_AFTER, answer.cost_after)] if answer.removable else []
+    yield from cost_tables((COST_AN_HOUR, answer.cost), *after)
 
 
 def _targets(node: NodeToDrain) -> tuple[str, ...]:

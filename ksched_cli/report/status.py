@@ -17,6 +17,7 @@ from ksched_cli.report.pending import (
     shared_owner,
 )
 from ksched_cli.report.usage import (
+    COST_AN_HOUR,
     cost_columns,
     cost_tables,
     cost_text,
@@ -138,7 +139,7 @@ def _sections(answer: ClusterStatus) -> Iterator[Section]:
         noun="budgets",
     )
     yield _shares(answer)
-    yield from cost_tables(answer.cost_by_namespace, answer.cost_by_owner)
+    yield from cost_tables((COST_AN_HOUR, answer.cost))
     yield Text(lines=[*_remarks(answer)])
     yield Commands(heading="What to try next", commands=[*_commands(answer)])
 
@@ -225,7 +226,7 @@ def fullness_view(answer: Fullness) -> View:
         sections=[
             resources_table(answer.usages),
             _shares(answer),
-            *cost_tables(answer.cost_by_namespace, answer.cost_by_owner),
+            *cost_tables((COST_AN_HOUR, answer.cost)),
             replace(nodes_table(answer.usages), on=Medium.WIDE | Medium.WHOLE),
         ],
         names=lambda: [pool.value for pool in answer.pools.pools if pool.value],

@@ -7,22 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import UnsetType
+from msgspec.structs import replace
 
-from ksched_cli.analysis.usage import (
-    CostShare,
-    HourlyCost,
-    NodeUsage,
-    PoolUsage,
-    UtilizationByLabel,
-)
+from ksched_cli.analysis.cluster_cost import ClusterCost, CostShare
+from ksched_cli.analysis.usage import HourlyCost, NodeUsage, PoolUsage, UtilizationByLabel
 from ksched_cli.cluster.snapshot import USAGE_DIGITS
 from ksched_cli.kube.quantity import is_of_bytes
-from ksched_cli.report.view import Column, Kind, Medium, Table, table
+from ksched_cli.report.view import Column, Kind, Medium, Rows, Table, table
 from ksched_cli.report.words import counted, verb
 from ksched_cli.report.words import percent as percent
 
 PODS = "pods"
 SHOWN_COSTS = 10
+NO_SHARE = CostShare("", 0, 0)
+COST_AN_HOUR = Column("Cost an hour", Kind.NUMBER)
+COST_AFTER = Column("Cost after", Kind.NUMBER)
 
 
 def resources_table(usages: Sequence[NodeUsage]) -> Table:
@@ -83,14 +82,14 @@ def cost_columns(
     go"""
     if not any(costs):
         return []
-    headings = ("Cost after", "Idle after") if is_after else ("Cost an hour", "Idle")
+    cost, idle = (COST_AFTER, "Idle after") if is_after else (COST_AN_HOUR, "Idle")
     return [
         (
-            Column(headings[0], Kind.NUMBER),
+            cost,
             lambda pool: hourly(pool.cost.per_hour) if pool.cost else None,
         ),
         (
-            Column(headings[1], Kind.NUMBER, drop=1),
+            Column(idle, Kind.NUMBER, drop=1),
             lambda pool: hourly(pool.cost.idle) if pool.cost else None,
         ),
     ]
@@ -177,17 +176,40 @@ def amount_kind(resource: str) -> Kind:
 
 
 def cost_tables(
-    by_namespace: Sequence[CostShare] | UnsetType, by_owner: Sequence[CostShare] | UnsetType
+    *costs: tuple[Column, ClusterCost | UnsetType], differing: bool = False
 ) -> Iterator[Table]:
-    """Yield what the requests of namespaces and of owners cost an hour, what costs most first."""
-    for name, shares in (("namespace", by_namespace), ("owner", by_owner)):
-        yield table(
-            f"Cost of requests by {name}",
-            shares or (),
-            (Column(name.capitalize()), lambda each: each.name),
-            (Column("Pods", Kind.NUMBER), lambda each: each.pods),
-            (Column("Cost an hour", Kind.NUMBER), lambda each: hourly(each.per_hour)),
+    """Yield what the requests of namespaces and of owners cost an hour, what costs most first.
+
+    costs: of one cluster, or of several side by side
+    differing: where lists are cut, fold rows that are equal on all sides
+    """
+    for name, lists in (
+        ("namespace", [cost.by_namespace if cost else None for _, cost in costs]),
+        ("owner", [cost.by_owner if cost else None for _, cost in costs]),
+    ):
+        sides = [None if own is None else {each.name: each for each in own} for own in lists]
+        most: dict[str, float] = {}
+        for share in (each for side in sides if side for each in side.values()):
+            most[share.name] = max(most.get(share.name, 0), share.per_hour)
+        rows = []
+        for each in sorted(most, key=lambda name: (-most[name], name)):
+            shares = [None if side is None else side.get(each, NO_SHARE) for side in sides]
+            pods = [share.pods for share in shares if share] if len(costs) == 1 else []
+            texts = (hourly(share.per_hour) if share else "none" for share in shares)
+            rows.append((each, *pods, *texts))
+        count = [Column("Pods", Kind.NUMBER)] if len(costs) == 1 else []
+        every = Table(
+            heading=f"Cost of requests by {name}",
+            columns=[Column(name.capitalize()), *count, *(column for column, _ in costs)],
+            rows=rows,
             brief=SHOWN_COSTS,
             noun=f"{name}s",
             on=Medium.ALL if name == "namespace" else Medium.WIDE | Medium.WHOLE | Medium.PAGE,
         )
+        if not differing:
+            yield every
+            continue
+        yield replace(every, on=Medium.WIDE | Medium.WHOLE)
+        if any(len({*row[1:]}) > 1 for row in rows):
+            on = every.on & (Medium.BRIEF | Medium.PAGE)
+            yield replace(every, shown=Rows.NOT_EQUAL, on=on)

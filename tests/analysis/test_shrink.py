@@ -256,7 +256,8 @@ def test_with_prices_the_dearest_nodes_go() -> None:
     ]
     assert going(shrunk(*objects)) == ["y", "x"]
     answer = shrunk(*objects, prices=read_prices(["dear=9", "*=1"]))
-    assert (going(answer), answer.per_hour, answer.total_per_hour) == (["dear"], 9, 11)
+    assert answer.cost
+    assert (going(answer), answer.per_hour, answer.cost.per_hour) == (["dear"], 9, 11)
 
 
 def test_where_only_so_many_may_go_the_dearest_do() -> None:

@@ -136,11 +136,11 @@ def test_prices_say_what_namespaces_and_owners_request(
     for command in ("status", "capacity"):
         answer = json.loads(ksched(command, "--state", state, "--price", "*=8", "-o", "json")[1])
         # The fullest resource counts: memory of node a (6 of 8 GiB), cpu of node b (1 of 4).
-        assert [(each["name"], each["perHour"]) for each in answer["costByNamespace"]] == [
+        assert [(each["name"], each["perHour"]) for each in answer["cost"]["byNamespace"]] == [
             ("batch", 4),
             ("shop", 4),
         ]
-        owners = answer["costByOwner"]
+        owners = answer["cost"]["byOwner"]
         assert {each["name"]: each["perHour"] for each in owners} == {
             "batch/Pod/q": 2,
             "batch/Pod/r": 2,
@@ -150,4 +150,4 @@ def test_prices_say_what_namespaces_and_owners_request(
         assert total == answer["cost"]["perHour"] - answer["cost"]["idle"]
         out = ksched(command, "--state", state, "--price", "*=8")[1]
         assert "Cost of requests by namespace" in out
-        assert "costByOwner" not in json.loads(ksched(command, "--state", state, "-o", "json")[1])
+        assert "cost" not in json.loads(ksched(command, "--state", state, "-o", "json")[1])

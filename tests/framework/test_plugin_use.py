@@ -7,14 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.analysis.cluster_cost import cluster_cost
 from ksched_cli.analysis.replay_figures import UsageOverTime, job_figures, user_figures
-from ksched_cli.analysis.usage import (
-    cost_shares,
-    node_usages,
-    resources_of,
-    total_of,
-    utilization,
-)
+from ksched_cli.analysis.usage import node_usages, resources_of, total_of, utilization
 from ksched_cli.api import SUCCESS, CountsUsage, FilterPlugin, PodInfo, Status
 from ksched_cli.framework.interface import points_of
 from ksched_cli.scenario.prices import read_prices
@@ -79,9 +74,9 @@ def test_without_the_plugin_they_are_what_pods_request() -> None:
 
 def test_costs_are_shared_by_what_pods_use() -> None:
     snapshot = simulation(STATE, plugins=[SharedGpus]).snapshot
-    shares = cost_shares(snapshot, read_prices(["a=10"]), lambda pod: pod.namespace)
-    assert shares
-    assert {each.name: each.per_hour for each in shares} == {"y": 7.5, "x": 1.5}
+    cost = cluster_cost(snapshot, node_usages(snapshot, read_prices(["a=10"])))
+    assert cost
+    assert {each.name: each.per_hour for each in cost.by_namespace} == {"y": 7.5, "x": 1.5}
 
 
 def pod_of(name: str, user: str, share: str, **spec: object) -> Plain:
