@@ -345,7 +345,7 @@ class Record(Subject):
             for name, content in before.items():
                 is_same = (self.folder / name).read_bytes() == content
                 self.check(is_same or name.startswith("."), f"{name} has changed")
-            self._look_at(stem, publisher.count_at(now - WRITTEN_WITHIN), ended)
+            self.look_at(stem, publisher.count_at(now - WRITTEN_WITHIN), ended)
             yield
             if not (self.folder / f"{stem}.jsonl").exists():  # the next one has the name
                 for path in self.folder.glob(f"{stem}.*"):
@@ -360,7 +360,7 @@ class Record(Subject):
             self.kills["SIGTERM"] += 1
         return ended
 
-    def _look_at(self, stem: str, published: int, ended: Ended) -> None:
+    def look_at(self, stem: str, published: int, ended: Ended) -> None:
         """published: how many pods had come so long ago that they have to be there"""
         timeline, state = self.folder / f"{stem}.jsonl", self.folder / f"{stem}.state.json"
         lines = _whole_lines(timeline).splitlines()
