@@ -3,9 +3,10 @@
     python -m tests.live.faults [--minutes N] [--tls] [SUBJECT...]
 
 record: an API server behind a proxy that cuts, resets, delays and garbles; the recording has to
-lead to what the cluster has in the end. snapshot: the same, again and again: a whole file, or one
-line. schedule: an extender behind it. extender, mcp: clients of `ksched serve` misbehave, while
-others have to be answered. Memory is the process's own (VmRSS), or the largest of many processes.
+lead to what the cluster has in the end. clock: the machine's clock jumps while it records.
+snapshot: behind the proxy, again and again; a whole file, or one line. schedule: an extender behind
+it. extender, mcp: clients of `ksched serve` misbehave, while others have to be answered. Memory is
+the process's own (VmRSS), or the largest of many processes.
 Exit code 1 when something is lost, there twice, unanswered, or a traceback.
 """
 
@@ -37,7 +38,7 @@ from ksched_cli.testing import node, pod
 from tests.extenders.fixtures import config_text
 from tests.extenders.servers import Server, everything
 from tests.live.fake_api_server import ApiServer, write_kubeconfig
-from tests.live.kills import ROOT, Publisher
+from tests.live.kills import ROOT, WRITTEN_WITHIN, Publisher
 from tests.live.proxy import Proxy, reset
 from tests.sweep.sweeps import write_state
 
@@ -83,7 +84,7 @@ def ksched(folder: Path, *arguments: object) -> subprocess.Popen[str]:
         stderr=(folder / "err").open("w"),
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))},
     )
 
 
@@ -123,12 +124,7 @@ def record(report: Report, folder: Path, seconds: float, *, tls: bool) -> None:
         publisher = Publisher(server)
         thread = threading.Thread(target=publisher.run, daemon=True)
         process = ksched(folder, "record", "day.jsonl", "--kubeconfig", "kubeconfig")
-        timeline = folder / "day.jsonl"
-        while not (timeline.exists() and timeline.stat().st_size):
-            report.check(process.poll() is None, f"ended: {(folder / 'err').read_text()}")
-            if process.poll() is not None:
-                return
-            time.sleep(0.1)
+        _begun(report, folder, process)
         thread.start()
         proxy.share = SHARE
         deadline = time.monotonic() + seconds
@@ -148,6 +144,15 @@ def record(report: Report, folder: Path, seconds: float, *, tls: bool) -> None:
         report.check("Traceback" not in err and "defect" not in err, err)
         report.counts["pods"] = publisher.counts[-1][1]
         report.counts.update(proxy.faults())
+
+
+def _begun(report: Report, folder: Path, process: subprocess.Popen[str]) -> Path:
+    """The timeline, once it has its first line."""
+    timeline = folder / "day.jsonl"
+    while process.poll() is None and not (timeline.exists() and timeline.stat().st_size):
+        time.sleep(0.1)
+    report.check(process.poll() is None, f"ended: {(folder / 'err').read_text()}")
+    return timeline
 
 
 def _compare(report: Report, folder: Path, server: ApiServer) -> None:
@@ -183,6 +188,48 @@ def _there(report: Report, folder: Path) -> tuple[set[str], list[str], int]:
             twice += [] if name in here else [name]
             here.discard(name)
     return here, twice, gaps
+
+
+# A wall clock that is wrong by as many seconds as the file beside says.
+CLOCK = """
+import time
+from pathlib import Path
+real, path = time.time, Path(__file__).with_name("seconds")
+time.time = lambda: real() + float(path.read_text() or 0)
+"""
+
+
+def clock(report: Report, folder: Path, seconds: float, *, tls: bool) -> None:
+    """`record` on a machine whose clock is set back and forth by up to an hour every few seconds:
+    no event waits, and times do not fall."""
+    (folder / "sitecustomize.py").write_text(CLOCK)
+    (folder / "seconds").write_text("0")
+    draw = random.Random(0)
+    with api_server(folder, tls=tls) as (server, _):
+        publisher = Publisher(server)
+        thread = threading.Thread(target=publisher.run, daemon=True)
+        process = ksched(folder, "record", "day.jsonl", "--kubeconfig", "kubeconfig")
+        timeline = _begun(report, folder, process)
+        thread.start()
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and process.poll() is None:
+            aside = folder / "aside"
+            aside.write_text(str(draw.uniform(-3600, 3600)))
+            aside.replace(folder / "seconds")
+            report.counts["jumps"] += 1
+            time.sleep(draw.uniform(1, 5))
+            written = timeline.read_text().count('"pod":')
+            behind = publisher.count_at(time.monotonic() - WRITTEN_WITHIN) - written
+            report.check(behind <= 0, f"{behind} pods wait to be written")
+            report.rss.append(resident(process.pid))
+        publisher.ends.set()
+        thread.join()
+        _compare(report, folder, server)
+        process.send_signal(signal.SIGTERM)
+        report.check(process.wait(60) == 0, f"ended with {process.returncode}")
+        err = (folder / "err").read_text()
+        report.check("Traceback" not in err and "defect" not in err, err)
+        report.counts["pods"] = publisher.counts[-1][1]
 
 
 # -- one process after the other ------------------------------------------------------------------
@@ -455,6 +502,7 @@ def mcp(report: Report, folder: Path, seconds: float, *, tls: bool) -> None:
 
 SUBJECTS: dict[str, Callable[..., None]] = {
     "record": record,
+    "clock": clock,
     "snapshot": snapshot,
     "schedule": schedule,
     "extender": extender,
