@@ -56,7 +56,8 @@ def spoil(folder: Path, minor: str, count: int, first: int, seed: int) -> Iterat
     events = [json.loads(line) for line in lines[:first]]
     items = json.loads((folder / "recorded.state.json").read_text())["items"]
     draw = random.Random(seed)
-    places = [n for n, event in enumerate(events) if event.get("decision", {}).get("node")]
+    decisions = [event.get("decision", {}) for event in events]
+    places = [n for n, each in enumerate(decisions) if each.get("node") and "evictedFor" not in each]
     rules = ("--config", str(folder / "scheduler.yaml"), "--kubernetes-version", minor)
     with tempfile.TemporaryDirectory(prefix="ksched-spoilt-") as aside:
         (Path(aside) / "day.state.json").symlink_to((folder / "recorded.state.json").absolute())
