@@ -71,6 +71,13 @@ class StatusError(ClusterError):
 # An API server that answers sends the first byte of a page of objects within seconds.
 _CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
+# All of an answer: an API server ends requests that are no watches after a minute by default.
+ANSWER_SECONDS = 300.0
+# The bytes of an answer: a page of 500 pods has some 5 MB. A whole list has no such bound.
+MAX_ANSWER = 256 << 20
+MAX_WHOLE_LIST = 16 << 30
+# The bytes of a line of a watch, an object: etcd takes 1.5 MiB.
+MAX_LINE = 16 << 20
 # A program for credentials may ask a person to log in: kubelogin waits as long for that.
 PROGRAM_SECONDS = 180.0
 # Where a pod has the token of its service account.
@@ -126,8 +133,15 @@ class ApiServer:
         except Exception as error:  # unreadable certificates, a proxy's scheme that it cannot
             raise KubeconfigError(f"{identity.source} cannot be used: {error}") from None
 
-    def get(self, path: str, parameters: Mapping[str, str] | None = None, what: str = "") -> bytes:
-        """Return the body of a successful answer. what: what is read, for errors.
+    def get(
+        self,
+        path: str,
+        parameters: Mapping[str, str] | None = None,
+        what: str = "",
+        most: int | None = None,
+    ) -> bytes:
+        """Return the body of a successful answer. what: what is read, for errors; most: how many
+        bytes, MAX_ANSWER by default.
 
         Raises StatusError for any other, ClusterError if there is none.
         """
@@ -135,8 +149,7 @@ class ApiServer:
 
         url = f"{self.url}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
         try:
-            response = self._answer(url)
-            body: bytes = response.data
+            response, body = self._answer(url, MAX_ANSWER if most is None else most)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             reading = f" while {what} were read" if what else ""
             raise ClusterError(
@@ -203,9 +216,9 @@ class ApiServer:
             with suppress(OSError, RuntimeError, ValueError):
                 response.shutdown()
 
-    def _answer(self, url: str) -> BaseHTTPResponse:
+    def _answer(self, url: str, most: int) -> tuple[BaseHTTPResponse, bytes]:
         """Return the first answer that is not likely to be another a moment later, else the last
-        one. Raises errors of urllib3."""
+        one; with its body. Raises errors of urllib3, and ValueError for a body without an end."""
         import urllib3
 
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=READ_SECONDS)
@@ -214,8 +227,14 @@ class ApiServer:
             retry_after = 0.0
             try:
                 response = self._rest.pool_manager.request(
-                    "GET", url, headers=self._headers(), retries=False, timeout=timeout
+                    "GET",
+                    url,
+                    headers=self._headers(),
+                    retries=False,
+                    timeout=timeout,
+                    preload_content=False,
                 )
+                body = _body(response, most)
             except urllib3.exceptions.ProtocolError:
                 if not remaining:
                     raise
@@ -227,7 +246,7 @@ class ApiServer:
                 retry_after = float(parse_int64(response.headers.get("Retry-After")) or 0)
             time.sleep(min(max(backoff, retry_after), _MOST_BACKOFF_SECONDS))
             backoff *= 2
-        return response
+        return response, body
 
     def _headers(self) -> dict[str, str]:
         """With a token as fresh as the kubeconfig's plugin makes it."""
@@ -248,12 +267,36 @@ class ApiServer:
         return StatusError(self.url, path, status, reason)
 
 
+def _body(response: BaseHTTPResponse, most: int) -> bytes:
+    """Return all of an answer. Raises ValueError where it has more bytes, or takes too long."""
+    deadline, parts, size = time.monotonic() + ANSWER_SECONDS, list[bytes](), 0
+    try:
+        while part := response.read1(_CHUNK):
+            size += len(part)
+            if size > most:
+                raise ValueError(f"its answer is longer than {most} bytes")
+            if time.monotonic() > deadline:
+                raise ValueError(f"not complete after {ANSWER_SECONDS:g} s")
+            parts.append(part)
+        response.release_conn()
+    finally:
+        response.close()  # the connection, unless it was released: what follows is not read
+    return b"".join(parts)
+
+
 def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
-    """The last line counts only where it is whole."""
-    rest = b""
+    """The last line counts only where it is whole. Raises ValueError where one is too long."""
+    rest = bytearray()
     for chunk in response.stream(_CHUNK):
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from filter(None, lines)
+        *ends, last = chunk.split(b"\n")
+        for end in ends:
+            rest += end
+            if rest:
+                yield bytes(rest)
+            rest.clear()
+        rest += last
+        if len(rest) > MAX_LINE:
+            raise ValueError(f"a line is longer than {MAX_LINE} bytes")
     if rest.strip():
         raise ValueError("the last line is not complete")
 

@@ -15,7 +15,13 @@ from msgspec import Raw, Struct
 
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.loading.unknown_fields import field_tables
-from ksched_cli.live.client import UNREADABLE, ApiServer, ClusterError, StatusError
+from ksched_cli.live.client import (
+    MAX_WHOLE_LIST,
+    UNREADABLE,
+    ApiServer,
+    ClusterError,
+    StatusError,
+)
 
 ABSENT = 404
 """The status of what there is not."""
@@ -184,7 +190,8 @@ def read_list(
     tokens = set[str]()
     while True:
         try:
-            body = server.get(path, query, f"objects of kind {resource.kind}")
+            most = None if "limit" in query else MAX_WHOLE_LIST
+            body = server.get(path, query, f"objects of kind {resource.kind}", most)
         except StatusError as error:
             if error.status != GONE or not remaining:
                 raise

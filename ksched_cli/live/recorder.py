@@ -26,6 +26,7 @@ from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.live.client import ApiServer, ClusterError, StatusError
+from ksched_cli.live.clock import CLOCK
 from ksched_cli.live.lists import ABSENT, FORBIDDEN, ObjectList, Resource, read_revision
 from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, trimmed_object
 from ksched_cli.live.snapshot_file import RecordingFile
@@ -394,7 +395,7 @@ class Recorder:
                         self._hold(self._notices.get_nowait())
                 except Empty:
                     pass
-                if self._write_held(time.time() - HOLD_SECONDS):
+                if self._write_held(CLOCK.now() - HOLD_SECONDS):
                     self.parts[-1].flush()
                 limit = self.limits.part_bytes
                 if limit is not None and self.parts[-1].size >= limit:
@@ -422,7 +423,7 @@ class Recorder:
         between ends the part before."""
         reader = ClusterReader(self.server, reads=self.reads, namespace=self.namespace)
         lists = list(reader.lists())
-        at = time.time()
+        at = CLOCK.now()
         objects = [self._redacted(_named(each)) for each in lists]
         if self.parts:
             self._write_held(None)

@@ -7,7 +7,6 @@ Upstream: k8s.io/client-go/tools/cache (Reflector).
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
@@ -24,6 +23,7 @@ from ksched_cli.live.client import (
     StatusError,
     UnauthorizedError,
 )
+from ksched_cli.live.clock import CLOCK
 from ksched_cli.live.lists import ABSENT, FORBIDDEN, GONE, ObjectList, Resource, read_list
 from ksched_cli.live.snapshot import REQUIRED, trimmed_object
 
@@ -144,7 +144,7 @@ class Watcher:
 
     def run(self) -> None:
         """In a thread of its own."""
-        self._heard, self._backoff = time.time(), LEAST_BACKOFF_SECONDS
+        self._heard, self._backoff = CLOCK.now(), LEAST_BACKOFF_SECONDS
         self._paused = monotonic()
         is_lost = is_expired = False
         while not self.ends.is_set():
@@ -158,12 +158,12 @@ class Watcher:
                     self._pause()
                 continue  # the API server ends watches in due time
             except _UnusableError as error:
-                self._notify(WatchProblem(time.time(), self.resource, str(error)))
+                self._notify(WatchProblem(CLOCK.now(), self.resource, str(error)))
                 is_expired = True
             except ClusterError as error:
                 status = error.status if isinstance(error, StatusError) else 0
                 if status in (FORBIDDEN, ABSENT) or isinstance(error, UnauthorizedError):
-                    self._notify(WatchEnded(time.time(), self.resource, error))
+                    self._notify(WatchEnded(CLOCK.now(), self.resource, error))
                     return
                 # Else the API server has forgotten the revision.
                 is_expired, is_lost = is_expired or status == GONE, is_lost or status != GONE
@@ -193,7 +193,7 @@ class Watcher:
                 problem = f"the list of {resource.plural} has a malformed object: {error}"
                 raise _UnusableError(problem) from None
             self._check(described, f"the list of {resource.plural} has")
-        self.version, self._heard = objects.resource_version, time.time()
+        self.version, self._heard = objects.resource_version, CLOCK.now()
         self._notify(Reconnection(self._heard, since, resource, self.namespace, objects, is_lost))
 
     def _watch(self, is_lost: bool) -> bool:
@@ -214,11 +214,11 @@ class Watcher:
         begin, is_silent = monotonic(), True
         with self.server.stream(path, parameters, SILENT_SECONDS) as lines:
             if is_lost:
-                now, since = time.time(), self._heard
+                now, since = CLOCK.now(), self._heard
                 self._notify(Reconnection(now, since, self.resource, self.namespace, None, True))
-            self._heard = time.time()
+            self._heard = CLOCK.now()
             for line in lines:
-                self._heard, is_silent = time.time(), False
+                self._heard, is_silent = CLOCK.now(), False
                 self._take(line)
         return is_silent and monotonic() - begin < SHORT_SECONDS
 

@@ -46,6 +46,7 @@ _MEANINGS = {
     "(503)",
     "Invalid HTTP request received.": "a request that is not HTTP was refused (400)",
 }
+_DISCONNECTED = "a client disconnected in the middle of its request"
 
 
 class RepeatedLines(logging.Handler):
@@ -65,13 +66,16 @@ class RepeatedLines(logging.Handler):
         key, now = (record.pathname, record.lineno), time.monotonic()
         at, count, _ = self._written.get(key, (-inf, 0, ""))
         line = _MEANINGS.get(str(record.msg)) or shortened_lines(record.getMessage())
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, ClientDisconnect):  # no defect, although the SDK logs it as one
+            line, error = _DISCONNECTED, None
         if now - at < LOG_SECONDS:
             self._written[key] = (at, count + 1, line)
             return
         self._written[key] = (now, 0, line)
         self._write(line, count)
-        if record.exc_info:
-            for detail in traceback.format_exception(*record.exc_info):
+        if error is not None:
+            for detail in traceback.format_exception(error):
                 self._warn(printable(detail.rstrip()))
 
     def close(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -57,8 +58,9 @@ SERVED: dict[str, dict[str, tuple[str, bool]]] = {
 
 
 # A status in place of an answer, or what becomes of the answer: CLOSED without a byte, CUT in its
-# middle, HALF of its JSON (as if whole), or it HANGS until the server ends. None: nothing is wrong.
-CLOSED, CUT, HALF, HANGS = "closed", "cut", "half", "hangs"
+# middle, HALF of its JSON (as if whole), or it HANGS until the server ends; it DRIPS a byte at a
+# time, or is ENDLESS. None: nothing is wrong.
+CLOSED, CUT, HALF, HANGS, DRIPS, ENDLESS = "closed", "cut", "half", "hangs", "drips", "endless"
 # A watch's answer: the API server has forgotten the revision.
 EXPIRED = "expired"
 Outage = int | str | None
@@ -72,7 +74,8 @@ class Faults:
     passing:   path → what is wrong with its next answers
     expired:   how many requests with a continue token are answered with 410
     watches:   path → what is wrong with its next watches: a status, EXPIRED, CUT in a line, HALF a
-               line, CLOSED at once in order: the connection is kept, and gone with its next request
+               line, a line that is ENDLESS, CLOSED at once in order: the connection is kept, and
+               gone with its next request
     dies_after: the requests that are answered; then connections are closed without an answer
     token:     what is needed to be let in; "" for nothing
     """
@@ -258,14 +261,25 @@ class ApiServer:
                 data = half if outage == HALF else data
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
+                if outage == ENDLESS:
+                    self.close_connection = True
+                    self.end_headers()
+                    self.endless(lambda: self.wfile.write(SPACES))
+                    return
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
+                if outage == DRIPS:
+                    self.drip(data)
+                    return
                 self.wfile.write(half if outage == CUT else data)
 
             def log_message(self, *_: object) -> None:
                 pass
 
         return Handler
+
+
+SPACES = b" " * 65_536
 
 
 class _WatchHandler(BaseHTTPRequestHandler):
@@ -291,12 +305,28 @@ class _WatchHandler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        if outage == ENDLESS:
+            self.endless(lambda: self._chunk(SPACES))
+            return
         for line in self._lines(outage):
             if outage in (CUT, HALF):
                 self._chunk(line[: len(line) // 2] + (b"\n" if outage == HALF else b""))
                 return
             self._chunk(line)
         self.wfile.write(b"0\r\n\r\n")
+
+    def endless(self, write: Callable[[], object]) -> None:
+        """Write for as long as anybody reads."""
+        with suppress(OSError):
+            while not self.api.ends.is_set():
+                write()
+
+    def drip(self, data: bytes) -> None:
+        with suppress(OSError):
+            for place in range(len(data)):
+                self.wfile.write(data[place : place + 1])
+                if self.api.ends.wait(0.05):
+                    return
 
     def _lines(self, outage: Outage) -> Iterator[bytes]:
         if outage == EXPIRED:

@@ -9,7 +9,7 @@ import trustme
 
 from ksched_cli.live import client
 from ksched_cli.live.client import RETRIES, ClusterError, StatusError
-from tests.live.fake_api_server import CLOSED, CUT, HANGS, Outage
+from tests.live.fake_api_server import CLOSED, CUT, DRIPS, ENDLESS, HANGS, Outage
 from tests.live.fixtures import Connect, Serve
 
 
@@ -108,6 +108,33 @@ def test_a_server_that_hangs_does_not_answer(
         connected(server).stream("/api/v1/pods", {"watch": "1"}, 0.05) as lines,
     ):
         next(lines)
+
+
+def test_an_answer_without_an_end_is_read_up_to_a_size(
+    serve: Serve, connected: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MAX_ANSWER", 1 << 20)
+    monkeypatch.setattr(client, "MAX_LINE", 1 << 20)
+    server = serve()
+    server.faults.refused["/version"] = ENDLESS
+    with pytest.raises(ClusterError, match="its answer is longer than 1048576 bytes"):
+        connected(server).get("/version")
+    server.faults.watches["/api/v1/pods"] = [ENDLESS]
+    with (
+        pytest.raises(ClusterError, match="a line is longer than 1048576 bytes"),
+        connected(server).stream("/api/v1/pods", {"watch": "1"}, 10) as lines,
+    ):
+        next(lines)
+
+
+def test_an_answer_that_comes_byte_by_byte_is_read_for_a_while(
+    serve: Serve, connected: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "ANSWER_SECONDS", 0.3)
+    server = serve()
+    server.faults.refused["/version"] = DRIPS
+    with pytest.raises(ClusterError, match=r"does not answer: not complete after 0\.3 s"):
+        connected(server).get("/version")
 
 
 @pytest.fixture(scope="module")

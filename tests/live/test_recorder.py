@@ -120,13 +120,13 @@ def test_a_pod_comes_is_placed_ends_and_goes(server: ApiServer, record: Recordin
 def test_a_pod_runs_from_its_decision_to_its_end_however_late_these_were_noticed(
     server: ApiServer, record: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The clock is set back between the pod's arrival and its decision."""
+    """The pod's arrival is noticed later than its decision."""
     late = [0.3]
 
     def clock() -> float:
         return time.time() + (late.pop() if server.events and late else 0.0)
 
-    monkeypatch.setattr(watch, "time", SimpleNamespace(time=clock))
+    monkeypatch.setattr(watch, "CLOCK", SimpleNamespace(now=clock))
     web = own(pod("web"))
     done = {**placed(web), "status": {"phase": "Succeeded"}}
 
@@ -137,6 +137,27 @@ def test_a_pod_runs_from_its_decision_to_its_end_however_late_these_were_noticed
     record(3, decide, lambda: None, lambda: server.publish("MODIFIED", done))
     _, decision, end = map(json.loads, (tmp_path / "day.jsonl").read_text().splitlines()[1:])
     assert end["ranFor"] == pytest.approx(end["at"] - decision["at"], abs=1e-5)
+
+
+def test_a_clock_that_is_set_back_delays_nothing_and_times_go_on(
+    server: ApiServer, record: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour, wall = [0.0], time.time
+
+    def set_back() -> None:
+        server.publish("ADDED", own(pod("before")))
+        hour[0] = 3600.0
+        server.publish("ADDED", own(pod("after")))
+
+    monkeypatch.setattr(time, "time", lambda: wall() - hour[0])
+    begun = time.monotonic()
+    record(3, set_back, lambda: None, lambda: server.publish("ADDED", own(pod("late"))))
+    assert time.monotonic() - begun < 60
+    lines = (tmp_path / "day.jsonl").read_text().splitlines()[1:]
+    times = [json.loads(line)["at"] for line in lines]
+    assert times == sorted(times)
+    assert len({*times}) == 3
+    assert times[-1] < 60
 
 
 def test_a_refusal_with_its_nomination_is_a_decision(server: ApiServer, record: Recording) -> None:

@@ -575,6 +575,21 @@ def test_what_clients_cause_is_a_line_a_minute_with_a_count(
     assert lines[1:] == ["Invalid Host header: evil.example:80 (5 times)"]
 
 
+def test_a_client_that_leaves_in_its_request_is_a_line_without_a_traceback(
+    url: str, lines: list[str]
+) -> None:
+    host, _, port = url.removeprefix("http://").removesuffix("/mcp").partition(":")
+    fields = "".join(f"{key}: {value}\r\n" for key, value in ACCEPT.items())
+    head = f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection((host, int(port)), 5) as connection:
+        connection.sendall(f"{head}{fields}Content-Length: 100\r\n\r\n{{".encode())
+    deadline = time.monotonic() + 20
+    while not lines and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert status_of(url) == 200
+    assert lines == ["a client disconnected in the middle of its request"]
+
+
 def test_too_many_connections_are_a_line_with_a_count(
     lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
