@@ -26,12 +26,12 @@ _LENGTH = re.compile(rb"(?i)(content-length: *)(\d+)")
 _BLOCK = 65_536
 # So long a connection is silent before it is closed, and an endless answer goes on.
 SILENT_SECONDS, ENDLESS_SECONDS = 8.0, 20.0
-# How much of an answer passes before a fault at most.
+# How much of an answer passes before a damage at most.
 MOST_BYTES = 20_000
 
 
 class Proxy:
-    """Listens until it is closed. share: of the connections that have a fault; may be set; done:
+    """Listens until it is closed. share: of the connections that have a damage; may be set; done:
     how often each was done"""
 
     def __init__(self, port: int, share: float, seed: int = 0) -> None:
@@ -61,7 +61,7 @@ class Proxy:
 
     def faults(self) -> dict[str, int]:
         """How often each was done."""
-        return {f"{fault} connections": count for fault, count in self.done.items() if fault}
+        return {f"{damage} connections": count for damage, count in self.done.items() if damage}
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -71,11 +71,11 @@ class Proxy:
 
     def _serve(self, client: socket.socket) -> None:
         with self._lock:
-            fault = self._draw.choice(FAULTS) if self._draw.random() < self.share else ""
+            damage = self._draw.choice(FAULTS) if self._draw.random() < self.share else ""
             after = self._draw.randrange(MOST_BYTES)
             seed = self._draw.random()
-            self.done[fault] += 1
-        if fault == "reset at once":
+            self.done[damage] += 1
+        if damage == "reset at once":
             reset(client)
             return
         try:
@@ -87,7 +87,7 @@ class Proxy:
         threading.Thread(target=self._pass_on, args=(client, server), daemon=True).start()
         self._open.add(client)
         with suppress(OSError):
-            self._answer(server, client, fault, after, random.Random(seed))
+            self._answer(server, client, damage, after, random.Random(seed))
         self._open.discard(client)
         for each in (client, server):
             with suppress(OSError):
@@ -106,28 +106,28 @@ class Proxy:
         self,
         server: socket.socket,
         client: socket.socket,
-        fault: str,
+        damage: str,
         after: int,
         draw: random.Random,
     ) -> None:
-        """Pass on what the server says, until it is time for the fault."""
+        """Pass on what the server says, until it is time for the damage."""
         passed = 0
         while data := server.recv(_BLOCK):
-            if fault.endswith("than said"):
-                data = _LENGTH.sub(_twice if fault.startswith("longer") else _half, data)
-            elif fault and passed + len(data) > after:
+            if damage.endswith("than said"):
+                data = _LENGTH.sub(_twice if damage.startswith("longer") else _half, data)
+            elif damage and passed + len(data) > after:
                 place = max(after - passed, 0)
                 client.sendall(data[:place])
                 data = data[place:]
-                self._harm(client, fault, data, draw)
-                if fault != "slow":
+                self._harm(client, damage, data, draw)
+                if damage != "slow":
                     return
-                fault, data = "", b""
+                damage, data = "", b""
             client.sendall(data)
             passed += len(data)
 
-    def _harm(self, client: socket.socket, fault: str, data: bytes, draw: random.Random) -> None:
-        match fault:
+    def _harm(self, client: socket.socket, damage: str, data: bytes, draw: random.Random) -> None:
+        match damage:
             case "slow":
                 for place in range(0, min(len(data), 400), 4):
                     client.sendall(data[place : place + 4])

@@ -57,8 +57,8 @@ def spoil(folder: Path, minor: str, count: int, first: int, seed: int) -> Iterat
     items = json.loads((folder / "recorded.state.json").read_text())["items"]
     draw = random.Random(seed)
     decisions = [event.get("decision", {}) for event in events]
-    is_binding = [bool(each.get("node")) and "evictedFor" not in each for each in decisions]
-    places = [n for n, is_one in enumerate(is_binding) if is_one]
+    are_bindings = [bool(each.get("node")) and "evictedFor" not in each for each in decisions]
+    places = [n for n, is_bound in enumerate(are_bindings) if is_bound]
     rules = ("--config", str(folder / "scheduler.yaml"), "--kubernetes-version", minor)
     with tempfile.TemporaryDirectory(prefix="ksched-spoilt-") as aside:
         (Path(aside) / "day.state.json").symlink_to((folder / "recorded.state.json").absolute())
