@@ -46,9 +46,10 @@ Key = tuple[str, str, str]
 _POD, _CLAIM = "Pod", "ResourceClaim"
 DEFAULT_GRACE_SECONDS = 30
 _TOPOLOGY = "topology.kubernetes.io/"
-# What a kubelet or the scheduler writes of a pod, which is told in events of other kinds.
+# What is recorded of a pod's status; the rest is told in events of other kinds. Victims are ranked by
+# when they started.
 _POD_STATUS = (
-    "resourceClaimStatuses", "resources", "allocatedResources", "containerStatuses",
+    "startTime", "resourceClaimStatuses", "resources", "allocatedResources", "containerStatuses",
     "initContainerStatuses",
 )  # fmt: skip
 # Upstream: preemption.go (PreemptPod).

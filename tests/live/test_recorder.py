@@ -117,6 +117,20 @@ def test_a_pod_comes_is_placed_ends_and_goes(server: ApiServer, record: Recordin
     assert (events[2]["end"], events[2]["ranFor"] >= 0, len(events)) == ("default/web", True, 3)
 
 
+def test_when_a_pod_started_is_recorded_for_who_ranks_victims(
+    server: ApiServer, record: Recording
+) -> None:
+    web, start = own(pod("web")), "2026-01-01T00:00:05Z"
+    events = record(
+        3,
+        lambda: server.publish("ADDED", web),
+        lambda: server.publish("MODIFIED", placed(web)),
+        lambda: server.publish("MODIFIED", placed(own(pod("web"), startTime=start))),
+    )
+    assert events[1] == {"decision": about("web", node="n")}
+    assert events[2]["put"]["status"] == {"startTime": start}
+
+
 def test_a_pod_runs_from_its_decision_to_its_end_however_late_these_were_noticed(
     server: ApiServer, record: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
