@@ -46,8 +46,8 @@ Key = tuple[str, str, str]
 _POD, _CLAIM = "Pod", "ResourceClaim"
 DEFAULT_GRACE_SECONDS = 30
 _TOPOLOGY = "topology.kubernetes.io/"
-# What is recorded of a pod's status; the rest is told in events of other kinds. Victims are ranked by
-# when they started.
+# What is recorded of a pod's status; the rest is told in events of other kinds. Victims are ranked
+# by when they started.
 _POD_STATUS = (
     "startTime", "resourceClaimStatuses", "resources", "allocatedResources", "containerStatuses",
     "initContainerStatuses",
