@@ -17,6 +17,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 import numpy as np
 
+from ksched_cli.analysis.audit.decision_log import seconds
 from ksched_cli.analysis.audit.decisions import (
     Decision,
     DecisionLog,
@@ -80,6 +81,12 @@ STARTS = (
     "among pods of one priority on {}, the scheduler evicts the one that started last, and nothing"
     " shows when {} started"
 )
+JUST_STARTED = (
+    "among pods of one priority on {}, the scheduler evicts the one that started last, and nothing"
+    " shows whether it had noticed that {} had just started"
+)
+# So many seconds may pass between a pod's start, in whole seconds, and the scheduler's notice.
+NOTICED_AFTER = 2.0
 IMAGE_SIZES = (
     "nodes report different sizes of {}; the first report that the scheduler noticed "
     "counts, and only its log shows which"
@@ -176,19 +183,28 @@ class Doubts:
         return UNSEEN.format(_listed(sorted(homes)), on) if homes else ""
 
     def _equal_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
-        """Return the doubt that the victims are as important as those that ksched would evict, or
-        ""."""
+        """Return the doubt that the victims are as important as those that ksched would evict, as
+        far as the scheduler had noticed when they started, or ""."""
         candidates = {} if verdict.preemption is None else verdict.preemption.candidates
         if decision.node not in candidates:
             return ""
         on_node = self.cluster.on_node(decision.node)
         evicted = [pod for pod in on_node if pod.key in decision.victims]
         expected = candidates[decision.node].pods
+        if {pod.priority for pod in evicted} != {pod.priority for pod in expected}:
+            return ""
+        starts = {pod.key: pod.pod.status.start_time for pod in (*evicted, *expected)}
+        near = [
+            key
+            for key, start in starts.items()
+            if start and abs(decision.time - seconds(start)) < NOTICED_AFTER
+        ]
+        if near:
+            return JUST_STARTED.format(decision.node, _listed(sorted(near)))
         if sorted(pod.priority for pod in evicted) != sorted(pod.priority for pod in expected):
             return ""
         if self.cluster.simulation.configuration.release.rules.ranks_victims_by_uid:
-            pods = {pod.key: pod.pod.status.start_time for pod in (*evicted, *expected)}
-            unknown = sorted(key for key, start in pods.items() if not start)
+            unknown = sorted(key for key, start in starts.items() if not start)
             return STARTS.format(decision.node, _listed(unknown)) if unknown else ""
         is_ordered = self._is_log or self.decision_log.state.noticed_nodes
         return "" if is_ordered else EQUAL_VICTIMS.format(decision.node)

@@ -9,6 +9,7 @@ import pytest
 
 from ksched_cli.analysis.audit.audit import (
     EQUAL_VICTIMS,
+    JUST_STARTED,
     IMAGE_COUNTS,
     IMAGE_SIZES,
     STARTS,
@@ -270,6 +271,30 @@ def test_which_of_equally_important_pods_goes_is_not_judged_without_their_order(
         assert answer.differ == ()
         reasons += [each.reason for each in answer.unexplained]
     assert reasons == [reason]
+
+
+def test_whether_a_start_was_noticed_is_unknown_where_a_victim_had_just_started(
+    folder: Path,
+) -> None:
+    """By what is recorded, low-2 started last; low-1 leaves."""
+    starts = {"low-1": "2026-01-01T00:00:58Z", "low-2": "2026-01-01T00:00:59Z"}
+    answer = recorded(
+        folder,
+        [
+            node("a", cpu=2),
+            *(pod(name, cpu=1, node="a", status={"startTime": at}) for name, at in starts.items()),
+            pod("high", cpu=1, priority=9),
+        ],
+        leaves("low-1", gracePeriod=30, preempted=True),
+        for_high("low-1"),
+        leaves("low-1", preempted=True),
+        bind("high", "a"),
+        minor="1.37",
+    )
+    assert answer.differ == ()
+    assert [each.reason for each in answer.unexplained] == [
+        JUST_STARTED.format("a", "default/low-2")
+    ]
 
 
 def test_a_pod_may_evict_others_on_its_node_once_more(folder: Path) -> None:
