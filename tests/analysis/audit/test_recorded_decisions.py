@@ -9,9 +9,9 @@ import pytest
 
 from ksched_cli.analysis.audit.audit import (
     EQUAL_VICTIMS,
-    JUST_STARTED,
     IMAGE_COUNTS,
     IMAGE_SIZES,
+    JUST_STARTED,
     STARTS,
     AuditResult,
     audit,
