@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import inspect
 
-from ksched_cli.cluster.loading.kinds import KINDS, Kind
+from ksched_cli.cluster.loading.kinds import KINDS, ObjectKind
 from ksched_cli.kube.quantity import Quantity
 
 _QUANTITY = {"description": "a quantity, as 500m or 2Gi", "type": ["string", "number", "null"]}
@@ -88,11 +88,11 @@ def _items(item: dict[str, Any]) -> dict[str, Any]:
     return {"properties": {"items": {"type": ["array", "null"], "items": item}}}
 
 
-def _version(kind: Kind) -> str:
+def _version(kind: ObjectKind) -> str:
     return f"{kind.group}/v1" if kind.group else "v1"
 
 
-def _shape(kind: Kind) -> dict[str, Any]:
+def _shape(kind: ObjectKind) -> dict[str, Any]:
     return {"$ref": f"#/$defs/{kind.name}", "required": ["metadata"]}
 
 

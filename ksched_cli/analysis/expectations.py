@@ -286,7 +286,7 @@ class Utilized(Expectation):
 
 
 @dataclass(frozen=True, slots=True)
-class Fits(Expectation):
+class CopiesFit(Expectation):
     """How many more copies of a pod, or of KIND/NAME, fit in the end."""
 
     pod: str
@@ -899,7 +899,7 @@ class _Reader:
         if entry.node_hours:
             return NodeHours(name, _limits(entry.node_hours))
         if entry.capacity:
-            return Fits(name, entry.capacity, _limits(entry))
+            return CopiesFit(name, entry.capacity, _limits(entry))
         if entry.utilization:
             usage = entry.utilization
             ((figure, limits),) = _figures(usage, "resource")

@@ -26,7 +26,7 @@ from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.gates import READS, held_by
 from ksched_cli.analysis.group_placement import PodPlacement, group_placement
 from ksched_cli.analysis.in_turns import states_in_turns
-from ksched_cli.analysis.moves import Move, Mover, MoveSearch, NoMoves, Plan, UsageChange
+from ksched_cli.analysis.moves import Move, MovePlan, Mover, MoveSearch, NoMoves, UsageChange
 from ksched_cli.analysis.named_objects import Subject, pods_of
 from ksched_cli.analysis.placement_model import has_solver
 from ksched_cli.analysis.proposals import (
@@ -681,7 +681,7 @@ class Fixer:
         both = sorted([*remedies, self._moves(plan, before)], key=lambda each: each.cost.points)
         return both[: search.most], None
 
-    def _moves(self, plan: Plan, before: RemedyRun) -> Remedy:
+    def _moves(self, plan: MovePlan, before: RemedyRun) -> Remedy:
         """Return the remedy that makes the plan's moves."""
         simulation = self.open(plan.state)
         record = simulation.run()

@@ -140,7 +140,7 @@ OpenWith = Callable[[Mix], Simulation]
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class NodePool:
     """Nodes that differ in their place only. nodes: one of each zone; indexes: theirs in a mix"""
 
     nodes: tuple[Node, ...]
@@ -194,7 +194,7 @@ class Growth:
     # How many seconds the last cluster took to open, and what its run left to read.
     _opening: float = 0
     _reading: float = 0
-    pools: list[Pool] = field(init=False)
+    pools: list[NodePool] = field(init=False)
     waiting: Mapping[str, Pod] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -214,7 +214,7 @@ class Growth:
             has_zone = ZONE_LABEL in node.metadata.labels
             pools.setdefault(look if has_zone else index, []).append(index)
         self.pools = [
-            Pool(
+            NodePool(
                 tuple(self.likes[index] for index in indexes),
                 tuple(indexes),
                 self.prices[indexes[0]] if self.prices else 1,
@@ -311,7 +311,7 @@ class Growth:
     # -- what pods request ------------------------------------------------------------------------
 
     def estimate(  # noqa: C901, PLR0915  # one packing, from top to bottom
-        self, keys: Iterable[str], only: Pool | None = None
+        self, keys: Iterable[str], only: NodePool | None = None
     ) -> Totals:
         """Return how many nodes of each pool the pods need by what they request, each after the
         larger ones on the first node that has room: of the pool with the lowest price of a pod,
@@ -441,7 +441,7 @@ class Growth:
 
     # -- the search -------------------------------------------------------------------------------
 
-    def grow(self, only: Pool | None = None) -> Mix:
+    def grow(self, only: NodePool | None = None) -> Mix:
         """Add nodes for the pods that a run leaves without one, until all have one or no more
         help. only: of this pool alone"""
         totals: Totals = (0,) * len(self.pools)
@@ -526,7 +526,9 @@ class Growth:
             results.append(smaller)
         return min(results, key=self.rank)
 
-    def _with_fewer(self, mix: Mix, pool: Pool, helps: Callable[[Mix], bool], least: int) -> Mix:
+    def _with_fewer(
+        self, mix: Mix, pool: NodePool, helps: Callable[[Mix], bool], least: int
+    ) -> Mix:
         """Take nodes of the pool away, in steps that double while they succeed; then the gap is
         halved, and some smaller numbers are tried beyond it."""
 

@@ -89,7 +89,7 @@ class NoMoves(Part, frozen=True):
     at_most: Count | None = None
 
 
-class Plan(Struct, frozen=True):
+class MovePlan(Struct, frozen=True):
     """Moves in their order, as lines for --change, and the state after them.
 
     waiting: the pods that waited, and have a node then
@@ -112,7 +112,7 @@ class _Steps:
     """Lines for --change, and of each pod that moves: the line after which it has a node again,
     counted from 1, and the nodes that are cordoned then.
 
-    is_slow: see Plan
+    is_slow: see MovePlan
     """
 
     lines: list[str] = field(default_factory=list)
@@ -163,7 +163,7 @@ class Mover:
     search: MoveSearch
     workloads: bool = True
 
-    def plan(self, waiting: frozenset[str], *, some: bool = False) -> Plan | NoMoves:
+    def plan(self, waiting: frozenset[str], *, some: bool = False) -> MovePlan | NoMoves:
         """Return the fewest moves after which all of the pods have a node, or why there are none.
         some: after which most of them have one, where all cannot"""
         deadline = self.search.deadline
@@ -368,7 +368,7 @@ class Mover:
 
     def _run(
         self, model: PlacementModel, solution: Solution, plan: _Steps, deadline: float
-    ) -> Plan | None:
+    ) -> MovePlan | None:
         """Make the steps. Return None if a pod finds no node at its turn, or loses its own, be
         the scheduler's draws and the order of the queue as they may; also where time runs out."""
         needing = {pod.key for each in model.classes[: model.waiting] for pod in each.pods}
@@ -408,7 +408,7 @@ class Mover:
         touched |= {node for each in moved for node in (each.from_node, each.to_node)}
         usage = tuple(self._usage(model, state, sorted(touched)))
         lines, is_fewest = tuple(plan.lines), solution.is_optimal
-        return Plan(moved, lines, state, waiting, is_fewest, usage, plan.is_slow)
+        return MovePlan(moved, lines, state, waiting, is_fewest, usage, plan.is_slow)
 
     def _usage(
         self, model: PlacementModel, state: ClusterState, names: Sequence[str]

@@ -90,7 +90,7 @@ class NonCandidateNode(Part, frozen=True, kw_only=True, omit_defaults=True):
     shortfall: Annotated[float, HIDDEN] = 0.0
 
 
-class Criterion(Part, frozen=True):
+class CriterionComparison(Part, frozen=True):
     """A criterion as applied.
 
     best: the best value, as text
@@ -153,7 +153,7 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
     victims: tuple[str, ...] = ()
     recreated: tuple[RecreatedPod, ...] | UnsetType = UNSET
     criterion: str = ""
-    criteria: tuple[Criterion, ...] = ()
+    criteria: tuple[CriterionComparison, ...] = ()
     ties: tuple[str, ...] = ()
     lapsing_nominations: tuple[str, ...] = ()
     candidates: tuple[CandidateNode, ...] = ()
@@ -282,7 +282,8 @@ def _search_victims(
         ties=preemption.ties,
         criterion=criterion,
         criteria=tuple(
-            Criterion(step.criterion.value, step.best, step.left) for step in preemption.steps
+            CriterionComparison(step.criterion.value, step.best, step.left)
+            for step in preemption.steps
         ),
         lapsing_nominations=tuple(pod.key for pod in on_node if pod.priority < answer.priority),
         message=evaluation.fit_error(status.message),

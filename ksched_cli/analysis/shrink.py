@@ -254,7 +254,7 @@ class ShrinkLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DrainPlan:
     """The drains of nodes, in order. failed: the nodes whose drains did not finish"""
 
     drains: Mapping[str, DrainOutcome]
@@ -324,7 +324,7 @@ class Shrinking:
     room: Room
     progress: Search
     # The plan that the cluster is after, and what takes its drains back.
-    _after: Plan = field(default_factory=lambda: Plan({}))
+    _after: DrainPlan = field(default_factory=lambda: DrainPlan({}))
     _drains: ExitStack = field(default_factory=ExitStack)
     # The nodes without which a drain of all at once has finished.
     _blocking: set[str] = field(default_factory=set)
@@ -332,7 +332,7 @@ class Shrinking:
     _drained: int = 0
     _seconds: float = 0
 
-    def run(self) -> Plan:
+    def run(self) -> DrainPlan:
         """Return the plan that is worth the most, of those found. A drain of all its nodes at once
         finishes."""
         if len(self.candidates) > MAX_IN_FRONT:
@@ -340,7 +340,7 @@ class Shrinking:
             self.progress.reserve = 0
             return plan
         # 1. Nodes are added to the plan until no other can go after them.
-        plan = self._extended(Plan({}))
+        plan = self._extended(DrainPlan({}))
         # 2. Each of the others is tried in front, too.
         plan = self._reordered(plan)
         # 3. What blocks a drain of all at once does not go; and what can go without that.
@@ -350,7 +350,7 @@ class Shrinking:
             plan = extended if self._drained_at_once(extended.nodes).finishes else larger
         return plan
 
-    def holds(self, plan: Plan) -> Iterator[tuple[str, tuple[Hold, ...]]]:
+    def holds(self, plan: DrainPlan) -> Iterator[tuple[str, tuple[Hold, ...]]]:
         """Return what keeps the candidates that are not in the plan, which was carried out."""
         is_full = len(plan.drains) == self.maximum
         for done, node in enumerate(self.candidates):
@@ -372,7 +372,7 @@ class Shrinking:
             self.progress.step(done, len(self.candidates), counted_nodes(len(plan.drains)))
             yield node, (Hold(None, INSTEAD),) if drain.finishes else drain.why
 
-    def why_not_too(self, plan: Plan, node: str) -> str:
+    def why_not_too(self, plan: DrainPlan, node: str) -> str:
         """Return why a node stays whose drain after those of the plan would finish."""
         if node in self._blocking:
             return NOT_AT_ONCE
@@ -386,7 +386,7 @@ class Shrinking:
             self.cluster.leave(nodes)
             return self.cluster.drain(nodes)
 
-    def carry_out(self, plan: Plan) -> None:
+    def carry_out(self, plan: DrainPlan) -> None:
         """Bring the cluster to where it is after the plan, if it is not there."""
         if plan.nodes != self._after.nodes:
             self.plan(plan.nodes)
@@ -394,9 +394,9 @@ class Shrinking:
     def take_back(self) -> None:
         """Bring the cluster to where it is before any drain."""
         self._drains.close()
-        self._after = Plan({})
+        self._after = DrainPlan({})
 
-    def plan(self, nodes: Sequence[str], least: float = 0) -> Plan:
+    def plan(self, nodes: Sequence[str], least: float = 0) -> DrainPlan:
         """Return the drains of these nodes, which are gone from the first drain on. One whose drain
         does not finish is tried again after the others, as long as that helps. The cluster stays as
         it is after them where all finish.
@@ -405,7 +405,7 @@ class Shrinking:
         """
         self.take_back()
         if not nodes:
-            return Plan({})
+            return DrainPlan({})
         self._drains.enter_context(self.cluster.trial())
         self.cluster.leave(nodes)
         plan = self._drain_each(nodes, least)
@@ -415,7 +415,7 @@ class Shrinking:
             self._after = plan
         return plan
 
-    def _drain_each(self, nodes: Sequence[str], least: float) -> Plan:
+    def _drain_each(self, nodes: Sequence[str], least: float) -> DrainPlan:
         drains = dict[str, DrainOutcome]()
         left = list(nodes)
         while left:
@@ -427,13 +427,15 @@ class Shrinking:
                 else:
                     failed.append(node)
                     if least and self.worth(nodes) - self.worth(failed) <= least:
-                        return Plan(drains, tuple(name for name in nodes if name not in drains))
+                        return DrainPlan(
+                            drains, tuple(name for name in nodes if name not in drains)
+                        )
             if len(failed) == len(left):
                 break
             left = failed
-        return Plan(drains, tuple(left))
+        return DrainPlan(drains, tuple(left))
 
-    def _plan_of_many(self) -> Plan:
+    def _plan_of_many(self) -> DrainPlan:
         """Return the plan of many candidates. They are chosen by drains of all at once, which cost
         the least; their own drains come last."""
         chosen: list[str] = []
@@ -475,7 +477,7 @@ class Shrinking:
         self.take_back()
         return before
 
-    def _largest(self, nodes: Sequence[str], before: Plan | None = None) -> Plan:
+    def _largest(self, nodes: Sequence[str], before: DrainPlan | None = None) -> DrainPlan:
         """Return the plan of these nodes without those whose drains fail. before: another result,
         which is this one too where its nodes remain, or no more can"""
         simulation = self.cluster.simulation
@@ -492,7 +494,7 @@ class Shrinking:
             plan = self.plan(plan.nodes, least)
         return plan
 
-    def _extended(self, plan: Plan) -> Plan:
+    def _extended(self, plan: DrainPlan) -> DrainPlan:
         """Extend the plan by the other candidates that can go too."""
         while len(plan.drains) < self.maximum and not self.progress.stops():
             self.carry_out(plan)
@@ -546,7 +548,7 @@ class Shrinking:
             each = self._seconds / self._drained
             self.progress.reserve = each * (more + _VERIFICATIONS * (chosen + more))
 
-    def _reordered(self, plan: Plan) -> Plan:
+    def _reordered(self, plan: DrainPlan) -> DrainPlan:
         """Put the other candidates in front of the drains, where that gains more: pods that fit on
         few nodes move first then."""
         for node in self.candidates:
@@ -559,7 +561,7 @@ class Shrinking:
                     plan = self._extended(other)
         return plan
 
-    def _at_once(self, plan: Plan) -> Plan:
+    def _at_once(self, plan: DrainPlan) -> DrainPlan:
         """Return the plan without nodes that block a drain of all at once: of those whose pods it
         leaves without a node the last one, again and again."""
         nodes, late = list(plan.nodes), list[str]()
@@ -576,14 +578,14 @@ class Shrinking:
             nodes.remove(last)
             late.append(last)
         if not nodes:
-            plan = Plan({})
+            plan = DrainPlan({})
         for node in late:
             larger = self.plan((*plan.nodes, node))
             if not larger.failed and self._drained_at_once(larger.nodes).finishes:
                 plan = larger
         return plan
 
-    def _larger(self, plan: Plan) -> Plan | None:
+    def _larger(self, plan: DrainPlan) -> DrainPlan | None:
         """Return a plan that is worth more, where all sets of candidates that are can be tried."""
         size, worth = len(plan.drains) + 1, self.worth(plan.nodes)
         sizes = range(1, self.maximum + 1)
@@ -700,7 +702,7 @@ class NodeReplacement:
     model: Node
     names: tuple[str, ...]
     per_hour: float
-    plan: Plan
+    plan: DrainPlan
     saved: float
 
 
@@ -771,7 +773,7 @@ def _costs(
 
 
 def _map(
-    base: DrainedCluster, plan: Plan, before: Sequence[NodeUsage], after: Sequence[NodeUsage]
+    base: DrainedCluster, plan: DrainPlan, before: Sequence[NodeUsage], after: Sequence[NodeUsage]
 ) -> ClusterMap:
     """Return the nodes before the drains, and those that are left after them."""
     place = {name: order for order, name in enumerate(plan.drains, 1)}

@@ -13,7 +13,7 @@ import msgspec
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.custom_objects import kind_with_group
-from ksched_cli.cluster.loading.kinds import KINDS, Kind, find_kind
+from ksched_cli.cluster.loading.kinds import KINDS, ObjectKind, find_kind
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.objects import CronJob, KubeObject, Pod
 from ksched_cli.cluster.state import ClusterState
@@ -289,7 +289,9 @@ class Apply(Change):
             effects += more
         return state, effects
 
-    def _apply_to(self, state: ClusterState, kind: Kind, manifests: Iterable[Manifest]) -> Changed:
+    def _apply_to(
+        self, state: ClusterState, kind: ObjectKind, manifests: Iterable[Manifest]
+    ) -> Changed:
         """Apply manifests of one kind. New objects that follow each other join the state together,
         because each joining copies the state."""
         effects: list[Effect] = []
@@ -325,7 +327,7 @@ class Apply(Change):
         return state, effects
 
     def _configure(
-        self, state: ClusterState, kind: Kind, obj: KubeObject, manifest: Manifest
+        self, state: ClusterState, kind: ObjectKind, obj: KubeObject, manifest: Manifest
     ) -> Changed:
         """Change the object as the manifest says. Return no effects if it does not change."""
         before = plain_object(kind, obj)
@@ -348,7 +350,7 @@ class Apply(Change):
         return state, [Effect(f"{manifest['kind']} {obj.key}", "configured"), *effects]
 
     def _key(
-        self, kind: Kind, manifest: Manifest, taken: Iterable[tuple[str, str]]
+        self, kind: ObjectKind, manifest: Manifest, taken: Iterable[tuple[str, str]]
     ) -> tuple[str, str]:
         """Return the namespace, "" for a kind without one, and the name, which may be generated.
         Raises InputError without a name.
@@ -475,7 +477,7 @@ class ManifestPatch(Change):
 
 
 def change_object(
-    change: Change, state: ClusterState, kind: Kind, before: Manifest, after: Manifest
+    change: Change, state: ClusterState, kind: ObjectKind, before: Manifest, after: Manifest
 ) -> Changed:
     """Replace the object, and do what its controller does: recreate pods from a changed template,
     add or remove pods."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ksched_cli.cluster.change_record import Effect
-from ksched_cli.cluster.loading.kinds import KINDS, Kind
+from ksched_cli.cluster.loading.kinds import KINDS, ObjectKind
 from ksched_cli.cluster.objects import (
     KubeObject,
     LabelSelector,
@@ -409,7 +409,9 @@ def read_target(arguments: Arguments, kinds: Iterable[str]) -> Target:
     return targets[0]
 
 
-def find_object(change: Change, state: ClusterState, target: Target) -> tuple[Kind, KubeObject]:
+def find_object(
+    change: Change, state: ClusterState, target: Target
+) -> tuple[ObjectKind, KubeObject]:
     """Return the object that a target names, and its kind. Raises ChangeError if there is none, or
     several."""
     kind = KINDS[target.kind]

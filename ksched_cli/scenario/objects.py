@@ -12,7 +12,7 @@ from msgspec import structs
 
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.loading.collector import Collector
-from ksched_cli.cluster.loading.kinds import KINDS, Kind
+from ksched_cli.cluster.loading.kinds import KINDS, ObjectKind
 from ksched_cli.cluster.loading.sources import Document, Source, documents
 from ksched_cli.cluster.objects import KubeObject, Node, Pod, encode_hook
 from ksched_cli.cluster.objects.base import decode_hook
@@ -80,7 +80,7 @@ def with_objects(state: ClusterState, added: ClusterState) -> ClusterState:
     return replace(state, **changes)
 
 
-def plain_object(kind: Kind, obj: KubeObject, **spec: Any) -> Manifest:
+def plain_object(kind: ObjectKind, obj: KubeObject, **spec: Any) -> Manifest:
     """Return the object as it was read, else as it would be written. spec: fields that it gets
     instead"""
     raw = bytes(getattr(obj, "raw", b""))
@@ -134,7 +134,7 @@ def _typed_fields(kind: type[KubeObject]) -> Mapping[str, tuple[str, Any]]:
     return {field.encode_name: (field.name, field.type) for field in structs.fields(kind)}
 
 
-def objects_of(state: ClusterState, kind: Kind) -> dict[tuple[str, str], KubeObject]:
+def objects_of(state: ClusterState, kind: ObjectKind) -> dict[tuple[str, str], KubeObject]:
     """Return all of a kind by namespace, "" where it has none, and name."""
     value = getattr(state, kind.attribute)
     listed = value.values() if isinstance(value, Mapping) else value
@@ -153,7 +153,9 @@ def custom_key(manifest: Plain) -> tuple[str, str]:
     return metadata.get("namespace") or "default", str(metadata.get("name"))
 
 
-def replaced(state: ClusterState, kind: Kind | str, manifests: Iterable[Manifest]) -> ClusterState:
+def replaced(
+    state: ClusterState, kind: ObjectKind | str, manifests: Iterable[Manifest]
+) -> ClusterState:
     """Return the state with these objects of a kind as the manifests have them. kind: as of
     `custom_objects_of`, too"""
     manifests = list(manifests)
@@ -171,7 +173,9 @@ def _with_custom(
     return replace(state, others={**state.others, kind: tuple(objects.values())})
 
 
-def removed(state: ClusterState, kind: Kind | str, keys: Iterable[tuple[str, str]]) -> ClusterState:
+def removed(
+    state: ClusterState, kind: ObjectKind | str, keys: Iterable[tuple[str, str]]
+) -> ClusterState:
     """Return the state without these objects; not for pods, which budgets and claims follow."""
     gone = set(keys)
     if isinstance(kind, str):
@@ -207,7 +211,7 @@ _SHORT = {
 }
 
 
-def kind_of(word: str) -> Kind | None:
+def kind_of(word: str) -> ObjectKind | None:
     """Return the kind of a word of kubectl's: "deploy", "deployments", "Deployment",
     "deployment.apps"."""
     name = word.partition(".")[0].lower()

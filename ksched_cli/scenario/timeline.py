@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ksched_cli.cluster.custom_objects import kind_with_group
-from ksched_cli.cluster.loading.kinds import Kind, find_kind
+from ksched_cli.cluster.loading.kinds import ObjectKind, find_kind
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, Position, UsageError, ignore
@@ -61,7 +61,7 @@ class Replacement(Struct, frozen=True):
     "PodGroup.scheduling.x-k8s.io". decided: it is what a decision of the recorded scheduler led to,
     as a claim's devices."""
 
-    kind: Kind | str
+    kind: ObjectKind | str
     manifest: dict[str, Any]
     decided: bool = False
 
@@ -72,7 +72,7 @@ class Removal(Struct, frozen=True):
     grace: for how many microseconds a pod stays on its node. preempted: the recorded scheduler
     evicted it."""
 
-    kind: Kind | str
+    kind: ObjectKind | str
     namespace: str
     name: str
     grace: int = 0
@@ -510,7 +510,7 @@ class Timeline:
 
     def _removal(self, target: DeletedObject, grace: float, preempted: bool) -> Removal:
         word = target.kind
-        kind: Kind | str | None = word if word in self.reads else kind_of(word)
+        kind: ObjectKind | str | None = word if word in self.reads else kind_of(word)
         if kind is None:
             groups = [each for each in self.reads if word == each.partition(".")[0]]
             if not groups:
@@ -520,7 +520,7 @@ class Timeline:
         if not target.name:
             raise EventError("delete requires a name")
         namespace = target.namespace or "default"
-        if isinstance(kind, Kind) and not kind.namespaced:
+        if isinstance(kind, ObjectKind) and not kind.namespaced:
             namespace = ""
         period = _microseconds(grace, "gracePeriod")
         return Removal(kind, namespace, target.name, period, preempted)

@@ -4,8 +4,8 @@ import pytest
 
 from ksched_cli.analysis.capacity import CapacityResult
 from ksched_cli.analysis.expectations import (
+    CopiesFit,
     Expectation,
-    Fits,
     Limits,
     MetricWithin,
     NodeHours,
@@ -64,8 +64,8 @@ OUTCOME = Outcome(
         NodesUsed("", Limits(None, 3)),
         Spread("", "x/*", "zone", 1),
         Utilized("", "cpu", "total", Limits(0.4, 0.4)),
-        Fits("", "web", Limits(3, 3)),
-        Fits("", "web", Limits(at_least=1)),
+        CopiesFit("", "web", Limits(3, 3)),
+        CopiesFit("", "web", Limits(at_least=1)),
         Waited("", "x/*", {"mean": Limits(at_most=45), "p50": Limits(0, 0)}),
         Waited("", "*", {"p99": Limits(3600, 3600), "max": Limits(at_least=3600)}),
         NodeHours("", Limits(12, 13)),
@@ -125,7 +125,7 @@ def test_an_expectation_holds(expectation: Expectation) -> None:
         ),
         (Utilized("", "gpu", "max", Limits(None, 0.7)), "no node has any gpu", ""),
         (
-            Fits("", "web", Limits(4)),
+            CopiesFit("", "web", Limits(4)),
             f"expected at least 4 more copies of web to fit, and 3 do: {SHORT}",
             "",
         ),

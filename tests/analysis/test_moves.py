@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.moves import Mover, MoveSearch, NoMoves, Plan
+from ksched_cli.analysis.moves import MovePlan, Mover, MoveSearch, NoMoves
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Mode
@@ -47,13 +47,13 @@ def mover_of(state: ClusterState, **limits: Any) -> tuple[Mover, frozenset[str]]
     return mover, frozenset(record.pending)
 
 
-def planned(state: ClusterState, **limits: Any) -> Plan | NoMoves:
+def planned(state: ClusterState, **limits: Any) -> MovePlan | NoMoves:
     mover, waiting = mover_of(state, **limits)
     return mover.plan(waiting)
 
 
-def moves(answer: Plan | NoMoves) -> list[tuple[str, str, str]]:
-    assert isinstance(answer, Plan), answer
+def moves(answer: MovePlan | NoMoves) -> list[tuple[str, str, str]]:
+    assert isinstance(answer, MovePlan), answer
     return [(each.pod[8:], each.from_node, each.to_node) for each in answer.moves]
 
 
@@ -87,7 +87,7 @@ def test_fragments_become_room_by_two_moves_that_the_scheduler_makes() -> None:
     plan = planned(state)
     # Where they are is where there is the most room after each has left: it is cordoned meanwhile.
     assert moves(plan) == [("a2", "n0", "n1"), ("a1", "n0", "n2")]
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, MovePlan)
     assert plan.is_fewest
     assert plan.lines == (
         "cordon n0",
@@ -102,8 +102,8 @@ def test_fragments_become_room_by_two_moves_that_the_scheduler_makes() -> None:
 
 def test_the_answer_is_the_same_each_time() -> None:
     first, second = (planned(cluster(*FRAGMENTED)) for _ in range(2))
-    assert isinstance(first, Plan)
-    assert isinstance(second, Plan)
+    assert isinstance(first, MovePlan)
+    assert isinstance(second, MovePlan)
     assert (first.lines, first.moves) == (second.lines, second.moves)
 
 
@@ -119,7 +119,7 @@ def test_pods_change_places_where_nodes_open_one_after_the_other() -> None:
     state = cluster(*objects)
     plan = planned(state)
     assert set(moves(plan)) == {("small", "ssd", "hdd"), ("large", "hdd", "ssd")}
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, MovePlan)
     # The pod that waits longest is tried first: none may back off.
     assert plan.is_slow
     follow(state, plan, frozenset({"default/p"}))
@@ -135,7 +135,7 @@ def test_a_pod_that_would_come_back_before_the_one_that_waits_is_kept_off_its_no
         pod("p", cpu=3),
     ]
     plan = planned(cluster(*objects))
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, MovePlan)
     assert plan.lines[0].startswith("cordon ")
 
 
@@ -170,7 +170,7 @@ def test_budgets_are_kept_at_every_step(allowed: int) -> None:
     ]
     plan = planned(cluster(*objects))
     # Each is healthy again elsewhere before the next leaves.
-    assert isinstance(plan, Plan) is bool(allowed)
+    assert isinstance(plan, MovePlan) is bool(allowed)
     if isinstance(plan, NoMoves):
         assert plan.outcome == "none exists"
     else:
@@ -380,7 +380,7 @@ def compare(seed: int) -> str:
     return "fewest" if len(plan.moves) == best else f"{len(plan.moves)} instead of {best}"
 
 
-def follow(state: ClusterState, plan: Plan, waiting: frozenset[str]) -> None:
+def follow(state: ClusterState, plan: MovePlan, waiting: frozenset[str]) -> None:
     """Make a plan line by line, with a whole run after each, and see that all have a node."""
     before = {each.key for each in state.pods if each.node_name}
     for line in ("", *plan.lines):

@@ -28,7 +28,7 @@ from ksched_cli.analysis.audit.decisions import (
     in_order_of_attempts,
     in_order_of_notices,
 )
-from ksched_cli.cluster.loading.kinds import KINDS, Kind
+from ksched_cli.cluster.loading.kinds import KINDS, ObjectKind
 from ksched_cli.cluster.loading.state_warnings import replayed_anew
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState, Key
@@ -118,7 +118,11 @@ class _Signs:
         elif isinstance(action, Replacement) and action.kind is _POD:
             for pod in load_objects(self._state, [action.manifest], _SOURCE).pods:
                 self._note_claims(pod)
-        elif isinstance(action, Replacement) and action.decided and isinstance(action.kind, Kind):
+        elif (
+            isinstance(action, Replacement)
+            and action.decided
+            and isinstance(action.kind, ObjectKind)
+        ):
             metadata = action.manifest["metadata"]
             key = (action.kind.name, metadata.get("namespace", ""), metadata["name"])
             for user in self._users.get(key, ()):

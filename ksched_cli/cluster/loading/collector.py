@@ -14,7 +14,7 @@ from ksched_cli.cluster.custom_objects import Others, kind_with_group
 from ksched_cli.cluster.loading.json_pieces import JsonPieces
 from ksched_cli.cluster.loading.kinds import (
     KINDS,
-    Kind,
+    ObjectKind,
     PriorityAdmission,
     UnknownPriorityClassError,
     find_kind,
@@ -321,7 +321,9 @@ class Collector:
         if pod.spec.priority is None and pod.spec.priority_class_name:
             self._class_users[pod.key] = location
 
-    def _decode(self, kind: Kind, version: str, data: msgspec.Raw, raw: ObjectJson) -> KubeObject:
+    def _decode(
+        self, kind: ObjectKind, version: str, data: msgspec.Raw, raw: ObjectJson
+    ) -> KubeObject:
         """Decode an object. raw: the JSON that the object has"""
         content: msgspec.Raw | bytes = data
         if kind.upgrade is not None and version.endswith(_BETA):
@@ -345,7 +347,7 @@ class Collector:
             return replace(obj, metadata=replace(obj.metadata, namespace="default"))
         return obj
 
-    def _with_name(self, kind: Kind, data: msgspec.Raw) -> msgspec.Raw | None:
+    def _with_name(self, kind: ObjectKind, data: msgspec.Raw) -> msgspec.Raw | None:
         """Return the object with a name of its generateName, which no object of its kind has so
         far; None if it has none."""
         plain = msgspec.json.decode(data)
@@ -360,7 +362,7 @@ class Collector:
         )
         return msgspec.Raw(msgspec.json.encode(plain))
 
-    def _store(self, kind: Kind, obj: KubeObject) -> None:
+    def _store(self, kind: ObjectKind, obj: KubeObject) -> None:
         meta = obj.metadata
         if not meta.name:
             raise _InvalidObjectError("expected a name", ("metadata", "name"))

@@ -289,7 +289,7 @@ def _items(data: Any, *path: str) -> list[dict[str, Any]]:
 DRA_GROUP = "resource.k8s.io"
 
 
-class Kind(Struct, frozen=True, eq=False):
+class ObjectKind(Struct, frozen=True, eq=False):
     """A kind of object.
 
     attribute: the field of ClusterState that holds the objects
@@ -326,32 +326,34 @@ _STORAGE = "storage.k8s.io"
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("nodes", objects.Node, default=default_node),
-        Kind("pods", objects.Pod, namespaced=True),
-        Kind("namespaces", objects.Namespace, default=default_namespace),
-        Kind("priority_classes", objects.PriorityClass, "scheduling.k8s.io"),
-        Kind("pod_disruption_budgets", objects.PodDisruptionBudget, "policy", namespaced=True),
-        Kind("persistent_volumes", objects.PersistentVolume),
-        Kind("persistent_volume_claims", objects.PersistentVolumeClaim, namespaced=True),
-        Kind("storage_classes", objects.StorageClass, _STORAGE),
-        Kind("csi_nodes", objects.CSINode, _STORAGE),
-        Kind("csi_drivers", objects.CSIDriver, _STORAGE),
-        Kind("csi_storage_capacities", objects.CSIStorageCapacity, _STORAGE, namespaced=True),
-        Kind("volume_attachments", objects.VolumeAttachment, _STORAGE),
-        Kind("services", objects.Service, namespaced=True),
-        Kind(
+        ObjectKind("nodes", objects.Node, default=default_node),
+        ObjectKind("pods", objects.Pod, namespaced=True),
+        ObjectKind("namespaces", objects.Namespace, default=default_namespace),
+        ObjectKind("priority_classes", objects.PriorityClass, "scheduling.k8s.io"),
+        ObjectKind(
+            "pod_disruption_budgets", objects.PodDisruptionBudget, "policy", namespaced=True
+        ),
+        ObjectKind("persistent_volumes", objects.PersistentVolume),
+        ObjectKind("persistent_volume_claims", objects.PersistentVolumeClaim, namespaced=True),
+        ObjectKind("storage_classes", objects.StorageClass, _STORAGE),
+        ObjectKind("csi_nodes", objects.CSINode, _STORAGE),
+        ObjectKind("csi_drivers", objects.CSIDriver, _STORAGE),
+        ObjectKind("csi_storage_capacities", objects.CSIStorageCapacity, _STORAGE, namespaced=True),
+        ObjectKind("volume_attachments", objects.VolumeAttachment, _STORAGE),
+        ObjectKind("services", objects.Service, namespaced=True),
+        ObjectKind(
             "replication_controllers",
             objects.ReplicationController,
             namespaced=True,
             default=default_replication_controller,
         ),
-        Kind("replica_sets", objects.ReplicaSet, "apps", namespaced=True),
-        Kind("stateful_sets", objects.StatefulSet, "apps", namespaced=True),
-        Kind("deployments", objects.Deployment, "apps", namespaced=True),
-        Kind("daemon_sets", objects.DaemonSet, "apps", namespaced=True),
-        Kind("jobs", objects.Job, "batch", namespaced=True),
-        Kind("cron_jobs", objects.CronJob, "batch", namespaced=True),
-        Kind(
+        ObjectKind("replica_sets", objects.ReplicaSet, "apps", namespaced=True),
+        ObjectKind("stateful_sets", objects.StatefulSet, "apps", namespaced=True),
+        ObjectKind("deployments", objects.Deployment, "apps", namespaced=True),
+        ObjectKind("daemon_sets", objects.DaemonSet, "apps", namespaced=True),
+        ObjectKind("jobs", objects.Job, "batch", namespaced=True),
+        ObjectKind("cron_jobs", objects.CronJob, "batch", namespaced=True),
+        ObjectKind(
             "resource_claims",
             objects.ResourceClaim,
             DRA_GROUP,
@@ -359,7 +361,7 @@ KINDS = {
             default=default_claim,
             upgrade=upgrade_claim,
         ),
-        Kind(
+        ObjectKind(
             "resource_claim_templates",
             objects.ResourceClaimTemplate,
             DRA_GROUP,
@@ -367,9 +369,9 @@ KINDS = {
             default=default_claim_template,
             upgrade=upgrade_claim,
         ),
-        Kind("resource_slices", objects.ResourceSlice, DRA_GROUP, upgrade=upgrade_slice),
-        Kind("device_classes", objects.DeviceClass, DRA_GROUP),
-        Kind("device_taint_rules", objects.DeviceTaintRule, DRA_GROUP),
+        ObjectKind("resource_slices", objects.ResourceSlice, DRA_GROUP, upgrade=upgrade_slice),
+        ObjectKind("device_classes", objects.DeviceClass, DRA_GROUP),
+        ObjectKind("device_taint_rules", objects.DeviceTaintRule, DRA_GROUP),
     )
 }
 
@@ -400,7 +402,7 @@ def type_of_kind(api_version: str, name: str) -> type[KubeObject] | None:
 
 
 @lru_cache(maxsize=1024)
-def find_kind(api_version: str, name: str) -> Kind | None:
+def find_kind(api_version: str, name: str) -> ObjectKind | None:
     """Find a kind; None if no plugin reads it. An empty api_version matches every group."""
     kind = KINDS.get(name)
     if kind is None or (api_version and api_version.rpartition("/")[0] != kind.group):

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from ksched_cli.cluster.loading.kinds import Kind
+from ksched_cli.cluster.loading.kinds import ObjectKind
 from ksched_cli.cluster.loading.object_errors import (
     ObjectLocation,
     describe,
@@ -122,7 +122,9 @@ class FieldChecker:
         self._repeated: list[str] = []
         self._repeated_count = 0
 
-    def check(self, kind: Kind, version: str, data: msgspec.Raw, location: ObjectLocation) -> None:
+    def check(
+        self, kind: ObjectKind, version: str, data: msgspec.Raw, location: ObjectLocation
+    ) -> None:
         """Check an object, unless enough of its kind are. version: "" for any."""
         self._checked[kind.name] += 1
         if self._checked[kind.name] <= _MAX_CHECKED:
@@ -130,7 +132,7 @@ class FieldChecker:
                 unknown.count += 1
 
     def check_pod(
-        self, kind: Kind, spec: PodSpec, data: msgspec.Raw, location: ObjectLocation
+        self, kind: ObjectKind, spec: PodSpec, data: msgspec.Raw, location: ObjectLocation
     ) -> None:
         """Check a pod, unless enough of them and one of its template are."""
         if self.counts(spec):
@@ -179,7 +181,7 @@ class FieldChecker:
             yield f"{total - _MAX_WARNINGS} more unknown fields and repeated keys"
 
     def _unknown_fields(
-        self, kind: Kind, version: str, data: msgspec.Raw, location: ObjectLocation
+        self, kind: ObjectKind, version: str, data: msgspec.Raw, location: ObjectLocation
     ) -> list[_UnknownField]:
         group_version = version or "/".join(part for part in (kind.group, "v1") if part)
         type_name = field_tables().kinds.get(f"{group_version}/{kind.name}")

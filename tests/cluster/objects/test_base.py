@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.loading.kinds import KINDS, Kind
+from ksched_cli.cluster.loading.kinds import KINDS, ObjectKind
 from ksched_cli.cluster.loading.unknown_fields import field_tables
 from ksched_cli.cluster.objects import (
     KubeObject,
@@ -65,7 +65,7 @@ def records_in(kind: object) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_every_field_that_is_read_is_one_of_kubernetes(kind: Kind) -> None:
+def test_every_field_that_is_read_is_one_of_kubernetes(kind: ObjectKind) -> None:
     tables = field_tables()
     version = f"{kind.group}/v1" if kind.group else "v1"
     todo = [*parts(kind.type, tables.kinds[f"{version}/{kind.name}"])]
