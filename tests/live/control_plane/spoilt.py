@@ -95,8 +95,9 @@ def main() -> int:
         verdicts["false alarms"] += len(each.false_alarms)
         if each.verdict != "found" or each.false_alarms:
             print(each, flush=True)
-    print(f"{verdicts['found']} of {options.count} spoilt bindings found: {dict(verdicts)}")
-    return 0 if verdicts["found"] == options.count else 1
+    spoilt = verdicts["found"] + verdicts["not judged"] + verdicts["agrees"]
+    print(f"{verdicts['found']} of {spoilt} spoilt bindings found: {dict(verdicts)}")
+    return 0 if verdicts["found"] == spoilt else 1
 
 
 if __name__ == "__main__":
