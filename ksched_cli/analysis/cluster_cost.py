@@ -10,7 +10,6 @@ from msgspec import UNSET, UnsetType, structs
 from ksched_cli.analysis.diagnosis import owner_path
 from ksched_cli.analysis.usage import COST_DIGITS, HourlyCost, NodeUsage
 from ksched_cli.answers import Count, Part
-from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
 
 
@@ -50,14 +49,8 @@ def cluster_cost(snapshot: Snapshot, usages: Sequence[NodeUsage]) -> ClusterCost
     for usage in usages:
         if not usage.per_hour:
             continue
-        # Pods share the cost by the resource of which the most is requested on their node, which
-        # says how much of it is idle, too.
-        shares = {
-            name: usage.requested.get(name, 0) / amount
-            for name, amount in usage.allocatable.items()
-            if amount and name != PODS
-        }
-        most = max(shares, key=shares.__getitem__, default="")
+        # Pods share the cost by the resource that says how much of it is idle, too.
+        most, _ = usage.most_requested
         requested, used = usage.requested.get(most), usage.per_hour * (1 - usage.idle)
         for info in snapshot.pods[snapshot.row[usage.name]]:
             part = used * snapshot.use_of(info).get(most, 0) / requested if requested else 0.0

@@ -174,7 +174,6 @@ def figures_of_replay(
         return _failure_of(engine)
     usage = UsageOverTime(replay)
     figures = replay_figures(replay, usage)
-    users = {each.name: each for each in user_figures(replay, usage)}
     outcomes = [each.outcome for each in log.live.values()]
     lines = [f"{pod.pod} {pod.node} {pod.placed}\n" for pod in log.records if pod.node]
     evicted = (pod.pod for pod in log.records if pod.evicted is not None)
@@ -189,7 +188,9 @@ def figures_of_replay(
         placements=_digest(lines, evicted),
         metrics=own_figures(engine, metrics, lambda: replay_result(replay, name_of(run.timeline))),
         best=BestPlacement.of(regret),
-        users=users if run.user_label else UNSET,
+        users=(
+            {each.name: each for each in user_figures(replay, usage)} if run.user_label else UNSET
+        ),
     )
     present = {name: each for name, each in structs.asdict(figures).items() if each is not None}
     return structs.replace(ended, **present)

@@ -58,15 +58,21 @@ class NodeUsage:
     per_hour: float | None = None
 
     @property
+    def most_requested(self) -> tuple[str, float]:
+        """Return the resource of which the largest share is requested, and the share; "" and 0
+        where the node has none."""
+        shares = {
+            name: self.requested.get(name, 0) / amount
+            for name, amount in self.allocatable.items()
+            if amount and name != PODS
+        }
+        return max(shares.items(), key=lambda share: share[1], default=("", 0.0))
+
+    @property
     def idle(self) -> float:
         """Return the share of the node that is not requested, of the resource of which the most
         is."""
-        shares = [
-            self.requested.get(name, 0) / amount
-            for name, amount in self.allocatable.items()
-            if amount and name != PODS
-        ]
-        return 1 - min(1.0, max(shares, default=0.0))
+        return 1 - min(1.0, self.most_requested[1])
 
 
 class HourlyCost(Part, frozen=True):
