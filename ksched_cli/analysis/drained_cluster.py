@@ -395,14 +395,17 @@ class DrainedCluster:
                 )
         return tuple(holds[key] for key in sorted(holds))
 
+    def movable_pods(self) -> list[Pod]:
+        """Return the pods on nodes that can be placed afresh."""
+        pods = [pod for pod in self.state.pods if pod.node_name and not goes_with_node(pod)]
+        return [pod for pod in pods if not (pod.deleting or pod.finished)]
+
     def unplaced_without(self, nodes: Collection[str]) -> int:
         """Return how many pods stay pending when all are placed afresh on the other nodes, each at
         its place in the queue."""
         state, _ = cordon(self.state, tuple(nodes))
-        pods = [pod for pod in state.pods if pod.node_name and not goes_with_node(pod)]
-        pods = [pod for pod in pods if not pod.deleting]
         with self.live.trial():
-            self.live.renew(unbound(state, pods))
+            self.live.renew(unbound(state, self.movable_pods()))
             self.live.run()
             return len(self.live.waiting)
 

@@ -30,15 +30,10 @@ from msgspec import UNSET, UnsetType, structs
 from ksched_cli.analysis.cluster_cost import ClusterCost, cluster_cost
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
-from ksched_cli.analysis.more_nodes import Mix, likes_of, nodes_needed, prices_of, with_copies
+from ksched_cli.analysis.more_nodes import likes_of
 from ksched_cli.analysis.named_objects import Subject, check_nodes, label_selector_of
-from ksched_cli.analysis.placement_model import (
-    MAX_PAIRS,
-    PROOF_SECONDS,
-    PlacementModel,
-    has_solver,
-)
 from ksched_cli.analysis.question import Opened, Question
+from ksched_cli.analysis.repack import NewNodes, Repack, repack, repack_onto
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
 from ksched_cli.analysis.search import Search
 from ksched_cli.analysis.usage import (
@@ -53,17 +48,16 @@ from ksched_cli.analysis.usage import (
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
-from ksched_cli.cluster.objects import ZONE_LABEL, Node
+from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import PODS, node_allocatable
 from ksched_cli.cluster.snapshot import Column
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.scheduling_cycle import first_by_name
-from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
-from ksched_cli.scenario.pods import time_of, unbound
+from ksched_cli.scenario.pods import time_of
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 
 # Larger sets are tried one by one where they are not more than this.
@@ -143,6 +137,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     added: the new nodes that join before the first drain; only with --replace-with
     added_per_hour: what these cost
     repack: how few nodes would do, were every pod placed afresh; only with --repack
+    new_nodes: which new nodes would do then; only with --repack and --like
     pending: pods that were pending before any drain and stay so, by owner and cause; they are left
              aside
     stopped_at: --max, where it was reached
@@ -170,6 +165,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     added: tuple[str, ...] | UnsetType = UNSET
     added_per_hour: float | UnsetType = UNSET
     repack: Repack | UnsetType = UNSET
+    new_nodes: NewNodes | UnsetType = UNSET
     pending: tuple[PendingGroup, ...] = ()
     stopped_at: Rank | None = None
     stopped: str = ""
@@ -234,10 +230,7 @@ class ShrinkLimits:
 
     def worth(self, nodes: Iterable[Node]) -> float:
         """Return the hourly cost of nodes; without prices, their number."""
-        if not self.prices.listed:
-            return float(sum(1 for _ in nodes))
-        prices = map(self.prices.of_node, nodes)
-        return sum(price.price.per_hour for price in prices if price is not None)
+        return self.prices.total(nodes) if self.prices.listed else float(sum(1 for _ in nodes))
 
     def selects(self, node: Node) -> bool:
         """Return whether it is one of those to look at."""
@@ -854,150 +847,6 @@ def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
     return {name: quantity(name, amount) for name, amount in sorted(amounts.items()) if amount}
 
 
-class Repack(Part, frozen=True):
-    """How few nodes would do if every pod were placed afresh, whatever keeps it where it is.
-
-    nodes: on how many a run places as many pods as on all; with new nodes, how many there are then
-    at_least: no placement of all pods needs fewer: by what they request together; with the extra
-              `optimum`, by what each requests and where it may be
-    unplaced: how many pods a run that places them afresh leaves pending, on all nodes too; with new
-              nodes, with any number of them that was run
-    mix: node → how many copies of it take the place of the nodes that could go; only with new nodes
-    per_hour: what these and the looked-at nodes that stay cost an hour; with new nodes and prices
-    why_not_fewer: of the runs with fewer new nodes, what the one with the most left pending
-    not_helped: the pods that no number of new nodes that was run holds, by owner and cause
-    stopped: why the search for new nodes ended early; the answer is then the best run until then
-    """
-
-    nodes: Count
-    at_least: Count
-    unplaced: Count
-    mix: Mapping[str, Count] | UnsetType = UNSET
-    per_hour: float | UnsetType = UNSET
-    why_not_fewer: str | UnsetType = UNSET
-    not_helped: tuple[PendingGroup, ...] | UnsetType = UNSET
-    stopped: str | UnsetType = UNSET
-
-
-def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
-    """free: the nodes that may be left empty, those to be left first in front"""
-    all_nodes, unplaced = len(base.state.nodes), base.unplaced_without(())
-    fits, misfits = 0, len(free) + 1
-    while misfits - fits > 1:
-        middle = (fits + misfits) // 2
-        if base.unplaced_without(free[:middle]) <= unplaced:
-            fits = middle
-        else:
-            misfits = middle
-    nodes = all_nodes - fits
-    least = max(_least_nodes(base), all_nodes - len(free))
-    if unplaced:
-        # What they request counts, too.
-        least = min(least, nodes)
-    elif least < nodes and has_solver():
-        least = max(least, _proven_nodes(base, free))
-    return Repack(nodes, least, unplaced)
-
-
-def repack_onto(
-    base: DrainedCluster,
-    limits: ShrinkLimits,
-    likes: Sequence[Node],
-    open_state: Callable[[ClusterState], Simulation],
-    progress: Search,
-) -> Repack:
-    """Search for the fewest copies of `likes`, with prices for the cheapest mix, that could take
-    the place of all nodes that may go, with a node in each of the zones of `likes`. What is
-    answered is a whole run of such a cluster, all its pods placed afresh.
-
-    open_state: opens a simulation of a state
-    Raises UsageError where the prices lack that of one of `likes`.
-    """
-    moving = [
-        pod
-        for pod in base.state.pods
-        if pod.node_name and not (goes_with_node(pod) or pod.deleting or pod.finished)
-    ]
-    afresh = unbound(base.state, moving)
-    staying = [node for node in base.state.nodes if not limits.selects(node) or limits.stays(node)]
-    gone = {node.name for node in base.state.nodes}.difference(node.name for node in staying)
-
-    def open_with(mix: Mix) -> Simulation:
-        state = with_copies(afresh, likes, mix)
-        return open_state(
-            replace(
-                state,
-                nodes=tuple(node for node in state.nodes if node.name not in gone),
-                csi_nodes={
-                    name: each for name, each in state.csi_nodes.items() if name not in gone
-                },
-                pods=tuple(pod for pod in state.pods if pod.node_name not in gone),
-            )
-        )
-
-    prices = prices_of(likes, limits.prices)
-    zones = {node.metadata.labels.get(ZONE_LABEL, "") for node in likes}
-    simulation, models = open_with((0,) * len(likes)), base.live.snapshot
-    needed = nodes_needed(simulation, likes, open_with, prices, progress, models, zones)
-    simulation.close()
-    per_hour: float | UnsetType = UNSET
-    if needed.per_hour is not UNSET:
-        stay = limits.worth(filter(limits.selects, staying))
-        per_hour = round(needed.per_hour + stay, 6)
-    return Repack(
-        nodes=sum(needed.mix.values()) + len(staying),
-        at_least=needed.at_least + len(staying),
-        unplaced=sum(len(group.pods) for group in needed.not_helped),
-        mix=needed.mix,
-        per_hour=per_hour,
-        why_not_fewer=needed.why_not_fewer,
-        not_helped=needed.not_helped,
-        stopped=needed.stopped,
-    )
-
-
-def _proven_nodes(base: DrainedCluster, free: Sequence[str]) -> int:
-    """Return the fewest nodes on which all pods can be, as a solver proves: by what each requests,
-    and by its constraints but spread. 0 where that is too large a model"""
-    pods = [pod for pod in base.state.pods if pod.node_name and not goes_with_node(pod)]
-    moving = [pod for pod in pods if not (pod.deleting or pod.finished)]
-    looks = {base.simulation.catalog.info(pod).signature for pod in moving}
-    if len(looks) * len(base.state.nodes) > MAX_PAIRS:
-        return 0
-    simulation = base.simulation.renewed(unbound(base.state, moving), before=None)
-    keys = {pod.key for pod in moving}
-    waiting = [pod for pod in simulation.pending() if pod.key in keys]
-    groups = [[simulation.snapshot.row[name]] for name in free]
-    used = PlacementModel.of(simulation, waiting, ()).fewest(PROOF_SECONDS, groups)
-    simulation.close()
-    return len(base.state.nodes) - len(free) + used
-
-
-def _least_nodes(base: DrainedCluster) -> int:
-    """Return the largest nodes that have, together, what pods request of each resource."""
-    snapshot = base.simulation.snapshot
-    least = 0
-    catalog = base.simulation.catalog
-    fixed = [
-        (pod.pod, row)
-        for row, pods in enumerate(snapshot.pods)
-        for pod in pods
-        if goes_with_node(pod.pod)
-    ]
-    for resource, allocatable in snapshot.node_columns.allocatable.items():
-        is_count = resource == PODS
-        requests = snapshot.pod_count if is_count else snapshot.requested(resource)
-        free, total = allocatable.copy(), int(requests.sum())
-        for pod, row in fixed:
-            amount = 1 if is_count else catalog.info(pod).resources.requests.get(resource, 0)
-            free[row] -= amount
-            total -= amount
-        if total > 0:
-            sums = np.cumsum(np.sort(np.maximum(free, 0))[::-1])
-            least = max(least, int(np.searchsorted(sums, total)) + 1)
-    return least
-
-
 # -- an upgrade -----------------------------------------------------------------------------------
 
 
@@ -1169,9 +1018,12 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
             answer = shrink(base, limits, search, draws_map=self.is_mapped, repacks=repacks)
         if not likes:
             return answer
+        free = [
+            node for node in base.state.nodes if limits.selects(node) and not limits.stays(node)
+        ]
         with opened.observer.searching("runs", search):
-            onto = repack_onto(base, limits, likes, subject.simulation_of, search)
-        return structs.replace(answer, repack=onto)
+            new = repack_onto(base, free, likes, limits.prices, subject.simulation_of, search)
+        return structs.replace(answer, new_nodes=new)
 
 
 class Upgrade(Question[UpgradePlan], frozen=True, kw_only=True):

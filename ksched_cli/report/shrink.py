@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from ksched_cli.analysis.drained_cluster import Hold
-from ksched_cli.analysis.shrink import NodeToDrain, Repack, ShrinkResult, UpgradePlan, Wave
+from ksched_cli.analysis.repack import NewNodes
+from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.report.cells import amount
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
@@ -170,46 +171,41 @@ def _freed(answer: ShrinkResult) -> Iterator[Line]:
             new += f"{answer.added_per_hour:g}"
         yield Line(f"saves {saved:g} of {answer.cost.per_hour:g} an hour{new}")
     if answer.repack is not UNSET:
-        now = UNSET if answer.cost is UNSET else answer.cost.per_hour
-        yield from _repack_lines(answer.repack, now)
+        repack, nodes = answer.repack, counted(answer.repack.nodes, "node")
+        misfits = f" but {counted(repack.unplaced, 'pod')}" if repack.unplaced else " pods"
+        bound = f"no placement needs fewer than {repack.at_least:,}"
+        yield Line(f"placed afresh, all{misfits} fit on {nodes} of the cluster; {bound}")
+    if answer.new_nodes is not UNSET:
+        yield from _new_nodes(answer.new_nodes)
     if answer.stopped_at:
         yield Line(f"the search stopped at --max {answer.stopped_at:,}")
     if answer.stopped:
         yield Line(f"{answer.stopped}: this is the best plan so far", Tone.WARN)
 
 
-def _misfits(answer: ShrinkResult) -> Iterator[Section]:
-    if answer.repack is not UNSET and answer.repack.not_helped:
-        heading = "Pods that no number of new nodes holds"
-        yield pending_groups(heading, answer.repack.not_helped, with_reasons=False)
-
-
-def _repack_lines(repack: Repack, now: float | UnsetType) -> Iterator[Line]:
-    """Yield on how few nodes all pods fit. now: what all nodes cost an hour"""
-    misfits = f" but {counted(repack.unplaced, 'pod')}" if repack.unplaced else " pods"
-    bound = f"no placement needs fewer than {repack.at_least:,}"
-    if repack.mix is UNSET:
-        nodes = counted(repack.nodes, "node")
-        yield Line(f"placed afresh, all{misfits} fit on {nodes} of the cluster; {bound}")
+def _new_nodes(new: NewNodes) -> Iterator[Line]:
+    """Yield which new nodes could take the place of how many, and why not fewer."""
+    count = sum(new.mix.values())
+    if not count:
+        yield Line(
+            new.stopped or "placed afresh, the pods fit on no number of new nodes", Tone.WARN
+        )
         return
-    if repack.stopped and not repack.mix:
-        yield Line(f"{repack.stopped} before new nodes were seen to hold the pods", Tone.WARN)
-        return
-    if not repack.mix:
-        yield Line("placed afresh, the pods fit on no number of new nodes", Tone.WARN)
-        return
-    new = sum(repack.mix.values())
-    kinds = [f"{count:,} like {like}" for like, count in repack.mix.items() if count]
-    others = f", beside {counted(repack.nodes - new, 'node')} of now" if repack.nodes > new else ""
-    text = f"placed afresh, all{misfits} fit on {counted(new, 'new node')}"
-    text += f" ({', '.join(kinds)}){others}"
-    if repack.per_hour is not UNSET and now is not UNSET:
-        text += f", at {repack.per_hour:g} an hour instead of {now:g}"
-    yield Line(f"{text}; {bound}", Tone.WARN if repack.unplaced else Tone.NONE)
-    if repack.at_least < repack.nodes and repack.why_not_fewer:
-        yield Line(str(repack.why_not_fewer))
-    if repack.stopped:
-        yield Line(f"{repack.stopped}: this is the best run so far", Tone.WARN)
+    kinds = ", ".join(f"{number:,} like {like}" for like, number in new.mix.items() if number)
+    misfits = sum(len(group.pods) for group in new.not_helped)
+    pods = f"all but {counted(misfits, 'pod')}" if misfits else "all pods"
+    text = f"placed afresh, {pods} fit on {counted(count, 'new node')} ({kinds})"
+    text += f" in place of {counted(new.replaced, 'node')}"
+    if new.per_hour is not UNSET and new.replaced_per_hour is not UNSET:
+        text += f", at {new.per_hour:g} an hour instead of {new.replaced_per_hour:g}"
+    text += f"; fewer than {new.at_least:,} do not hold them"
+    if len(new.zones) > 1:
+        text += f" with one in each of {len(new.zones)} zones"
+    yield Line(text, Tone.WARN if misfits else Tone.NONE)
+    if new.at_least < count and new.why_not_fewer:
+        yield Line(new.why_not_fewer)
+    if new.stopped:
+        yield Line(f"{new.stopped}: this is the best run so far", Tone.WARN)
 
 
 def _in_order(amounts: Mapping[str, str]) -> list[str]:
@@ -272,6 +268,13 @@ def _pools(answer: ShrinkResult) -> Iterator[Table]:
         noun="pools",
         on=GROUPED | Medium.PAGE,
     )
+
+
+def _misfits(answer: ShrinkResult) -> Iterator[Section]:
+    """Yield the pods that no new nodes hold."""
+    if answer.new_nodes is not UNSET:
+        heading = "Pods that no number of new nodes holds"
+        yield pending_groups(heading, answer.new_nodes.not_helped, with_reasons=False)
 
 
 def _costs(answer: ShrinkResult) -> Iterator[Table]:

@@ -64,6 +64,10 @@ class Prices(Struct, frozen=True):
         labels, all_names = node.metadata.labels, (node.name, *names)
         return next((each for each in self.listed if each.applies_to(labels, all_names)), None)
 
+    def total(self, nodes: Iterable[Node]) -> float:
+        """Return what the nodes cost an hour, as far as they have a price."""
+        return sum(each.price.per_hour for each in map(self.of_node, nodes) if each is not None)
+
 
 NO_PRICES = Prices()
 

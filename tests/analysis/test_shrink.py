@@ -7,30 +7,24 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
 
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome
-from ksched_cli.analysis.more_nodes import likes_of
 from ksched_cli.analysis.named_objects import label_selector_of
 from ksched_cli.analysis.search import Search
 from ksched_cli.analysis.shrink import (
     NOT_AT_ONCE,
     NOT_LOOKED_AT,
     NodeToDrain,
-    Repack,
     ShrinkLimits,
     ShrinkResult,
-    repack,
-    repack_onto,
     rules_of,
     shrink,
 )
-from ksched_cli.cluster.objects import ZONE_LABEL
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.drain import DO_NOT_DISRUPT, SCALE_DOWN_DISABLED, PodRules
-from ksched_cli.scenario.prices import NO_PRICES, read_prices
+from ksched_cli.scenario.prices import read_prices
 from ksched_cli.testing import Manifest, cluster, node, pod, simulate, simulation
-from tests.clusters import nodes, pods, states
+from tests.clusters import nodes, pods
 from tests.scenario.build import budget, changed, owned, ready
 from tests.volumes import bound, claim, storage_class, volume
 
@@ -312,125 +306,6 @@ def test_the_verification_of_a_plan_is_part_of_the_time_limit(limit: int) -> Non
     assert limit // 6 <= answer.removable
     assert base.seconds <= limit
     assert answer.stopped == f"the time limit of {limit} s was reached"
-
-
-def test_repacking_says_how_few_nodes_would_do() -> None:
-    objects = [
-        *(node(name, cpu=4) for name in "abcd"),
-        *(owned(f"p{name}", cpu=2, node=name) for name in "abcd"),
-        node("controller", cpu=8, labels={"node-role.kubernetes.io/control-plane": ""}),
-    ]
-    run = simulation(cluster(*objects))
-    base = DrainedCluster.after_run(run, RULES)
-    assert repack(base, list("abcd")) == Repack(1, 1, 0)
-    assert repack(base, list("ab")) == Repack(3, 3, 0)
-    assert shrink(base, ShrinkLimits(), repacks=True).repack == Repack(1, 1, 0)
-
-
-@given(states(max_running=10))
-def test_no_more_nodes_are_proven_to_be_needed_than_pods_placed_afresh_take(
-    state: ClusterState,
-) -> None:
-    base = DrainedCluster.after_run(simulation(state), RULES)
-    answer = repack(base, [node.name for node in state.nodes])
-    assert answer.at_least <= answer.nodes
-
-
-def test_pods_that_fit_nowhere_afresh_do_not_count_in_repacking() -> None:
-    run = simulation(
-        cluster(
-            node("a", cpu=4),
-            node("b", cpu=4, unschedulable=True),
-            owned("p", cpu=3, node="a"),
-            owned("q", cpu=3, node="b"),
-        )
-    )
-    base = DrainedCluster.after_run(run, RULES)
-    assert repack(base, ["b", "a"]) == Repack(1, 1, 1)
-
-
-ZONES = "abc"
-SHAPES = {"small": (4, 1.0), "large": (16, 3.0)}
-
-
-def repacked(state: ClusterState, *like: str, prices: str = "", **limits: Any) -> Repack:
-    """The pods of a cluster, placed afresh on copies of its nodes."""
-    run = simulation(state)
-    base = DrainedCluster.after_run(run, RULES)
-    listed = read_prices(prices.split()) if prices else NO_PRICES
-    chosen = ShrinkLimits(prices=listed, **limits)
-    return repack_onto(base, chosen, likes_of(like, run), simulation, Search())
-
-
-def zoned(*pods: Manifest) -> ClusterState:
-    """A small and a large node in each of three zones, and pods that run there."""
-    return cluster(
-        *(
-            node(f"{pool}-{zone}", cpu=cpu, labels={**in_zone(zone), "pool": pool})
-            for pool, (cpu, _) in SHAPES.items()
-            for zone in ZONES
-        ),
-        *pods,
-    )
-
-
-def test_new_nodes_have_one_in_each_zone_at_least() -> None:
-    state = zoned(owned("p", cpu=1, node="small-a"))
-    answer = repacked(state, "pool=large")
-    assert answer.mix == {"large-a": 1, "large-b": 1, "large-c": 1}
-    assert (answer.nodes, answer.at_least, answer.unplaced) == (3, 3, 0)
-    assert repacked(state, "large-b").mix == {"large-b": 1}
-
-
-def test_new_nodes_are_the_cheapest_mix_of_the_shapes() -> None:
-    pods = [owned(f"p{at}", cpu=3, node=f"large-{ZONES[at % 3]}") for at in range(15)]
-    answer = repacked(zoned(*pods), "pool=small", "pool=large", prices="pool=small=1 pool=large=3")
-    # Of 15 small nodes one a pod; of large ones each holds five.
-    assert answer.mix == {f"small-{z}": 0 for z in ZONES} | {f"large-{z}": 1 for z in ZONES}
-    assert answer.per_hour == 9
-
-
-def test_nodes_that_stay_are_beside_the_new_ones() -> None:
-    state = zoned(owned("p", cpu=3, node="small-a"), owned("q", cpu=3, node="small-b"))
-    answer = repacked(state, "small-a", keep=label_selector_of("pool=large"))
-    assert (answer.mix, answer.nodes) == ({"small-a": 1}, 4)
-
-
-def test_pods_that_no_new_node_holds_are_named() -> None:
-    state = zoned(owned("p", cpu=3, node="large-a"), owned("q", cpu=9, node="large-b"))
-    answer = repacked(state, "pool=small")
-    assert answer.unplaced == 1
-    assert answer.not_helped is not UNSET
-    assert [group.pods for group in answer.not_helped] == [("default/q",)]
-
-
-@given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from(ZONES), st.booleans()), max_size=14))
-def test_new_nodes_hold_every_pod_in_a_run_of_their_own(
-    requests: list[tuple[int, str, bool]],
-) -> None:
-    def running(at: int, cpu: int, zone: str, is_bound: bool) -> Manifest:
-        spec = {"nodeSelector": in_zone(zone)} if is_bound else {}
-        return owned(f"p{at}", cpu=cpu, node=f"large-{zone}", spec=spec)
-
-    state = zoned(*(running(at, *each) for at, each in enumerate(requests)))
-    answer = repacked(state, "pool=small", "pool=large", prices="pool=small=1 pool=large=3")
-    assert not answer.unplaced
-    assert answer.at_least <= answer.nodes
-    assert answer.mix is not UNSET
-    new, fewest = [], 0.0
-    for like, count in answer.mix.items():
-        pool, zone = like.split("-")
-        cpu, price = SHAPES[pool]
-        fewest += count * price
-        labels = {**in_zone(zone), "pool": pool}
-        new += [node(f"{like}-{number}", cpu=cpu, labels=labels) for number in range(count)]
-    assert answer.per_hour == fewest
-    assert {each["metadata"]["labels"][ZONE_LABEL] for each in new} == {*ZONES}
-    waiting = [
-        pod(f"p{at}", cpu=cpu, spec={"nodeSelector": in_zone(zone)} if is_bound else {})
-        for at, (cpu, zone, is_bound) in enumerate(requests)
-    ]
-    assert not simulate(cluster(*new, *waiting)).pending
 
 
 # -- volumes and devices --------------------------------------------------------------------------
