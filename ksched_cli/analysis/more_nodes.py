@@ -299,6 +299,11 @@ class Growth:
                 mix[index] = share + (place < more)
         return tuple(mix)
 
+    def most(self, pods: int) -> Totals:
+        """Return the most nodes of each pool that are added for so many pods: one a pod, in each
+        zone, as pods may be bound to one."""
+        return tuple(min(pods * len(pool.indexes), MOST_AT_ONCE) for pool in self.pools)
+
     def rank(self, mix: Mix) -> tuple[float, int]:
         """What is to be small: the price, of equal ones the number."""
         return price_of(mix, self.prices or (1,) * len(mix)), sum(mix)
@@ -451,12 +456,17 @@ class Growth:
             # Requests are not what keeps these: more and more nodes are tried, in vain in the end.
             if not any(more):
                 break
-            limit = min(len(seen.lacking), MOST_AT_ONCE)
-            steps = tuple(min(count * haste, max(limit, count)) for count in more)
+            limits = self.most(len(seen.lacking))
+            steps = tuple(
+                min(count * haste, max(limit, count))
+                for count, limit in zip(more, limits, strict=True)
+            )
             totals = tuple(old + new for old, new in zip(totals, steps, strict=True))
             after = self.run(self.spread(totals))
             is_less = len(after.lacking) < len(seen.lacking)
-            if not is_less and all(new >= limit for new in steps if new):
+            if not is_less and all(
+                new >= limit for new, limit in zip(steps, limits, strict=True) if new
+            ):
                 break
             haste = 1 if len(after.lacking) * 2 <= len(seen.lacking) else haste * 2
             seen = after
@@ -491,8 +501,7 @@ class Growth:
         rest = min((self.run(mix).lacking for mix in starts if self.covers(mix)), key=len)
         if rest:
             # 2. What a node that is empty does not help, many at once may.
-            most = min(len(first.lacking), MOST_AT_ONCE)
-            last = self.spread(tuple(most for _ in self.pools))
+            last = self.spread(self.most(len(first.lacking)))
             if not self.run(last).lacking >= rest:
                 starts.append(last)
                 rest = min(rest, self.run(last).lacking, key=len)

@@ -114,6 +114,18 @@ def test_pods_that_no_new_node_holds_are_named() -> None:
     assert [group.pods for group in answer.not_helped] == [("default/q",)]
 
 
+def test_a_pod_that_is_bound_to_a_zone_gets_its_node_there() -> None:
+    # The second large node is in zone b; what stays pending must be in zone a.
+    spec = {"nodeSelector": in_zone("a")}
+    state = zoned(
+        owned("p", cpu=1, node="large-a"),
+        *(owned(f"q{cpu}", cpu=cpu, node="large-a", spec=spec) for cpu in (7, 9)),
+    )
+    answer = new_nodes(state, "pool=small", "pool=large", prices="pool=small=1 pool=large=3")
+    assert not answer.not_helped
+    assert answer.mix["large-a"] > 0
+
+
 @given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from(ZONES), st.booleans()), max_size=14))
 def test_new_nodes_hold_every_pod_in_a_run_of_their_own(
     requests: list[tuple[int, str, bool]],
