@@ -14,9 +14,9 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.engine import Options
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import Recreation
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.kube.gates import POD_GROUP_KINDS
@@ -69,14 +69,14 @@ def cluster_of(
     plugins: Sequence[type[Plugin]] = (),
     minor: str = "1.34",
     **config: Any,
-) -> MutableCluster:
+) -> ReplayCluster:
     """plugins: beside the default ones. config: fields of the configuration"""
     entries = [PluginEntry.of(plugin, "the test") for plugin in plugins]
     registry = registry_of(release_of(minor, gates), entries)
     data = {**CONFIGURATION, **(profile_with_plugins(entries) if entries else {}), **config}
     text = json.dumps({**data, "extenders": extenders or []})
     configuration = load_configuration(text, "", registry)
-    return MutableCluster(state, configuration, registry, options or Options())
+    return ReplayCluster(state, configuration, registry, options or Options())
 
 
 def autoscaler_of(folder: Path, state: ClusterState, document: Plain) -> AutoscalerSettings:

@@ -605,7 +605,7 @@ class ReplaySideResult(Part, frozen=True):
             shown_run(side.named.run),
             side.named.differs_in,
             differing,
-            replay.cluster.configuration.release.version,
+            replay.cluster.engine.configuration.release.version,
             seconds(replay.clock.now),
             ReplaySummary.of(replay),
             replay_waits(replay).all,

@@ -69,7 +69,7 @@ def states_in_turns(
                 live.renew(replace(after, pods=(*early, *others)))
                 renamed |= _schedule(live, preempts)
                 if late or agents:
-                    live.add([*late, *agents])
+                    live.arrive([*late, *agents])
                     renamed |= _schedule(live, preempts)
                 is_first = False
             yield live.state()
@@ -117,6 +117,6 @@ def _schedule(live: LiveCluster, preempts: bool) -> set[str]:
         again = [running[key] for key in victims if running[key].metadata.controller is not None]
         if not again:
             break
-        live.add([recreated(pod, newest) for pod in again])
+        live.arrive([recreated(pod, newest) for pod in again])
         renamed.update(pod.name for pod in again if pod.owner[0] != "StatefulSet")
     return renamed

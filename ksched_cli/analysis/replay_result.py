@@ -319,7 +319,7 @@ def tie_warning(replay: Replay) -> str:
     counts = replay.log.counts
     if counts.tied < _MANY_TIES or counts.tied < counts.placed * _MUCH:
         return ""
-    is_drawn = replay.cluster.options.tie_break is not first_by_name
+    is_drawn = replay.cluster.engine.options.tie_break is not first_by_name
     how = "by one draw each" if is_drawn else "by the nodes' names"
     return (
         f"ties decided {counts.tied:,} of {counts.placed:,} placements "

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from ksched_cli.cluster.loading.gc_control import gc_paused
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects import Pod, ResourceClaim
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.resources import resize_is_deferred
 from ksched_cli.cluster.snapshot import Snapshot
@@ -38,6 +38,7 @@ from ksched_cli.framework.handle import Handle, Nominator, WaitingPods
 from ksched_cli.framework.plugin_use import PluginUse
 from ksched_cli.framework.pod_groups import GroupKey, PodGroups
 from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.kube.gates import POD_GROUP_GATE, RESIZE_GATE
 
@@ -199,6 +200,18 @@ class Engine:
     def handle(self) -> Handle:
         """Return the handle of any profile: they share their services."""
         return next(iter(self.frameworks.values())).handle
+
+    @property
+    def claims(self) -> ClaimStore | None:
+        """Return the claims of devices as the scheduler has written them; None before it looked at
+        any."""
+        store = self.handle.services.get(ClaimStore)
+        return store if isinstance(store, ClaimStore) else None
+
+    @property
+    def resource_claims(self) -> Mapping[tuple[str, str], ResourceClaim]:
+        """Return the claims as they are allocated now."""
+        return self.state.resource_claims if self.claims is None else self.claims.current()
 
     def _running_pods(self) -> Snapshot:
         """Return the nodes, with the pods that run on them."""

@@ -1,9 +1,6 @@
-"""A cluster that changes step by step, and takes back what was only tried.
+"""A cluster with pods that wait, which can try something and take it back.
 
-Pods come to nodes and leave them in the columns of one engine. A change of nodes or other objects
-makes another engine of the same pods, to which plugins carry over what they assumed; the one before
-stays as it was. What a trial takes back is therefore what the columns' journal has, or the engine
-before it.
+What a trial takes back is what the journal of the engine's columns has, or the engine before it.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.mutable_cluster import MutableCluster
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import RandomChoice
 from ksched_cli.engine.simulation import PassScheduler, Simulation
@@ -38,11 +36,11 @@ class Trial:
         self.stays = True
 
 
-class LiveCluster:
-    """A cluster at one instant, with pods that wait for a node.
+class LiveCluster(MutableCluster[Simulation]):
+    """A cluster at one instant, with pods that wait for a node. A run leaves its records in the
+    engine, a simulation.
 
-    simulation: of the cluster as it is now; a run leaves its records in it
-    waiting:    the pods without a node, by key, in the order in which they came
+    waiting: the pods without a node, by key, in the order in which they came
     """
 
     def __init__(self, simulation: Simulation, state: ClusterState) -> None:
@@ -51,29 +49,21 @@ class LiveCluster:
         simulation: whose assumptions hold
         state: the objects as they are after it
         """
-        self._objects = state
+        super().__init__(simulation, ())
         self._newest = newest_timestamp(state.pods)
         self._is_tried = False
-        self.simulation = simulation
         simulation.options = replace(simulation.options, on_progress=None)
         self.waiting: dict[str, Pod] = {}
-        # Pods that count on no node: finished ones, and those of nodes that are not there.
-        self._others: dict[str, Pod] = {}
         self.renew(state)
 
     @property
-    def snapshot(self) -> Snapshot:
-        """Return the nodes and the pods on them."""
-        return self.simulation.snapshot
+    def simulation(self) -> Simulation:
+        """Return the engine."""
+        return self.engine
 
     def state(self) -> ClusterState:
         """Return the objects as they are now; a simulation of them decides as this cluster does."""
-        running = [pod.pod for pods in self.snapshot.pods for pod in pods]
-        return replace(
-            self._objects,
-            pods=(*running, *self._others.values(), *self.waiting.values()),
-            resource_claims=self.simulation.resource_claims,
-        )
+        return self.state_with(self.waiting.values())
 
     def pod(self, key: str, node: str) -> PodInfo | None:
         """Return the pod of that key on the node, or None."""
@@ -92,8 +82,8 @@ class LiveCluster:
         if snapshot.journal is None:
             snapshot.journal = []
         length = len(snapshot.journal)
-        before = (self._objects, self._others, self.waiting)
-        self.waiting = dict(self.waiting)
+        before = (self.objects, self.strays, self.waiting)
+        self.strays, self.waiting = dict(self.strays), dict(self.waiting)
         search, tie_break = simulation.pipeline.search, simulation.options.tie_break
         next_start, scheduler = search.next_start, simulation.scheduler
         draws = tie_break.state if isinstance(tie_break, RandomChoice) else None
@@ -103,8 +93,8 @@ class LiveCluster:
             if not trial.stays:
                 if self.simulation is not simulation:
                     self.snapshot.close()
-                self.simulation = simulation
-                self._objects, self._others, self.waiting = before
+                self.engine = simulation
+                self.objects, self.strays, self.waiting = before
                 snapshot.take_back(length)
                 search.next_start, simulation.scheduler = next_start, scheduler
                 if isinstance(tie_break, RandomChoice) and draws is not None:
@@ -118,14 +108,12 @@ class LiveCluster:
     def place(self, pod: Pod) -> None:
         """Put a pod on the node that it names."""
         self.waiting.pop(pod.key, None)
-        info = self.simulation.catalog.info(pod)
-        row = self.snapshot.row.get(pod.node_name)
-        if row is None or pod.finished:
-            self._others = {**self._others, pod.key: pod}
-        elif self.reaches_beyond((info,)):
-            self._rebuild(self._objects, place=(info,))
+        info = self.info(pod)
+        counts = pod.node_name in self.snapshot.row and not pod.finished
+        if counts and self.reaches_beyond((info,)):
+            self._rebuild(self.objects, place=(info,))
         else:
-            self.snapshot.add(info, row)
+            self.add(info)
 
     def evict(self, pods: Collection[Pod]) -> None:
         """Take pods off their nodes. Their controllers make them anew: they wait."""
@@ -153,7 +141,7 @@ class LiveCluster:
                 each.key: each for each in (by if old.key == pod.key else old for old in waiting)
             }
 
-    def add(self, pods: Iterable[Pod]) -> None:
+    def arrive(self, pods: Iterable[Pod]) -> None:
         """Let more pods wait for a node."""
         self.waiting |= {pod.key: pod for pod in pods}
 
@@ -165,37 +153,35 @@ class LiveCluster:
         """Remove pods. follow: returns the state in which the other objects have followed"""
         gone = {pod.key for pod in pods}
         infos = [info for pod in pods if (info := self.pod(pod.key, pod.node_name)) is not None]
-        strays = self._others.keys() & gone
-        elsewhere = map(self.simulation.catalog.info, map(self._others.__getitem__, strays))
+        strays = self.strays.keys() & gone
+        elsewhere = [self.info(self.strays[key]) for key in strays]
         if self.reaches_beyond((*infos, *elsewhere)):
             # Budgets are counted by whoever evicts.
-            budgets = self._objects.pod_disruption_budgets
+            budgets = self.objects.pod_disruption_budgets
             before = self.state()
             current = [pod for pod in before.pods if pod.key in gone]
             after = follow(replace(before, pod_disruption_budgets={}), current)
-            self._objects = replace(
-                self._objects,
+            self.objects = replace(
+                self.objects,
                 resource_claims=after.resource_claims,
                 persistent_volume_claims=after.persistent_volume_claims,
                 persistent_volumes=after.persistent_volumes,
                 volume_attachments=after.volume_attachments,
                 pod_disruption_budgets=budgets,
             )
-            self._rebuild(self._objects, take_off=infos)
+            self._rebuild(self.objects, take_off=infos)
         else:
             for info in infos:
                 self.snapshot.remove(info, self.snapshot.row[info.pod.node_name])
-        if strays:
-            self._others = dict(self._others)
-            for key in strays:
-                del self._others[key]
+        for key in strays:
+            del self.strays[key]
 
     def reaches_beyond(self, pods: Iterable[PodInfo]) -> bool:
         """Return whether a placement or an eviction changes more than the columns: claims of
         volumes that are not bound yet, devices, groups of pods, what others' plugins and extenders
         remember."""
         simulation = self.simulation
-        claims, handle = self._objects.persistent_volume_claims, simulation.handle
+        claims, handle = self.objects.persistent_volume_claims, simulation.handle
         if simulation.extenders.extenders or simulation.caller.foreign:
             return True
         for pod in pods:
@@ -219,32 +205,29 @@ class LiveCluster:
         """Take nodes out of the cluster. Their pods are on no node any more, but did not leave:
         they can be evicted or removed."""
         gone = frozenset(names)
-        strays = {
-            pod.key: pod.pod
-            for name in names
-            for pod in self.snapshot.pods[self.snapshot.row[name]]
-        }
-        self._others = {**self._others, **strays}
-        csi_nodes = self._objects.csi_nodes
+        for name in names:
+            for pod in self.snapshot.pods[self.snapshot.row[name]]:
+                self.strays[pod.key] = pod.pod
+        csi_nodes = self.objects.csi_nodes
         if not gone.isdisjoint(csi_nodes):
             csi_nodes = {name: item for name, item in csi_nodes.items() if name not in gone}
-        nodes = tuple(node for node in self._objects.nodes if node.name not in gone)
-        self._rebuild(replace(self._objects, nodes=nodes, csi_nodes=csi_nodes))
+        nodes = tuple(node for node in self.objects.nodes if node.name not in gone)
+        self._rebuild(replace(self.objects, nodes=nodes, csi_nodes=csi_nodes))
 
     def add_nodes(self, nodes: Iterable[Node]) -> None:
         """Let nodes join."""
-        self._rebuild(replace(self._objects, nodes=(*self._objects.nodes, *nodes)))
+        self._rebuild(replace(self.objects, nodes=(*self.objects.nodes, *nodes)))
 
     def replace_nodes(self, nodes: Mapping[str, Node]) -> None:
         """Let nodes have other manifests. nodes: by name"""
-        changed = tuple(nodes.get(node.name, node) for node in self._objects.nodes)
-        self._rebuild(replace(self._objects, nodes=changed))
+        changed = tuple(nodes.get(node.name, node) for node in self.objects.nodes)
+        self._rebuild(replace(self.objects, nodes=changed))
 
     def renew(self, state: ClusterState) -> None:
         """Replace the cluster's objects with these. What plugins assumed holds as far as it can."""
-        self._objects = state
+        self.objects = state
         names = {node.name for node in state.nodes}
-        self._others = {
+        self.strays = {
             pod.key: pod
             for pod in state.pods
             if pod.node_name and (pod.finished or pod.node_name not in names)
@@ -260,19 +243,19 @@ class LiveCluster:
         take_off: Iterable[PodInfo] = (),
     ) -> None:
         """Make another engine of the same pods but for these."""
-        columns = self.snapshot.with_nodes(objects.nodes, objects.noticed_nodes)
+        columns = self.columns_of(objects)
         for pod in take_off:
             columns.remove(pod, columns.row[pod.pod.node_name])
         for pod in place:
             columns.add(pod, columns.row[pod.pod.node_name])
-        self._objects = objects
+        self.objects = objects
         running = [pod.pod for pods in columns.pods for pod in pods]
-        pods = (*running, *self._others.values(), *self.waiting.values())
+        pods = (*running, *self.strays.values(), *self.waiting.values())
         self._open(replace(objects, pods=pods), columns)
 
     def _open(self, state: ClusterState, columns: Snapshot | None) -> None:
         # A trial may go back to the engine before, whose connections to extenders are its own.
-        self.simulation = self.simulation.renewed(state, columns, before=None)
+        self.engine = self.simulation.renewed(state, columns, before=None)
         if self._is_tried:
             self.snapshot.journal = []
 
@@ -293,10 +276,10 @@ class LiveCluster:
         stops_at: whether the run ends after an attempt that found no node
         """
         waiting = list(self.waiting.values())
-        infos = map(self.simulation.catalog.info, waiting)
+        infos = map(self.info, waiting)
         if preempts or self.simulation.options.preempt or self.reaches_beyond(infos):
-            self._objects = replace(self._objects, resource_claims=self.simulation.resource_claims)
-            self._rebuild(self._objects)
+            self.objects = replace(self.objects, resource_claims=self.simulation.resource_claims)
+            self._rebuild(self.objects)
         simulation = self.simulation
         simulation.options = replace(simulation.options, preempt=preempts)
         # As in a simulation that has not run yet.

@@ -7,7 +7,7 @@ alarm, so that a run that waits ten minutes ends at once.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -15,7 +15,6 @@ from operator import attrgetter
 from msgspec import structs
 
 from ksched_cli.cluster.loading.gc_control import gc_rare
-from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -231,12 +230,6 @@ class Simulation(Engine):
         resources."""
         requested = self.handle.service(BackingClasses).requested
         return bool(pod.spec.resource_claims or requested(pod))
-
-    @property
-    def resource_claims(self) -> Mapping[tuple[str, str], ResourceClaim]:
-        """Return the claims as they are allocated now."""
-        store = self.handle.services.get(ClaimStore)
-        return store.current() if isinstance(store, ClaimStore) else self.state.resource_claims
 
     def queue(self) -> Queue:
         """Return the pods that wait for a node, and make the nominations that the state has."""

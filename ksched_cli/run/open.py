@@ -433,9 +433,9 @@ class Opener:
         prices: Prices,
     ) -> Replay:
         from ksched_cli.cluster.loading.state_warnings import replayed_anew, unmet_warnings
-        from ksched_cli.engine.replay.mutable_cluster import MutableCluster
         from ksched_cli.engine.replay.records import Recreation
         from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+        from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 
         def on_end(replay: Replay) -> None:
             if not (replay.nodes.most or scaling or replay.is_interrupted):
@@ -453,7 +453,7 @@ class Opener:
             *unmet_warnings(state, joining, timeline.template_pods()),
         )
         state = replace(state, warnings=warnings)
-        cluster = MutableCluster(state, self.configuration(run), self.registry(run), options)
+        cluster = ReplayCluster(state, self.configuration(run), self.registry(run), options)
         return Replay(
             cluster,
             timeline.events(),

@@ -88,7 +88,7 @@ class _Performance:
 
     def add(self, pod: Pod, replaced_pod: Pod) -> Pod:
         """Let a pod of the new template wait for a node."""
-        self._live.add((pod,))
+        self._live.arrive((pod,))
         if has_own_claims(pod.spec):
             state, _ = make_claims(self._live.state())
             self._live.renew(state)
@@ -155,7 +155,7 @@ class _Performance:
             rollout.effects.append(Effect(victim, "evicted", step))
             if pod.metadata.controller is not None:
                 self._change(victim, recreated(pod, rollout.created))
-                self._live.add((self._pods[victim],))
+                self._live.arrive((self._pods[victim],))
             elif victim in rollout.old:
                 rollout.old.remove(victim)
             rollout.displace(victim)

@@ -23,7 +23,7 @@ from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.extender_runner import SCALE
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.errors import UsageError
 from ksched_cli.extenders import wire
 from ksched_cli.framework.cycle_state import CycleState
@@ -106,14 +106,12 @@ class PluginExtender:
     options: Options
     settle: Callable[[str], None] = _ignore
     reader: PodReader = field(default_factory=PodReader)
-    _cluster: MutableCluster = field(init=False)
+    _cluster: ReplayCluster = field(init=False)
     _renewed: float = 0.0
     _decoded: int = 0
 
     def __post_init__(self) -> None:
-        self._cluster = MutableCluster(
-            self.state(), self.configuration, self.registry, self.options
-        )
+        self._cluster = ReplayCluster(self.state(), self.configuration, self.registry, self.options)
         self._nominate_all()
 
     # -- the cluster ------------------------------------------------------------------------------
@@ -134,7 +132,7 @@ class PluginExtender:
         return True
 
     def _nominate_all(self) -> None:
-        for pod in self._cluster.state.pods:
+        for pod in self._cluster.objects.pods:
             self._nominate(pod)
 
     def _nominate(self, pod: Pod) -> None:

@@ -231,7 +231,7 @@ class _Preparation:
         if not run.timeline:
             return
         replay = self.opener.replay(run)
-        self._warn(*replay.cluster.state.warnings)
+        self._warn(*replay.cluster.objects.warnings)
         if run.timeline not in self._timelines:
             self._timelines.add(run.timeline)
             for _ in replay.events:

@@ -10,9 +10,9 @@ from cases import GATES_FILE, expected_file
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.engine import Options
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import release_of
@@ -48,7 +48,7 @@ def test_a_replay_of_everything_at_once_is_a_run(case: Path) -> None:
     configuration = load_configuration(text, "config.yaml", registry)
     state = load_state([str(case / "state.yaml")], reads=POD_GROUP_KINDS)
     run = Simulation(state, configuration, registry, Options()).run()
-    cluster = MutableCluster(state, configuration, registry, Options())
+    cluster = ReplayCluster(state, configuration, registry, Options())
     replay = Replay(cluster, iter(()), ReplayOptions(evicts_at_once=True))
     replay.run()
     live = replay.log.live

@@ -143,6 +143,14 @@ def test_a_changed_cluster_decides_as_a_simulation_of_its_objects(
     }
 
 
+def test_a_pod_of_a_node_that_comes_is_on_it() -> None:
+    cluster = live(objects_of(node("a", cpu=4), owned("p", cpu=3, node="b")))
+    assert cluster.strays
+    cluster.add_nodes(objects_of(node("b", cpu=4)).nodes)
+    assert cluster.pod("default/p", "b") is not None
+    assert not cluster.strays
+
+
 @pytest.mark.parametrize("stays", [False, True])
 def test_what_was_claimed_in_a_trial_is_free_again(stays: bool) -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "first"}}]

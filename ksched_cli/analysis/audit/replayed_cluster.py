@@ -42,7 +42,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find
 from ksched_cli.engine.queue import Entry
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.replay.mutable_cluster import noticed_nodes
+from ksched_cli.engine.replay.replay_cluster import noticed_nodes
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.runtime import Framework

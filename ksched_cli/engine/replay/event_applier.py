@@ -20,9 +20,9 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import RESIZE_PENDING
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster, is_victim
 from ksched_cli.engine.replay.node_outages import NodeOutages
 from ksched_cli.engine.replay.records import LoggedChange, PodLog, PodOutcome
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster, is_victim
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.engine.replay.rollouts import Rollouts
 from ksched_cli.engine.replay.scheduling_queue import ObjectEvent, SchedulingQueue
@@ -62,7 +62,7 @@ class EventApplier:
     spared: keys of pods that the recorded scheduler evicted, and this one has not
     """
 
-    cluster: MutableCluster
+    cluster: ReplayCluster
     queue: SchedulingQueue
     scheduler: ReplayScheduler
     log: PodLog
@@ -80,7 +80,7 @@ class EventApplier:
     def __post_init__(self) -> None:
         self.scheduler.arrive = self.arrive
         self.scheduler.on_departure = self._take_claims
-        release = self.cluster.configuration.release
+        release = self.cluster.engine.configuration.release
         gate = POD_GROUP_GATE if release.rules.queues_groups else "GangScheduling"
         self._tells_of_arrivals = self.scheduler.hears_of_arrivals = release.enabled(gate)
         self.outages = NodeOutages(self.cluster, self.scheduler, self.change, self.arrive)
@@ -114,9 +114,9 @@ class EventApplier:
             else:
                 self.log.changes.append(LoggedChange(self.scheduler.clock.now, action.text))
                 if isinstance(action, FailNodes):
-                    self.outages.fail(action.nodes.of(action, self.cluster.state))
+                    self.outages.fail(action.nodes.of(action, self.cluster.objects))
                 elif isinstance(action, RecoverNodes):
-                    self.outages.recover(action.nodes.of(action, self.cluster.state))
+                    self.outages.recover(action.nodes.of(action, self.cluster.objects))
                 else:
                     self.change(lambda state: self._changed(state, action))
                     self.rollouts.advance()
@@ -185,7 +185,7 @@ class EventApplier:
             for each in pod.status.resource_claim_statuses
             if (claim := store.get(pod.namespace, each.resource_claim_name or "")) is not None
         }
-        maker = ClaimMaker(replace(self.cluster.state, resource_claims=claims))
+        maker = ClaimMaker(replace(self.cluster.objects, resource_claims=claims))
         pod = maker.owner(pod)
         for claim in maker.resource_claims.values():
             store.create(claim)
@@ -201,7 +201,7 @@ class EventApplier:
     def _take_claims(self, pod: PodInfo) -> None:
         """A pod is gone, and the ResourceClaims of templates go with it. In a recording, which has
         pods with UIDs, claims have events of their own."""
-        store, templates = self.cluster.claims, self.cluster.state.resource_claim_templates
+        store, templates = self.cluster.engine.claims, self.cluster.objects.resource_claim_templates
         if store is None or pod.uid != pod.key:
             return
         names = {e.name: e.resource_claim_name for e in pod.pod.status.resource_claim_statuses}
@@ -259,7 +259,7 @@ class EventApplier:
                 return
             info = self.cluster.exchange(old, new)
             self.scheduler.follow_resize(old, info)
-            release = self.cluster.configuration.release
+            release = self.cluster.engine.configuration.release
             for event in events.pod_events(old, info, release):
                 self.queue.move(event, old, info)
             return
@@ -352,7 +352,7 @@ class EventApplier:
         if kind is not _POD:
             self.change(lambda state: replaced(state, kind, [manifest]))
             return
-        pod = load_objects(self.cluster.state, [manifest], _SOURCE).pods[0]
+        pod = load_objects(self.cluster.objects, [manifest], _SOURCE).pods[0]
         old = self.cluster.bound.get(pod.key) or self._pending_pod(pod.key)
         if old is None and (stray := self.cluster.strays.get(pod.key)) is not None:
             old = self.cluster.info(stray)
@@ -392,7 +392,7 @@ class EventApplier:
             self.unscheduled.pop("/".join(key), None)
             self._delete_pod("/".join(key), action.grace)
             return
-        before = self.cluster.state
+        before = self.cluster.objects
         if isinstance(kind, str) and "." not in kind:
             groups = (each for each in sorted(before.others) if kind == each.partition(".")[0])
             kind = next((each for each in groups if key in custom_objects_of(before, each)), kind)
@@ -410,13 +410,13 @@ class EventApplier:
     def change(self, change: Callable[[ClusterState], ClusterState]) -> None:
         """Change the objects to others, with the events that report it."""
         pending = self._pending()
-        before = self.cluster.current_state([pod.pod for pod in pending])
+        before = self.cluster.state_with([pod.pod for pod in pending])
         after = change(before)
         pods = pod_changes(before, after)
         bound = dict(self.cluster.bound)
         if changes_objects(before, after):
             self._renew(replace(after, pods=before.pods))
-        release = self.cluster.configuration.release
+        release = self.cluster.engine.configuration.release
         for event, old, new in object_events(before, after, release):
             if event.resource in (POD_GROUP, COMPOSITE_POD_GROUP):
                 group = new if isinstance(new, Mapping) else old

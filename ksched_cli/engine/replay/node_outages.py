@@ -23,8 +23,8 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import zone_key
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.agenda import END, EVICTION
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import (
@@ -80,7 +80,7 @@ class NodeOutages:
 
     def __init__(
         self,
-        cluster: MutableCluster,
+        cluster: ReplayCluster,
         scheduler: ReplayScheduler,
         change: Callable[[Edit], None],
         arrive: Callable[[Pod, PodWork], None],

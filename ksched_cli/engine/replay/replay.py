@@ -34,7 +34,6 @@ from ksched_cli.engine.replay.agenda import (
 )
 from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.event_applier import EventApplier
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import Backoff, QueuePlace
 from ksched_cli.engine.replay.records import (
     NodeCountSeries,
@@ -44,6 +43,7 @@ from ksched_cli.engine.replay.records import (
     ReplayClock,
     UsageRecorder,
 )
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.framework.cluster_events import EVERYTHING
@@ -196,7 +196,7 @@ class Replay:
     share_read: how much of the timeline has been read, from 0 to 1
     """
 
-    cluster: MutableCluster
+    cluster: ReplayCluster
     events: Iterator[TimelineEvent]
     options: ReplayOptions = field(default_factory=ReplayOptions)
     clock: ReplayClock = field(init=False)
@@ -218,7 +218,7 @@ class Replay:
 
     def __post_init__(self) -> None:
         engine = self.cluster.engine
-        configuration = self.cluster.configuration
+        configuration = self.cluster.engine.configuration
         self.clock = ReplayClock(self._start())
         self.agenda = Agenda(self.clock)
         backoff = Backoff(
@@ -467,7 +467,7 @@ class Replay:
         """Return the cluster as it is now."""
         held = self.scheduler.waiting.values()
         pending = [each.pod.pod for each in chain(self.queue, held)]
-        return self.applier.rollouts.in_step(self.cluster.current_state(pending))
+        return self.applier.rollouts.in_step(self.cluster.state_with(pending))
 
     def places(self) -> dict[str, list[str]]:
         """Return the places of the pods without a node: by place, their keys in order."""

@@ -19,7 +19,6 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.pod_group_cycle import GroupAttempt
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.agenda import END, EVICTION, Agenda
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from ksched_cli.engine.replay.records import (
     ENDED,
@@ -30,6 +29,7 @@ from ksched_cli.engine.replay.records import (
     ReplayAttempt,
     ReplayClock,
 )
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.scheduler import Scheduler
 from ksched_cli.engine.scheduling_cycle import NO_NODES, AttemptOutcome
@@ -53,7 +53,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     def __init__(
         self,
-        cluster: MutableCluster,
+        cluster: ReplayCluster,
         queue: SchedulingQueue,
         agenda: Agenda,
         log: PodLog,
@@ -202,7 +202,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     def _hear_of_claims(self) -> None:
         """The API server tells the scheduler of the claims that it has written."""
-        claims = self.cluster.claims
+        claims = self.cluster.engine.claims
         if claims is not None:
             for old, new in claims.take_changes():
                 self.queue.move(events.RESOURCE_CLAIM_UPDATE, old, new)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import PodLog, ReplayClock
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.owned_pods import WorkloadKey
 from ksched_cli.scenario.pod_work import STAYS, PodWork
@@ -31,7 +31,7 @@ class Rollouts:
     delete: deletes a pod at once
     """
 
-    cluster: MutableCluster
+    cluster: ReplayCluster
     clock: ReplayClock
     log: PodLog
     pending: Callable[[str], Pod | None]
@@ -41,7 +41,7 @@ class Rollouts:
     _active: dict[WorkloadKey, _Timed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.roll = Rolling(self._begin, self.cluster.configuration.release)
+        self.roll = Rolling(self._begin, self.cluster.engine.configuration.release)
 
     def __bool__(self) -> bool:
         return bool(self._active)
@@ -59,9 +59,9 @@ class Rollouts:
             while timed.rollout.sync():
                 is_changed = True
             if timed.rollout.is_finished:
-                own = replace(self.cluster.state, pods=tuple(timed.rollout.pods.values()))
+                own = replace(self.cluster.objects, pods=tuple(timed.rollout.pods.values()))
                 sets = timed.rollout.renewal.with_replicas(own).replica_sets
-                self.cluster.state = replace(self.cluster.state, replica_sets=sets)
+                self.cluster.objects = replace(self.cluster.objects, replica_sets=sets)
                 del self._active[key]
         return is_changed
 

@@ -75,7 +75,7 @@ def life(seed: int) -> Life:  # noqa: PLR0915  # one life, from top to bottom
         else:
             name = f"p{step:03}"
             came = pod(name, cpu=chance.choice(("500m", "1", "1500m")))
-            live.add(cluster(came).pods)
+            live.arrive(cluster(came).pods)
             used = dict(zip(live.snapshot.names, _used(live), strict=True))
             chosen = live.run()[f"default/{name}"].node
             if not chosen:

@@ -11,8 +11,8 @@ import pytest
 
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.engine import Options
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
@@ -32,7 +32,7 @@ def replayed(folder: Path, decided: dict[str, Any]) -> Replay:
     path.write_text(json.dumps({**header, "events": decided["events"]}))
     timeline = read_timeline(str(path), state, reads=POD_GROUP_KINDS)
     options = ReplayOptions(timeline.start, timeline.until, traces=True)
-    run = Replay(MutableCluster(state, config, registry, Options()), timeline.events(), options)
+    run = Replay(ReplayCluster(state, config, registry, Options()), timeline.events(), options)
     run.run()
     return run
 

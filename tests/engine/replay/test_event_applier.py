@@ -236,7 +236,7 @@ def test_devices_that_a_recorded_scheduler_chose_are_no_claims_state(tmp_path: P
         [node("a"), claim],
         [{"at": 1, "put": other, "decided": True}],
     )
-    assert run.cluster.state.resource_claims["default", "c"].status.allocation is None
+    assert run.cluster.objects.resource_claims["default", "c"].status.allocation is None
 
 
 def test_gaps_of_a_recorder_are_a_warning(tmp_path: Path) -> None:

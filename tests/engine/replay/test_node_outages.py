@@ -40,7 +40,7 @@ def recover(at: float, *names: str) -> Plain:
 
 
 def taints(run: Replay) -> dict[str, list[str]]:
-    return {each.name: [t.effect for t in each.spec.taints] for each in run.cluster.state.nodes}
+    return {each.name: [t.effect for t in each.spec.taints] for each in run.cluster.objects.nodes}
 
 
 def test_pods_of_a_failed_zone_leave_one_node_after_the_other(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_pod_takes_its_claim_along_and_frees_the_device(tmp_path: Path) -> Non
         (0, "first", "a"),
         (100, "second", "a"),
     ]
-    assert not run.cluster.current_state([]).resource_claims
+    assert not run.cluster.state_with([]).resource_claims
 
 
 @pytest.mark.parametrize("evicted", ["restarts", "resumes"])

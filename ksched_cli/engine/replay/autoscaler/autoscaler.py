@@ -32,9 +32,9 @@ from ksched_cli.engine.replay.autoscaler.scale_up import (
     best_option,
 )
 from ksched_cli.engine.replay.event_applier import EventApplier
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
 from ksched_cli.engine.replay.records import NodeCountSeries
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.scenario.drain import (
     NO_CONTROLLER,
     SAFE_TO_EVICT,
@@ -204,21 +204,21 @@ def utilization(snapshot: Snapshot) -> NDArray[np.float64]:
 class UnneededNodes:
     """One snapshot's unneeded nodes. A node is checked again when its pods have changed."""
 
-    cluster: MutableCluster
+    cluster: ReplayCluster
     settings: AutoscalerSettings
     _rules: DrainRules = field(init=False)
     _snapshot: Snapshot | None = None
     _blocked: dict[int, tuple[int, bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._rules = DrainRules(self.settings, self.cluster.state)
+        self._rules = DrainRules(self.settings, self.cluster.objects)
 
     def rows(self, members: Rows) -> list[int]:
         """Return those of the rows whose pods request little, and may leave."""
         snapshot = self.cluster.snapshot
         if snapshot is not self._snapshot:
             self._snapshot, self._blocked = snapshot, {}
-            self._rules = DrainRules(self.settings, self.cluster.state)
+            self._rules = DrainRules(self.settings, self.cluster.objects)
         threshold = self.settings.scale_down.utilization_threshold
         low = members[utilization(snapshot)[members] < threshold]
         return [row for row in low.tolist() if not self._is_blocked(snapshot, row)]
@@ -246,7 +246,7 @@ class UnneededNodes:
         if not moving:
             return True
         name = self.cluster.snapshot.names[row]
-        state = without_nodes(self.cluster.current_state([]), frozenset((name,)))
+        state = without_nodes(self.cluster.state_with([]), frozenset((name,)))
         state = replace(state, pods=tuple(pod for pod in state.pods if pod.node_name != name))
         pods = [pending_pod(pod) for pod in moving]
         packing = Packing(self.cluster, state, pods)

@@ -23,7 +23,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+from ksched_cli.engine.replay.replay_cluster import ReplayCluster
 from ksched_cli.framework.status import Code, Status
 from ksched_cli.scenario.node_groups import (
     AutoscalerSettings,
@@ -38,9 +38,11 @@ class Packing:
     """A copy of the cluster, with its nominations and what plugins have assumed. state: whose nodes
     may be others"""
 
-    def __init__(self, cluster: MutableCluster, state: ClusterState, pods: Sequence[Pod]) -> None:
+    def __init__(self, cluster: ReplayCluster, state: ClusterState, pods: Sequence[Pod]) -> None:
         """pods: that will be put on nodes"""
-        options = replace(cluster.options, extenders=ExtenderOptions(used=False), on_progress=None)
+        options = replace(
+            cluster.engine.options, extenders=ExtenderOptions(used=False), on_progress=None
+        )
         before = cluster.engine
         self.engine = before.renewed(state, options=options)
         nominator = self.engine.nominator
@@ -186,7 +188,7 @@ class ScaleUpPlanner:
     prices: of nodes, before those of their groups
     """
 
-    cluster: MutableCluster
+    cluster: ReplayCluster
     settings: AutoscalerSettings
     makes_pods: bool
     next_names: Callable[[NodeGroup, int], Sequence[str]]
@@ -202,7 +204,7 @@ class ScaleUpPlanner:
         upcoming: nodes that were asked for, with their groups
         headroom: by group, how many more nodes it may have
         """
-        base = self._joined(self.cluster.current_state([]), upcoming)
+        base = self._joined(self.cluster.state_with([]), upcoming)
         packing = Packing(self.cluster, base, pending)
         rows = packing.rows(node.name for node in base.nodes)
         placed = packing.place_each((pod.key for pod in pending), rows)
@@ -225,7 +227,7 @@ class ScaleUpPlanner:
     ) -> tuple[Status, ...]:
         """Explain why the pod does not fit on a new node of the group: every plugin's rejection."""
         (name,) = self.next_names(group, 1)
-        state = self._joined(self.cluster.current_state([]), [*upcoming, (group, name)])
+        state = self._joined(self.cluster.state_with([]), [*upcoming, (group, name)])
         packing = Packing(self.cluster, state, [pod])
         statuses = packing.rejections(pod.key, name)
         packing.close()

@@ -14,9 +14,7 @@ def test_pods_keep_their_order_where_it_is_made_anew(tmp_path: Path) -> None:
     pods = [pod(name, "100m", nodeName="a") for name in "vwx"]
     cluster = cluster_of(state_of(tmp_path, node("a"), *pods))
     cluster.remove("default/v")  # the last takes its place
-    state = with_objects(
-        cluster.current_state([]), load_objects(cluster.state, [node("b")], "test")
-    )
+    state = with_objects(cluster.state_with([]), load_objects(cluster.objects, [node("b")], "test"))
     cluster.renew(state)
     assert cluster.snapshot.names == ("a", "b")
     assert [info.name for info in cluster.snapshot.pods[0]] == ["x", "w"]
@@ -28,9 +26,11 @@ def test_new_nodes_are_noticed_after_the_others_and_so_are_those_of_another_zone
 ) -> None:
     cluster = cluster_of(state_of(tmp_path, node("b"), node("d")))
     zone = {"topology.kubernetes.io/zone": "z"}
-    added = load_objects(cluster.state, [node("b", labels=zone), node("a"), node("d", "2")], "test")
-    cluster.renew(with_objects(cluster.state, added))
-    assert cluster.state.noticed_nodes == ("d", "b", "a")
+    added = load_objects(
+        cluster.objects, [node("b", labels=zone), node("a"), node("d", "2")], "test"
+    )
+    cluster.renew(with_objects(cluster.objects, added))
+    assert cluster.objects.noticed_nodes == ("d", "b", "a")
 
 
 def test_a_victim_is_deleting_with_its_condition(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_nominations_are_made_again_for_pods_that_are_there(tmp_path: Path) -> N
 
 def test_a_pod_on_no_node_of_the_cluster_is_nowhere(tmp_path: Path) -> None:
     cluster = cluster_of(state_of(tmp_path, node("a"), pod("x")))
-    elsewhere = replace(cluster.state, pods=())
+    elsewhere = replace(cluster.objects, pods=())
     assert elsewhere.pods == ()
     assert cluster.remove("default/x") is None
 
@@ -62,9 +62,9 @@ def test_a_pod_on_no_node_of_the_cluster_is_nowhere(tmp_path: Path) -> None:
 def test_pods_of_a_node_that_is_not_there_yet_are_on_it_once_it_comes(tmp_path: Path) -> None:
     cluster = cluster_of(state_of(tmp_path, node("a"), pod("x", nodeName="b")))
     assert "default/x" not in cluster.bound
-    current = cluster.current_state([])
+    current = cluster.state_with([])
     assert [stray.name for stray in current.pods] == ["x"]
-    cluster.renew(with_objects(current, load_objects(cluster.state, [node("b")], "test")))
+    cluster.renew(with_objects(current, load_objects(cluster.objects, [node("b")], "test")))
     assert cluster.bound["default/x"].pod.node_name == "b"
     assert not cluster.strays
 
@@ -75,6 +75,6 @@ def test_a_port_that_two_pods_had_stays_free_where_it_is_made_anew(tmp_path: Pat
     cluster = cluster_of(state_of(tmp_path, node("a"), *pods))
     cluster.remove("default/v")
     assert not cluster.snapshot.ports
-    added = load_objects(cluster.state, [node("b")], "test")
-    cluster.renew(with_objects(cluster.current_state([]), added))
+    added = load_objects(cluster.objects, [node("b")], "test")
+    cluster.renew(with_objects(cluster.state_with([]), added))
     assert not cluster.snapshot.ports

@@ -1,25 +1,23 @@
-"""The cluster of a replay: pods come to its nodes and leave them one by one. A change of nodes or
-other objects, which is rare, rebuilds it: the plugins' columns and caches belong to these nodes."""
+"""The cluster of a replay: its pods start and end at given times, and services follow them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from msgspec import structs
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot, zone_key
+from ksched_cli.cluster.snapshot import zone_key
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.engine import Engine, Options
+from ksched_cli.engine.mutable_cluster import MutableCluster
 from ksched_cli.framework.carry_over import FollowsPods
 from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.registry import PluginEntry
-from ksched_cli.framework.resource_claims import ClaimStore
 
 _NEW = PodStatus()
 # Answers about all nodes are cached for so many shapes of pods at a time.
@@ -33,40 +31,24 @@ def is_victim(pod: Pod) -> bool:
     return any((c.type, c.reason) == (_VICTIM.type, _VICTIM.reason) for c in pod.status.conditions)
 
 
-@dataclass(slots=True)
-class MutableCluster:
-    """bound: the pods on nodes, by key. engine: of the nodes and objects as they are now.
-    strays: the pods of nodes that are not there, by key; they count once the node comes
-    """
+class ReplayCluster(MutableCluster[Engine]):
+    """bound: the pods on nodes, by key"""
 
-    state: ClusterState
-    configuration: Configuration
-    registry: Mapping[str, PluginEntry]
-    options: Options
-    engine: Engine = field(init=False)
-    bound: dict[str, PodInfo] = field(init=False)
-    strays: dict[str, Pod] = field(init=False)
-    _services: Mapping[Any, object] = field(init=False)
-    _started: PodStatus = _NEW
-    _followed: int = 0
-    _following: tuple[FollowsPods, ...] = ()
-
-    def __post_init__(self) -> None:
-        self._use(Engine(self.state, self.configuration, self.registry, self.options))
-        named = (pod for pod in self.state.pods if pod.node_name and not pod.finished)
-        row_of = self.snapshot.row
-        self.strays = {pod.key: pod for pod in named if pod.node_name not in row_of}
-
-    def _use(self, engine: Engine) -> None:
-        self.engine, self._services, self._followed = engine, engine.handle.services, 0
-        self.bound = {pod.key: pod for pods in engine.snapshot.pods for pod in pods}
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.engine.snapshot
-
-    def info(self, pod: Pod) -> PodInfo:
-        return self.engine.catalog.info(pod)
+    def __init__(
+        self,
+        state: ClusterState,
+        configuration: Configuration,
+        registry: Mapping[str, PluginEntry],
+        options: Options,
+    ) -> None:
+        engine = Engine(state, configuration, registry, options)
+        named = (pod for pod in state.pods if pod.node_name and not pod.finished)
+        row_of = engine.snapshot.row
+        super().__init__(engine, (pod for pod in named if pod.node_name not in row_of))
+        self.bound = {pod.key: pod for pods in self.snapshot.pods for pod in pods}
+        self._started = _NEW
+        self._followed = 0
+        self._following: tuple[FollowsPods, ...] = ()
 
     def expect(self, pod: PodInfo) -> None:
         """The pod will be tried, and others like it may come."""
@@ -80,7 +62,7 @@ class MutableCluster:
     @property
     def _followers(self) -> tuple[FollowsPods, ...]:
         """Return the services that follow pods; looked for again when there are more services."""
-        services = self._services
+        services = self.engine.handle.services
         if self._followed != len(services):
             self._followed = len(services)
             self._following = tuple(
@@ -119,14 +101,11 @@ class MutableCluster:
         self.bound[pod.key] = pod
 
     def add(self, pod: PodInfo) -> bool:
-        """Put a pod on the node that it names; False if there is no such node."""
-        row = self.snapshot.row.get(pod.pod.node_name)
-        if row is None:
-            self.strays[pod.key] = pod.pod
-            return False
-        self.snapshot.add(pod, row)
-        self.bound[pod.key] = pod
-        return True
+        """Put a pod on the node that it names; return whether that is there."""
+        is_there = super().add(pod)
+        if is_there:
+            self.bound[pod.key] = pod
+        return is_there
 
     def remove(self, key: str) -> PodInfo | None:
         """Take a pod off its node; None where it is on none."""
@@ -151,36 +130,17 @@ class MutableCluster:
             status = structs.replace(status, conditions=(*status.conditions, _VICTIM))
         return self.exchange(pod, structs.replace(pod.pod, metadata=metadata, status=status))
 
-    @property
-    def claims(self) -> ClaimStore | None:
-        """Return the claims of devices as the scheduler has written them; None before it looked at
-        any."""
-        store = self._services.get(ClaimStore)
-        return store if isinstance(store, ClaimStore) else None
-
     # -- everything else ------------------------------------------------------------------------
 
-    def current_state(self, pending: list[Pod]) -> ClusterState:
-        """Return the objects as they are now. pending: the pods without a node. Those of a node
-        stay in their order, which plugins see."""
-        running = [pod.pod for pods in self.snapshot.pods for pod in pods]
-        pods = (*running, *self.strays.values(), *pending)
-        store = self.claims
-        claims = self.state.resource_claims if store is None else store.current()
-        return replace(self.state, pods=pods, resource_claims=claims)
-
     def renew(self, state: ClusterState) -> None:
-        """Rebuild the cluster from these objects. The caller renews the nominations."""
+        """Replace the objects, with another engine. The caller renews the nominations."""
         order, before = self.bound, self.engine
-        self.state = replace(state, noticed_nodes=noticed_nodes(self.state, state))
-        columns = before.snapshot.with_nodes(self.state.nodes, self.state.noticed_nodes)
-        for key, pod in list(self.strays.items()):
-            if pod.node_name in columns.row:
-                columns.add(self.info(pod), columns.row[pod.node_name])
-                del self.strays[key]
-        self._use(before.renewed(self.state, columns, waiting=before.waiting))
+        self.objects = replace(state, noticed_nodes=noticed_nodes(self.objects, state))
+        columns = self.columns_of(self.objects)
+        self.engine = before.renewed(self.objects, columns, waiting=before.waiting)
+        self._followed = 0
         before.close()
-        now = self.bound
+        now = {pod.key: pod for pods in columns.pods for pod in pods}
         self.bound = {key: now[key] for key in order if key in now} | now
 
     def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:
