@@ -83,14 +83,7 @@ class ExhaustiveFilter:
                 plugin, evaluation.state, evaluation.pod, everything
             )
             self._add(plugin.name, verdicts)
-        self._count_nominated_pods(candidates, nominator)
-        evaluation.feasible = Nodes(self.snapshot, np.flatnonzero(self.passing))
-
-    def _count_nominated_pods(self, candidates: Rows, nominator: Nominator) -> None:
-        """Reject the nodes that do not fit once the pods nominated to them are there, and set their
-        status: kube-scheduler looks at nodes with these pods first."""
-        evaluation = self.evaluation
-        filtering = evaluation.framework.filtering
+        # kube-scheduler looks at nodes with the pods that are nominated to them first.
         for name in list(nominator.nodes()):
             row = self.snapshot.row.get(name)
             if row is None or row not in candidates:
@@ -101,7 +94,13 @@ class ExhaustiveFilter:
             if status.is_success:
                 continue
             evaluation.statuses.set(row, status)
-            more = [reason for reason in status.reasons if reason not in self._reasons(status, row)]
+            given = {
+                reason
+                for answer in self.verdicts
+                if answer.plugin == status.plugin
+                for reason in answer.verdicts.statuses[answer.verdicts.ids[row]].reasons
+            }
+            more = [reason for reason in status.reasons if reason not in given]
             if more or self.passing[row]:
                 own = evaluation.pod
                 nominated = tuple(
@@ -113,15 +112,7 @@ class ExhaustiveFilter:
                 details = (f"with the nominated pods counted: {names}",)
                 added = Status(status.code, tuple(more), status.plugin)
                 self._reject(np.array([row]), added, details, nominated)
-
-    def _reasons(self, status: Status, row: int) -> frozenset[str]:
-        """Return the reasons that the status's plugin has given for the row."""
-        return frozenset(
-            reason
-            for answer in self.verdicts
-            if answer.plugin == status.plugin
-            for reason in answer.verdicts.statuses[answer.verdicts.ids[row]].reasons
-        )
+        evaluation.feasible = Nodes(self.snapshot, np.flatnonzero(self.passing))
 
     def run_extenders(self, extenders: ExtenderRunner) -> None:
         """Ask each extender about what the one before left. Raises ExtenderError; then `feasible`
@@ -280,7 +271,9 @@ class Pipeline:
                 evaluation.error = str(failure)
         return evaluation
 
-    def _filter_sampled(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
+    def _filter_sampled(  # noqa: C901, PLR0915  # one search, from top to bottom
+        self, evaluation: Evaluation, outcome: PreFilterOutcome
+    ) -> None:
         """Filter nodes until enough are feasible. Raises PluginError where a plugin or an extender
         fails."""
         hint = None
@@ -305,7 +298,10 @@ class Pipeline:
                 # A pod for one node, as a DaemonSet's, mostly fits there.
                 evaluation.feasible, evaluation.visited = Nodes(self.snapshot, candidates), 1
                 return
-        ranked = None if self.rank is None else self._ranked(evaluation, candidates)
+        ranked = None
+        if self.rank is not None and len(candidates) > 1:
+            visits = self.search.visits(candidates)
+            ranked = self.rank(evaluation.state, evaluation.pod, visits)
         # Ranked nodes are visited from the first on.
         search = self.search if ranked is None else NodeSearch()
         result = search.run(
@@ -323,23 +319,12 @@ class Pipeline:
         if result.error:
             raise PluginError(result.error)
         if self.extenders.filters:
-            feasible = self._passing_extenders(evaluation, feasible)
+            passing = self.extenders.filter(evaluation.pod, feasible, statuses)
+            if len(passing) < len(feasible):
+                # Some may have been left out without a reason.
+                evaluation.narrowed_by = (*evaluation.narrowed_by, EXTENDER)
+            feasible = passing
         evaluation.feasible = feasible if ranked is None else _best_ranked(feasible, ranked)
-
-    def _passing_extenders(self, evaluation: Evaluation, feasible: Nodes) -> Nodes:
-        """Return the feasible nodes that pass the extenders. Raises ExtenderError."""
-        passing = self.extenders.filter(evaluation.pod, feasible, evaluation.statuses)
-        if len(passing) < len(feasible):
-            # Some may have been left out without a reason.
-            evaluation.narrowed_by = (*evaluation.narrowed_by, EXTENDER)
-        return passing
-
-    def _ranked(self, evaluation: Evaluation, candidates: Rows) -> RankedNodes | None:
-        """Return the candidates in the order of their ranks, where they have any. Raises
-        PluginError where a plugin fails."""
-        if self.rank is None or len(candidates) <= 1:
-            return None
-        return self.rank(evaluation.state, evaluation.pod, self.search.visits(candidates))
 
     def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Filter all nodes. Raises PluginError where a plugin or an extender fails."""

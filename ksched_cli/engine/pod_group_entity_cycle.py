@@ -199,10 +199,18 @@ class PodGroupEntityCycle(PodGroupCycle):
             status = self._statuses.fits_nowhere(len(placements), first)
             trials |= tried.first | {group.key: replace(first, status=status)}
             return trials[group.key]
-        try:
-            trials |= self._best(this, group, tried.fitting)
-        except PluginError as error:
-            trials[group.key] = GroupTrial(Status.error(str(error)))
+        best = 0
+        if len(tried.fitting) > 1:
+            candidates = [
+                (placement, [pod for pod, _ in self._placed(this, group, own)])
+                for placement, own in tried.fitting
+            ]
+            try:
+                best = this.plugins.best(group.key, candidates)
+            except PluginError as error:
+                trials[group.key] = GroupTrial(Status.error(str(error)))
+                return trials[group.key]
+        trials |= tried.fitting[best][1]
         return trials[group.key]
 
     def _try_placements(
@@ -212,7 +220,14 @@ class PodGroupEntityCycle(PodGroupCycle):
         which its pods are nominated to, then until it fits on enough of the others."""
         nominated, enough = None, len(placements)
         if self._rules.prefers_nominated_domains:
-            nominated = self._nominated(this, placements)
+            # The only one with nodes that pods are nominated to, where the group is in no tree.
+            # Upstream: nominatedPlacement.
+            if not this.root.is_composite:
+                row_of, node_of = self._binding.snapshot.row, self._pipeline.nominator.node_of
+                names = (node_of(pod) for pod in this.pods[this.root.key])
+                rows = [row_of[name] for name in names if name in row_of]
+                having = [each for each in placements if np.isin(rows, each.rows).any()]
+                nominated = having[0] if len(having) == 1 else None
             enough = 1
             if this.plugins.score:
                 percentage = this.framework.profile.percentage_of_placements_to_score
@@ -235,28 +250,6 @@ class PodGroupEntityCycle(PodGroupCycle):
             if is_nominated or len(tried.fitting) >= enough:
                 break
         return tried
-
-    def _nominated(self, this: _Attempt, placements: Sequence[Placement]) -> Placement | None:
-        """Return the only placement with nodes that pods are nominated to, where the group is in no
-        tree. Upstream: nominatedPlacement."""
-        if this.root.is_composite:
-            return None
-        names = (self._pipeline.nominator.node_of(pod) for pod in this.pods[this.root.key])
-        rows = [row for name in names if (row := self._binding.snapshot.row.get(name)) is not None]
-        having = [each for each in placements if np.isin(rows, each.rows).any()]
-        return having[0] if len(having) == 1 else None
-
-    def _best(
-        self, this: _Attempt, group: PodGroup, fitting: Sequence[tuple[Placement, Trials]]
-    ) -> Trials:
-        """Return the trials on the best placement. Raises PluginError."""
-        if len(fitting) == 1:
-            return fitting[0][1]
-        candidates = [
-            (placement, [pod for pod, _ in self._placed(this, group, own)])
-            for placement, own in fitting
-        ]
-        return fitting[this.plugins.best(group.key, candidates)][1]
 
     def _placed(
         self, this: _Attempt, group: PodGroup, trials: Trials
@@ -451,7 +444,11 @@ class PodGroupEntityCycle(PodGroupCycle):
         for key, pods in this.pods.items():
             trial = trials[key]
             if trial.status.is_success:
-                outcomes += self._bound(this, pods, trial)
+                for pod, each in zip(pods, trial.trials, strict=True):
+                    outcome = each.outcome
+                    if each.row is not None:
+                        outcome = self._bind(this.framework, pod, each, each.row)
+                    outcomes.append((pod, outcome))
                 continue
             status = trial.status
             if room_status is not None and room_status.code == Code.ERROR:
@@ -472,15 +469,6 @@ class PodGroupEntityCycle(PodGroupCycle):
             trials[this.root.key].status,
             parts,
         )
-
-    def _bound(
-        self, this: _Attempt, pods: Sequence[PodInfo], trial: GroupTrial
-    ) -> Iterator[tuple[PodInfo, AttemptOutcome]]:
-        for pod, each in zip(pods, trial.trials, strict=True):
-            if each.row is None:
-                yield pod, each.outcome
-            else:
-                yield pod, self._bind(this.framework, pod, each, each.row)
 
     def _left_out(
         self,

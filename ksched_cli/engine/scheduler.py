@@ -206,8 +206,17 @@ class Scheduler(ABC, Generic[Queued]):
         if not leaving and rules.ends_at_terminating_victims:
             return
         self._clear_nominations(node, pod)
+        snapshot = self.engine.snapshot
         for victim in leaving:
-            self._evict(victim, self._node_of(victim, node), pod)
+            # Most are on the node that room is made on, but not all pods of a group that is evicted
+            # as one, nor all that a plugin names.
+            rows = chain((snapshot.row[node],), range(len(snapshot)))
+            of = (
+                snapshot.names[row]
+                for row in rows
+                if any(other.uid == victim.uid for other in snapshot.pods[row])
+            )
+            self._evict(victim, next(of, node), pod)
 
     def _clear_nominations(self, node: str, preemptor: PodInfo) -> None:
         """Clear the nominations of less important pods to the node."""
@@ -215,20 +224,6 @@ class Scheduler(ABC, Generic[Queued]):
         for other in nominator.on_node(node):
             if other.priority < preemptor.priority and other.uid not in nominator.stand_ins:
                 self._nominate(other, "")
-
-    def _node_of(self, victim: PodInfo, node: str) -> str:
-        """Return the victim's node: most often the node that room is made on, but not for all pods
-        of a group that is evicted as one, nor for all that a plugin names."""
-        snapshot = self.engine.snapshot
-        rows = chain((snapshot.row[node],), range(len(snapshot)))
-        return next(
-            (
-                snapshot.names[row]
-                for row in rows
-                if any(other.uid == victim.uid for other in snapshot.pods[row])
-            ),
-            node,
-        )
 
     def _evict(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
         """Delete the victim; one that only waits in Permit is sent back to the queue."""

@@ -12,7 +12,7 @@ a failure exactly after the grace period, and a return at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -149,8 +149,22 @@ class NodeOutages:
         if self._down:
             row = self.cluster.snapshot.row
             self._forget([name for name in self._down if name not in row])
-            self._notice()
-            self._taint_some()
+            # 1. The controller notices that nodes are not ready.
+            names = [name for name, at in self._unnoticed.items() if at <= self._now]
+            if names:
+                for name in names:
+                    del self._unnoticed[name]
+                self._change(lambda before: with_failed(before, names, NO_SCHEDULE))
+                self._await_taint(names)
+                self._update_zones()
+            # 2. It taints those whose turn has come in their zones.
+            turns: list[str] = []
+            for zone in self._zones.values():
+                while zone.queue and zone.interval is not None and zone.next <= self._now:
+                    zone.next = self._now + zone.interval
+                    turns.append(zone.queue.pop(0))
+            if turns:
+                self._taint(turns)
 
     def _forget(self, names: Collection[str]) -> None:
         """The nodes have not failed, or are no more."""
@@ -159,17 +173,6 @@ class NodeOutages:
             self._unnoticed.pop(name, None)
         for zone in self._zones.values():
             zone.queue = [name for name in zone.queue if name not in names]
-
-    def _notice(self) -> None:
-        unnoticed = self._unnoticed
-        names = [name for name, at in unnoticed.items() if at <= self._now]
-        if not names:
-            return
-        for name in names:
-            del unnoticed[name]
-        self._change(lambda before: with_failed(before, names, NO_SCHEDULE))
-        self._await_taint(names)
-        self._update_zones()
 
     def _await_taint(self, names: Sequence[str]) -> None:
         row, nodes = self.cluster.snapshot.row, self.cluster.snapshot.nodes
@@ -192,15 +195,20 @@ class NodeOutages:
             queued = {name for zone in self._zones.values() for name in zone.queue}
             self._await_taint(sorted(names - queued))
         for key, failed in by_zone.items():
-            if key in self._zones:
-                interval = None if self._is_total else _interval(failed)
-                self._zones[key].set_interval(interval, self._now)
+            if key not in self._zones:
+                continue
+            # Upstream: ComputeZoneState, setLimiterInZone.
+            count = sum(failed)
+            is_partial = count < len(failed) and count >= _MIN_UNHEALTHY
+            interval: int | None = _INTERVAL
+            if self._is_total:
+                interval = None
+            elif is_partial and count / len(failed) >= _UNHEALTHY_SHARE:
+                interval = _LONG_INTERVAL if len(failed) > _LARGE_ZONE else None
+            self._zones[key].set_interval(interval, self._now)
 
-    def _taint_some(self) -> None:
-        """Taint the nodes whose turn has come; the tolerations of their pods begin."""
-        names = list(self._next_in_zones())
-        if not names:
-            return
+    def _taint(self, names: Sequence[str]) -> None:
+        """Taint nodes; the tolerations of their pods begin."""
         self._change(lambda before: with_failed(before, names, NO_EXECUTE))
         snapshot = self.cluster.snapshot
         for pod in self._pods_on(names):
@@ -210,12 +218,6 @@ class NodeOutages:
             if seconds is not None and not is_static(pod.pod) and not pod.pod.deleting:
                 due, evict = self._now + seconds * SECOND, partial(self._evict, pod.key)
                 self._agenda.schedule(EVICTION, due, evict, pod.uid)
-
-    def _next_in_zones(self) -> Iterator[str]:
-        for zone in self._zones.values():
-            while zone.queue and zone.interval is not None and zone.next <= self._now:
-                zone.next = self._now + zone.interval
-                yield zone.queue.pop(0)
 
     def _evict(self, key: str) -> None:
         """Evict a pod. Its controller recreates it at once; a StatefulSet does so once the node is
@@ -234,12 +236,3 @@ class NodeOutages:
 
 def _zone_of(node: Node) -> str:
     return "/".join(zone_key(node))
-
-
-def _interval(failed: Sequence[bool]) -> int | None:
-    """Upstream: ComputeZoneState, setLimiterInZone. failed: of each node of the zone"""
-    count = sum(failed)
-    is_partial = count < len(failed) and count >= _MIN_UNHEALTHY
-    if not is_partial or count / len(failed) < _UNHEALTHY_SHARE:
-        return _INTERVAL
-    return _LONG_INTERVAL if len(failed) > _LARGE_ZONE else None

@@ -218,8 +218,13 @@ class Replay:
 
     def __post_init__(self) -> None:
         engine = self.cluster.engine
-        configuration = self.cluster.engine.configuration
-        self.clock = ReplayClock(self._start())
+        configuration = engine.configuration
+        start = self.options.start
+        if start is None:
+            created = (seconds(pod.pod.metadata.creation_timestamp) for pod in engine.pending())
+            # What happens later has to be in the calendar, too, which ends with the year 9999.
+            start = min(int(max(created, default=0.0)), _YEAR_3000)
+        self.clock = ReplayClock(start)
         self.agenda = Agenda(self.clock)
         backoff = Backoff(
             configuration.pod_initial_backoff_seconds * SECOND,
@@ -262,14 +267,6 @@ class Replay:
             self.biller.note(0, self.cluster.snapshot, is_start=True)
         self.usage = UsageRecorder(self.cluster.snapshot)
 
-    def _start(self) -> int:
-        if self.options.start is not None:
-            return self.options.start
-        pending = self.cluster.engine.pending()
-        created = (seconds(pod.pod.metadata.creation_timestamp) for pod in pending)
-        # What happens later has to be in the calendar, too, which ends with the year 9999.
-        return min(int(max(created, default=0.0)), _YEAR_3000)
-
     def interrupt(self) -> None:
         """End it soon. A signal may call this at any moment."""
         self.is_interrupted = True
@@ -293,7 +290,14 @@ class Replay:
         if self.options.until is not None and not self.is_interrupted:
             self.clock.now = max(self.clock.now, self.options.until)
         self._look(look, self.clock.now + 1)
-        self._finish()
+        # The records of the pods without a node say what is left of them.
+        for queued in chain(self.queue, self.scheduler.waiting.values()):
+            record = self.log.live[queued.pod.key]
+            is_held = self.queue.is_held(queued)
+            record.outcome = PodOutcome.GATED if is_held else PodOutcome.PENDING
+        self.applier.warnings |= dict.fromkeys(self.applier.rollouts.unfinished())
+        if self.options.on_end is not None:
+            self.options.on_end(self)
 
     def _look(self, look: int | None, before: int) -> int | None:
         """Show the cluster at each time to look at it that is before the next instant. Return the
@@ -328,14 +332,6 @@ class Replay:
         self._run_instant(0)
 
     # -- instants -------------------------------------------------------------------------------
-
-    def _is_in_vain(self) -> bool:
-        """Return whether attempts had no effect for longer than Permit holds a pod and the queue
-        leaves one alone, as with a gang that is never complete; the same for attempts after alarms
-        of plugins."""
-        is_long = self.clock.now - self._changed > _IN_VAIN
-        alarm = self.cluster.engine.waiting.clock.next_alarm
-        return is_long and (alarm is None or self._rung > _MAX_RUNG)
 
     def _run_instant(self, at: int) -> None:  # noqa: C901  # one instant, from top to bottom
         """Run all that happens at one instant; only the beginning of that where the replay is
@@ -386,7 +382,12 @@ class Replay:
         if rollouts:
             agenda.move(ROLLOUT, rollouts.next_instant(), None)
         is_open = self.options.until is None and agenda.only_retries
-        is_over = is_open and self._is_in_vain()
+        # Attempts have had no effect for longer than Permit holds a pod and the queue leaves one
+        # alone, as with a gang that is never complete; or so many after alarms of plugins.
+        is_long = self.clock.now - self._changed > _IN_VAIN
+        is_over = (
+            is_open and is_long and (waiting.clock.next_alarm is None or self._rung > _MAX_RUNG)
+        )
         is_useless = is_open
         if (alarm := waiting.clock.next_alarm) is not None and not is_over:
             agenda.move(ALARM, self._moment(alarm), self._ring)
@@ -440,16 +441,6 @@ class Replay:
         if self.queue.pods:
             pending += len(self.queue) - self.queue.gated_count
         self.usage.note(at, snapshot, pending)
-
-    def _finish(self) -> None:
-        """Write what is left of the pods without a node into their records."""
-        for queued in chain(self.queue, self.scheduler.waiting.values()):
-            record = self.log.live[queued.pod.key]
-            is_held = self.queue.is_held(queued)
-            record.outcome = PodOutcome.GATED if is_held else PodOutcome.PENDING
-        self.applier.warnings |= dict.fromkeys(self.applier.rollouts.unfinished())
-        if self.options.on_end is not None:
-            self.options.on_end(self)
 
     def pending(self) -> list[str]:
         """Return the pods that stay pending, by name; gated ones do not count."""

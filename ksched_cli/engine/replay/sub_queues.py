@@ -100,7 +100,16 @@ class UnschedulablePods:
                 present.add(queued)
                 return
             if present is not None:
-                queued = self._merge(present, queued)
+                # What arrives is a pod or a class, what is here a pod.
+                del self.keys[present]
+                alike = queued
+                if not isinstance(alike, EquivalenceClass):
+                    alike = EquivalenceClass.of(present, self._on_rejections)
+                    alike.add(queued)
+                    alike.place = UNSCHEDULABLE
+                else:
+                    alike.add(present)
+                queued = alike
         group[key] = queued
         self.keys[queued] = group_key, key
         if queued.gated:
@@ -113,17 +122,6 @@ class UnschedulablePods:
             )
             flush = (due + FLUSH_INTERVAL, next(self._numbers), queued.entry, queued)
             heappush(self._flushes, flush)
-
-    def _merge(self, present: QueuedPodInfo, queued: QueuedPodInfo) -> EquivalenceClass:
-        """Merge a pod that is here with a pod or a class that arrives."""
-        del self.keys[present]
-        if isinstance(queued, EquivalenceClass):
-            queued.add(present)
-            return queued
-        alike = EquivalenceClass.of(present, self._on_rejections)
-        alike.add(queued)
-        alike.place = UNSCHEDULABLE
-        return alike
 
     def remove(self, queued: QueuedPodInfo) -> None:
         """No member of a class."""

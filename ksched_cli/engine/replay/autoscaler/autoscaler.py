@@ -221,19 +221,18 @@ class UnneededNodes:
             self._rules = DrainRules(self.settings, self.cluster.objects)
         threshold = self.settings.scale_down.utilization_threshold
         low = members[utilization(snapshot)[members] < threshold]
-        return [row for row in low.tolist() if not self._is_blocked(snapshot, row)]
-
-    def _is_blocked(self, snapshot: Snapshot, row: int) -> bool:
-        touched = snapshot.touched.item(snapshot.rank.item(row))
-        cached = self._blocked.get(row)
-        if cached is not None and cached[0] == touched:
-            return cached[1]
-        annotations = snapshot.nodes[row].metadata.annotations
-        is_blocked = annotations.get(SCALE_DOWN_DISABLED) == "true" or bool(
-            self._rules.blocks(pod.pod for pod in snapshot.pods[row])
-        )
-        self._blocked[row] = (touched, is_blocked)
-        return is_blocked
+        unneeded = []
+        for row in low.tolist():
+            touched = snapshot.touched.item(snapshot.rank.item(row))
+            if self._blocked.get(row, (None, False))[0] != touched:
+                annotations = snapshot.nodes[row].metadata.annotations
+                is_blocked = annotations.get(SCALE_DOWN_DISABLED) == "true" or bool(
+                    self._rules.blocks(pod.pod for pod in snapshot.pods[row])
+                )
+                self._blocked[row] = (touched, is_blocked)
+            if not self._blocked[row][1]:
+                unneeded.append(row)
+        return unneeded
 
     def evicted_pods(self, row: int) -> list[Pod]:
         """Return the pods of a node that are evicted before it leaves."""
@@ -521,17 +520,17 @@ class Autoscaler:
             long_ago = now - settings.unneeded_time
             due = [name for name, start in state.unneeded.items() if start <= long_ago]
             self._remove_some(due)
-        starts = [start for name, start in state.unneeded.items() if self._may_shrink(name)]
+        starts = []
+        for name, start in state.unneeded.items():
+            group = self._group_of(name)
+            if self.sizes[group] > self.groups[group].min_size:
+                starts.append(start)
         state.removal_due = None
         if starts:
             state.removal_due = max(min(starts) + settings.unneeded_time, earliest, now + 1)
 
     def _group_of(self, name: str) -> str:
         return self._group_by_row[self.applier.cluster.snapshot.row[name]]
-
-    def _may_shrink(self, name: str) -> bool:
-        group = self._group_of(name)
-        return self.sizes[group] > self.groups[group].min_size
 
     def _remove_some(self, due: Sequence[str]) -> None:
         """Remove the empty nodes, else the first whose pods have room elsewhere. due: by name"""

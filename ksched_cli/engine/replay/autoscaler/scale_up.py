@@ -248,7 +248,13 @@ class ScaleUpPlanner:
         most = min(headroom, len(rest))
         # To constraints over host names, a node that nothing is on yet is a domain of its own: of
         # several that are offered, each would get a pod. So they are offered one after the other.
-        count = 1 if any(map(_spreads_over_hosts, rest)) else most
+        spreads_over_hosts = any(
+            constraint.topology_key == HOSTNAME_LABEL
+            and constraint.when_unsatisfiable == "DoNotSchedule"
+            for pod in rest
+            for constraint in pod.spec.topology_spread_constraints
+        )
+        count = 1 if spreads_over_hosts else most
         while True:
             # Pack the pods on at most this many new nodes.
             names = self.next_names(group, count)
@@ -294,7 +300,14 @@ class ScaleUpPlanner:
         price = group.node_price(group.template, self.prices)
         if price is None:
             return 0.0
-        worths = self._worths()
+        # By resource, the price of a unit in the cheapest group that has it.
+        worths: dict[str, float] = {}
+        for each in self.settings.groups:
+            own = each.node_price(each.template, self.prices)
+            for name, amount in node_allocatable(each.template).items():
+                if own is not None and amount and name != PODS:
+                    unit = own.price.per_hour / amount
+                    worths[name] = min(worths.get(name, unit), unit)
         small = sum(worths.get(name, 0.0) * amount for name, amount in _SMALL_POD.items())
         requested = sum(
             worths.get(name, 0.0) * amount
@@ -303,25 +316,6 @@ class ScaleUpPlanner:
         )
         cost = price.price.per_hour * count + small
         return cost / (requested + small) if requested + small else cost
-
-    def _worths(self) -> dict[str, float]:
-        """Return, by resource, the price of a unit in the cheapest group that has it."""
-        worths: dict[str, float] = {}
-        for group in self.settings.groups:
-            price = group.node_price(group.template, self.prices)
-            for name, amount in node_allocatable(group.template).items():
-                if price is not None and amount and name != PODS:
-                    unit = price.price.per_hour / amount
-                    worths[name] = min(worths.get(name, unit), unit)
-        return worths
-
-
-def _spreads_over_hosts(pod: Pod) -> bool:
-    return any(
-        constraint.topology_key == HOSTNAME_LABEL
-        and constraint.when_unsatisfiable == "DoNotSchedule"
-        for constraint in pod.spec.topology_spread_constraints
-    )
 
 
 _RANKS: Mapping[Expander, Callable[[ScaleUpOption], float]] = {
