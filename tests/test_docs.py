@@ -37,7 +37,7 @@ def test_code_runs_as_it_stands(code: str) -> None:
 
 
 # Pages whose indented commands are a walk: each may need the files of those before it.
-WALKS = ("planning.md", "research.md")
+WALKS = ("planning.md", pytest.param("research.md", marks=pytest.mark.slow))
 
 
 @pytest.mark.parametrize("page", WALKS)

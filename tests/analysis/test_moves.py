@@ -443,12 +443,14 @@ SWAP = 272
 # -- suite ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_brute_force_finds_no_fewer_moves_and_none_where_there_are_none() -> None:
     outcomes = Counter(map(compare, (*range(40), SWAP)))
     assert outcomes.keys() <= {"nothing waits", "none exists", "fewest"}
     assert min(outcomes["none exists"], outcomes["fewest"]) >= 5
 
 
+@pytest.mark.slow
 def test_plans_for_clusters_of_fifty_nodes_hold_step_by_step() -> None:
     assert [compare_large(seed, 50) for seed in (7, 8)] == ["1 moves", "2 moves"]
 
@@ -478,6 +480,7 @@ def crowded() -> ClusterState:
     return cluster(*objects)
 
 
+@pytest.mark.slow
 def test_where_time_runs_out_the_answer_says_how_many_could_get_a_node() -> None:
     # The solver counts its work: on every machine it ends before it has a proof, and after.
     early = planned(crowded(), seconds=0.001)

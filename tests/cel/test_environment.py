@@ -133,6 +133,7 @@ def test_an_expression_has_at_most_100_000_characters() -> None:
         check(f"'{'a' * 99_999}'")
 
 
+@pytest.mark.slow
 def test_an_expression_that_macros_make_huge_is_an_error() -> None:
     with pytest.raises(CelCompileError, match="more than 100000 nodes, with macros expanded"):
         check(f"optional.of(1){'.optMap(x, x)' * 40} == optional.of(1)")

@@ -55,6 +55,9 @@ COMMANDS = {
     "pending-markdown": "explain -o markdown --pending -n ml",
     "schedule-markdown": "schedule -o markdown -n shop --by pool",
 }
+# Each takes a second or more; of `shrink` and `fix` others of their kind are tried always.
+SLOW = {"fix-label", "fix-pending", "fix-spread", "shrink-flags", "shrink-markdown",
+        "shrink-prices", "shrink-wide"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +178,9 @@ def test_where_nobody_is_evicted_budgets_are_not_missed(
     assert warnings_of(out) == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in COMMANDS]
+)
 def test_a_messy_cluster_is_read_in_a_minute(
     name: str, whole: Path, ksched: Ksched, request: pytest.FixtureRequest
 ) -> None:

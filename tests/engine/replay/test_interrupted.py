@@ -50,7 +50,7 @@ def interrupted(folder: Path, attempts: int, **options: Any) -> Replay:
     return Counting.run
 
 
-@pytest.mark.parametrize("scaling", [None, SCALING])
+@pytest.mark.parametrize("scaling", [pytest.param(None, marks=pytest.mark.slow), SCALING])
 def test_an_attempt_is_the_last_and_those_before_are_as_they_were(
     tmp_path: Path, scaling: Plain | None
 ) -> None:
