@@ -171,7 +171,8 @@ def discover(
     """
     registration = _Registration({entry.name: entry for entry in in_tree})
     for point in entry_points():
-        registration.add(_origin(point), partial(_installed, point))
+        origin = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+        registration.add(origin, partial(_installed, point))
     for source in sources:
         given = (classes or {}).get(source)
         load = partial(_by_hand, source) if given is None else partial(_by_class, given)
@@ -295,12 +296,6 @@ def _creation_error(entry: PluginEntry) -> str | None:
 # -- installed ------------------------------------------------------------------------------------
 
 
-def _origin(point: EntryPoint) -> str:
-    if point.dist is None:
-        return point.value
-    return f"{point.dist.name} {point.dist.version}"
-
-
 def _installed(point: EntryPoint) -> Loaded:
     module = point.load()
     if not hasattr(module, API_ATTRIBUTE):
@@ -322,24 +317,22 @@ def _of_module(module: Any) -> Loaded:
     makers: list[Any] = manager.hook.ksched_workloads()
     for hook, answers in (("ksched_plugins", plugins), ("ksched_workloads", makers)):
         for answer in answers:
-            if not isinstance(answer, Mapping):
-                raise UnfitError(_no_mapping(hook, answer))
+            if isinstance(answer, Mapping):
+                continue
+            # What to write instead, where it is a list of classes.
+            classes = answer if isinstance(answer, list | tuple | set) else ()
+            items = ", ".join(
+                f'"{each.name}": {each.__name__}'
+                for each in classes
+                if inspect.isclass(each) and issubclass(each, Plugin) and hasattr(each, "name")
+            )
+            write = f"; write return {{{items}}}" if items else ""
+            kind = "class" if hook == "ksched_plugins" else "function"
+            expected = f"expected a dict from names to a {kind} each{write}"
+            raise UnfitError(f"{hook} returned {answer!r:.60}, {expected}")
     if not plugins and not makers:
         raise UnfitError("it does not implement the hook ksched_plugins")
     return Loaded(dict(ChainMap(*map(dict, plugins))), dict(ChainMap(*map(dict, makers))))
-
-
-def _no_mapping(hook: str, answer: object) -> str:
-    """Return what is wrong with a hook's answer, and what to write."""
-    classes = answer if isinstance(answer, list | tuple | set) else ()
-    items = ", ".join(
-        f'"{each.name}": {each.__name__}'
-        for each in classes
-        if inspect.isclass(each) and issubclass(each, Plugin) and hasattr(each, "name")
-    )
-    write = f"; write return {{{items}}}" if items else ""
-    kind = "class" if hook == "ksched_plugins" else "function"
-    return f"{hook} returned {answer!r:.60}, expected a dict from names to a {kind} each{write}"
 
 
 # -- by hand --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import msgspec
@@ -201,36 +202,25 @@ class TrialListing(msgspec.Struct, frozen=True):
         claims = frozenset[GroupKey]()
         if any(pod.spec.volumes for pod in pods):
             claims = frozenset(
-                key for on_node in snapshot.pods for p in on_node for key in _claims(p)
+                (pod.namespace, volume.persistent_volume_claim.claim_name)
+                for on_node in snapshot.pods
+                for pod in on_node
+                for volume in pod.spec.volumes
+                if volume.persistent_volume_claim is not None
             )
         if not any(pod.spec.affinity is not None for pod in pods):
             return cls(uids, claims)
-        by_row = [(row, pod) for row, on_node in enumerate(snapshot.pods) for pod in on_node]
-        return cls(
-            uids,
-            claims,
-            frozenset(row for row, pod in by_row if _has_affinity(pod)),
-            frozenset(row for row, pod in by_row if _has_required_anti_affinity(pod)),
-        )
-
-
-def _claims(pod: PodInfo) -> Iterator[GroupKey]:
-    """Yield the keys of the pod's claims for volumes."""
-    for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            yield pod.namespace, volume.persistent_volume_claim.claim_name
-
-
-def _has_affinity(pod: PodInfo) -> bool:
-    """Return whether the pod has affinity or anti-affinity to pods. Upstream: podWithAffinity."""
-    affinity = pod.spec.affinity
-    return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
-
-
-def _has_required_anti_affinity(pod: PodInfo) -> bool:
-    affinity = pod.spec.affinity
-    terms = affinity.pod_anti_affinity if affinity is not None else None
-    return bool(terms and terms.required_during_scheduling_ignored_during_execution)
+        with_affinity, with_anti_affinity = set[int](), set[int]()
+        for row, on_node in enumerate(snapshot.pods):
+            for affinity in (pod.spec.affinity for pod in on_node):
+                # To pods, or against them. Upstream: podWithAffinity.
+                if affinity is None or not (affinity.pod_affinity or affinity.pod_anti_affinity):
+                    continue
+                with_affinity.add(row)
+                terms = affinity.pod_anti_affinity
+                if terms and terms.required_during_scheduling_ignored_during_execution:
+                    with_anti_affinity.add(row)
+        return cls(uids, claims, frozenset(with_affinity), frozenset(with_anti_affinity))
 
 
 def group_key(pod: Pod) -> GroupKey | None:
@@ -279,7 +269,10 @@ class PodGroups:
         self._snapshot = snapshot
         self._scheduler_names = scheduler_names
         self.groups = _read_groups(state, release, self.preempts)
-        self._children = _children_of(self.groups.values())
+        self._children: defaultdict[GroupKey, list[PodGroup]] = defaultdict(list)
+        for group in sorted(self.groups.values(), key=attrgetter("created", "name")):
+            if group.parent_key is not None:
+                self._children[group.parent_key].append(group)
         self.warnings = tuple(_warnings(state, release))
         self.trial: TrialListing | None = None
         self.version = 0
@@ -509,15 +502,6 @@ def _have_policies(release: Release) -> bool:
     return release.rules.checks_trees or release.enabled("PodGroupPreemptionPolicy")
 
 
-def _children_of(groups: Iterable[PodGroup]) -> defaultdict[GroupKey, list[PodGroup]]:
-    """Return the children by key of the parent."""
-    children: defaultdict[GroupKey, list[PodGroup]] = defaultdict(list)
-    for group in sorted(groups, key=lambda group: (group.created, group.name)):
-        if group.parent_key is not None:
-            children[group.parent_key].append(group)
-    return children
-
-
 def _warnings(state: ClusterState, release: Release) -> Iterator[str]:
     """Yield a line about objects of versions that the minor does not read, and one about parts of
     composite groups where their gate is off."""
@@ -527,16 +511,16 @@ def _warnings(state: ClusterState, release: Release) -> Iterator[str]:
         if others:
             reads = f"Kubernetes {release.minor} reads {' and '.join(versions)}"
             yield f"not read: {_listed(others)} of {others[0].get('apiVersion')}; {reads}"
-        parts = [plain for plain in objects if plain not in others and _is_part(plain)]
+        parts = [
+            plain
+            for plain in objects
+            if plain not in others and (plain.get("spec") or {}).get("parentCompositePodGroupName")
+        ]
         if parts and not release.enabled(COMPOSITE_GATE):
             yield (
                 f"ignored the CompositePodGroup of {_listed(parts)}; the feature gate"
                 f" {COMPOSITE_GATE} is off"
             )
-
-
-def _is_part(plain: Mapping[str, Any]) -> bool:
-    return bool((plain.get("spec") or {}).get("parentCompositePodGroupName"))
 
 
 def _listed(groups: Sequence[Mapping[str, Any]]) -> str:

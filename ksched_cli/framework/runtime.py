@@ -8,6 +8,7 @@ pod groups too, computeBatchablePlugins, SignPod).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -107,11 +108,8 @@ class PodSigner:
             if signed is None:
                 return None
             fragments |= signed
-        return self._ids.setdefault(tuple(sorted(fragments.items(), key=_key)), len(self._ids))
-
-
-def _key(fragment: tuple[str, Hashable]) -> str:
-    return fragment[0]
+        by_name = tuple(sorted(fragments.items(), key=itemgetter(0)))
+        return self._ids.setdefault(by_name, len(self._ids))
 
 
 NO_PLACEMENTS = Status.unschedulable("no feasible placements found")
@@ -324,7 +322,7 @@ _PERMITTED = PermitOutcome()
 class Framework:
     """One profile's plugins. `handle.framework` is this framework for them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0915  # one point after the other
         self,
         profile: Profile,
         registry: Mapping[str, PluginEntry],
@@ -339,20 +337,44 @@ class Framework:
         self._snapshot = handle.snapshot
         self._own = plugins = ProfilePlugins(profile, registry, handle, caller)
         self.queue_sort = plugins.at("queueSort", QueueSortPlugin)[0]
-        self.sort_key = _sort_key(self.queue_sort, caller)
+        # What the queue is sorted by; None where it has to call the plugin's own comparison.
+        self.sort_key: SortKey | None = None
+        if isinstance(self.queue_sort, SortsByKey) and self.queue_sort.name not in caller.foreign:
+            self.sort_key = self.queue_sort.key
         self._pre_enqueues = plugins.at("preEnqueue", PreEnqueuePlugin)
         self._post_filters = plugins.at("postFilter", PostFilterPlugin)
         self._reserves = plugins.at("reserve", ReservePlugin)
         self._reserve_calls = self._node_calls((p, p.reserve) for p in self._reserves)
         self._permits = plugins.at("permit", PermitPlugin)
-        self._pre_flights, self._pre_bind_calls = self._pre_bind_methods()
+        pre_binds = plugins.at("preBind", PreBindPlugin)
+        self._pre_flights = self._node_calls(
+            (p, p.pre_bind_pre_flight)
+            for p in pre_binds
+            if type(p).pre_bind_pre_flight is not PreBindPlugin.pre_bind_pre_flight
+            and handle.release.enabled("NominatedNodeNameForExpectation")
+        )
+        self._pre_bind_calls = self._node_calls((p, p.pre_bind) for p in pre_binds)
         self._binds = plugins.at("bind", BindPlugin)
         self._post_binds = plugins.at("postBind", PostBindPlugin)
         self.answer_cache = AnswerCache(handle.snapshot)
         self.answer_cache.by_shape = caller.foreign.isdisjoint(plugins.by_name)
-        self.pre_filtering = self._pre_filter_runner()
-        self.filtering = self._filter_runner()
-        self.scoring = self._score_runner()
+        pre_filters = plugins.at("preFilter", PreFilterPlugin)
+        filters = plugins.at("filter", FilterPlugin)
+        idle_for_resizes = {
+            plugin.name
+            for plugin in (*pre_filters, *filters)
+            if plugin.name not in caller.foreign and not isinstance(plugin, JudgesResizes)
+        }
+        self.pre_filtering = PreFilterRunner(pre_filters, self._snapshot, caller, idle_for_resizes)
+        extensions = [p for p in pre_filters if isinstance(p, PreFilterExtensions)]
+        self.filtering = FilterRunner(
+            filters, extensions, handle.nominator, caller, self.answer_cache
+        )
+        pre_scores, scores = (
+            plugins.at("preScore", PreScorePlugin),
+            plugins.at("score", ScorePlugin),
+        )
+        self.scoring = ScoreRunner(pre_scores, scores, profile.weights, caller, self.answer_cache)
         # Whether only plugins of ksched itself decide that a pod fits nowhere.
         rejecting = (
             *self._pre_enqueues,
@@ -362,67 +384,22 @@ class Framework:
         )
         self.rejects_in_tree = not any(p.name in caller.foreign for p in rejecting)
         self.clears_nomination = handle.release.rules.clears_nomination
-        self.signer = self._pod_signer()
+        # Pods are batched by what these plugins sign. Upstream: computeBatchablePlugins.
+        self.signer: PodSigner | None = None
+        if not handle.extenders and handle.release.enabled("OpportunisticBatching"):
+            points = ("preFilter", "filter", "preScore", "score")
+            signing = dict.fromkeys(plugin for at in points for plugin in plugins.at(at, Plugin))
+            self.signer = PodSigner.of(list(signing), caller)
         self.run_times = tuple(p for p in self.plugins if isinstance(p, TimesRuns))
         handle.framework = self
 
-    def _pre_bind_methods(self) -> tuple[tuple[NodeCall, ...], tuple[NodeCall, ...]]:
-        """Return the calls of PreBindPreFlight and of PreBind."""
-        plugins = self._own.at("preBind", PreBindPlugin)
-        flights = (
-            (p, p.pre_bind_pre_flight)
-            for p in plugins
-            if type(p).pre_bind_pre_flight is not PreBindPlugin.pre_bind_pre_flight
-            and self.handle.release.enabled("NominatedNodeNameForExpectation")
-        )
-        return self._node_calls(flights), self._node_calls((p, p.pre_bind) for p in plugins)
-
-    def _pre_filter_runner(self) -> PreFilterRunner:
-        plugins = self._own.at("preFilter", PreFilterPlugin)
-        idle_for_resizes = {
-            plugin.name
-            for plugin in (*plugins, *self._own.at("filter", FilterPlugin))
-            if plugin.name not in self.caller.foreign and not isinstance(plugin, JudgesResizes)
-        }
-        return PreFilterRunner(plugins, self._snapshot, self.caller, idle_for_resizes)
-
-    def _filter_runner(self) -> FilterRunner:
-        extensions = [p for p in self.pre_filtering.plugins if isinstance(p, PreFilterExtensions)]
-        return FilterRunner(
-            self._own.at("filter", FilterPlugin),
-            extensions,
-            self.handle.nominator,
-            self.caller,
-            self.answer_cache,
-        )
-
-    def _score_runner(self) -> ScoreRunner:
-        return ScoreRunner(
-            self._own.at("preScore", PreScorePlugin),
-            self._own.at("score", ScorePlugin),
-            self.profile.weights,
-            self.caller,
-            self.answer_cache,
-        )
-
-    def _pod_signer(self) -> PodSigner | None:
-        """Return the signer, or None where pods are not batched. Upstream:
-        computeBatchablePlugins."""
-        handle = self.handle
-        if handle.extenders or not handle.release.enabled("OpportunisticBatching"):
-            return None
-        points = ("preFilter", "filter", "preScore", "score")
-        plugins = dict.fromkeys(plugin for at in points for plugin in self._own.at(at, Plugin))
-        return PodSigner.of(list(plugins), self.caller)
-
     def _node_calls(self, methods: Iterable[tuple[Plugin, NodeMethod]]) -> tuple[NodeCall, ...]:
-        return tuple((plugin, method, self._idle_name(plugin)) for plugin, method in methods)
-
-    def _idle_name(self, plugin: Plugin) -> str:
-        """See NodeCall."""
-        is_in_tree = plugin.name not in self.caller.foreign
-        is_idle = isinstance(plugin, PreFilterPlugin) and plugin.idle_after_skip
-        return plugin.name if is_in_tree and is_idle else ""
+        calls = []
+        for plugin, method in methods:
+            is_in_tree = plugin.name not in self.caller.foreign
+            is_idle = isinstance(plugin, PreFilterPlugin) and plugin.idle_after_skip
+            calls.append((plugin, method, plugin.name if is_in_tree and is_idle else ""))
+        return tuple(calls)
 
     def plugin(self, name: str) -> Plugin | None:
         """Return a plugin of this profile, whatever its points."""
@@ -612,11 +589,3 @@ class Framework:
     def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:
         """See AnswerCache.dry_runs."""
         return self.answer_cache.dry_runs(pod, factory)
-
-
-def _sort_key(plugin: QueueSortPlugin, caller: PluginCaller) -> SortKey | None:
-    """Return what the queue is sorted by, or None where it has to call the plugin's own
-    comparison."""
-    if isinstance(plugin, SortsByKey) and plugin.name not in caller.foreign:
-        return plugin.key
-    return None

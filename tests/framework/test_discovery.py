@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
@@ -186,9 +187,22 @@ def test_a_plugin_that_is_asked_for_replaces_installed_ones_of_its_name(tmp_path
         discover(f"{file}:Mine", f"{other}:Mine", first=rivals[0])
 
 
-def test_the_origin_is_the_distribution_and_its_version() -> None:
-    point = SimpleNamespace(dist=SimpleNamespace(name="my-plugins", version="1.2"), value="m")
-    assert discovery._origin(cast(EntryPoint, point)) == "my-plugins 1.2"
+def test_the_origin_is_the_distribution_and_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = "from ksched_cli.api import hookimpl\nKSCHED_API = 1\n@hookimpl\n"
+    hook += "def ksched_plugins():\n    return {Mine.name: Mine}\n"
+    (tmp_path / "of_my_plugins.py").write_text(PLUGIN + hook)
+    information = tmp_path / "my_plugins-1.2.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: my-plugins\nVersion: 1.2\n")
+    (information / "entry_points.txt").write_text(f"[{PROJECT}]\nmine = of_my_plugins\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    points = metadata.entry_points(group=PROJECT, name="mine")
+    with mock.patch.object(discovery, "entry_points", return_value=points):
+        discovered = discovery.discover(IN_TREE)
+    assert not discovered.broken
+    assert discovered.registry["Mine"].origin == "my-plugins 1.2"
 
 
 # -- by hand --------------------------------------------------------------------------------------
