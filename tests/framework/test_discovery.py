@@ -190,7 +190,7 @@ def test_a_plugin_that_is_asked_for_replaces_installed_ones_of_its_name(tmp_path
 def test_the_origin_is_the_distribution_and_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hook = "from ksched_cli.api import hookimpl\nKSCHED_API = 1\n@hookimpl\n"
+    hook = f"from ksched_cli.api import hookimpl\nKSCHED_API = {API_VERSION}\n@hookimpl\n"
     hook += "def ksched_plugins():\n    return {Mine.name: Mine}\n"
     (tmp_path / "of_my_plugins.py").write_text(PLUGIN + hook)
     information = tmp_path / "my_plugins-1.2.dist-info"
