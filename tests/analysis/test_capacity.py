@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from ksched_cli.analysis.capacity import CapacityResult, capacity
 from ksched_cli.analysis.more_nodes import LINEAR_MAX, Mix, NodesNeeded, nodes_needed
 from ksched_cli.analysis.search import Search
 from ksched_cli.api import Code, PermitPlugin, Status
+from ksched_cli.cluster.objects import ZONE_LABEL
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Options
@@ -329,6 +331,20 @@ def test_nodes_of_one_kind_are_not_asked_to_do_what_only_another_can() -> None:
     assert (answer.nodes_needed, answer.mix) == (3, {"a": 2, "b": 1})
     runs = {tuple(trial.mix.values()): trial.pending for trial in answer.runs}
     assert all(runs[mix] for mix in ((0, 2), (1, 1), (2, 0)))
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", ""]), min_size=1, max_size=20))
+def test_pods_that_are_bound_to_a_zone_get_their_nodes_there(zones: list[str]) -> None:
+    # Each takes a node for itself.
+    nodes = [node(name, cpu=2, labels={ZONE_LABEL: name}) for name in "abc"]
+    full = [pod(f"on-{name}", cpu=2, node=name) for name in "abc"]
+    waiting = [
+        pod(f"p{i}", cpu=2, node_selector={ZONE_LABEL: zone} if zone else {})
+        for i, zone in enumerate(zones)
+    ]
+    answer = needed(*nodes, *full, *waiting, likes=("a", "b", "c"))
+    assert answer.nodes_needed == len(zones)
+    assert all(count >= zones.count(name) for name, count in answer.mix.items())
 
 
 @pytest.mark.parametrize(
