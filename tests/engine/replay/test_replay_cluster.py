@@ -78,3 +78,16 @@ def test_a_port_that_two_pods_had_stays_free_where_it_is_made_anew(tmp_path: Pat
     added = load_objects(cluster.objects, [node("b")], "test")
     cluster.renew(with_objects(cluster.state_with([]), added))
     assert not cluster.snapshot.ports
+
+
+def test_a_pod_that_counts_on_no_node_is_added_to_none(tmp_path: Path) -> None:
+    cluster = cluster_of(state_of(tmp_path, node("a")))
+    manifests = [
+        pod("lost", nodeName="b"),
+        pod("finished", nodeName="a") | {"status": {"phase": "Succeeded"}},
+    ]
+    for each in load_objects(cluster.objects, manifests, "test").pods:
+        assert not cluster.add(cluster.info(each))
+    assert [*cluster.strays] == ["default/lost", "default/finished"]
+    assert not cluster.snapshot.pods[0]
+    assert not cluster.bound
