@@ -477,11 +477,16 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
         rows = nodes.indices()
         if soft.eligible is not None:
             rows = rows[soft.eligible[rows]]
-        sizes = (
-            len(rows) if domains.key == HOSTNAME else _distinct(domains, domains.codes[rows])
-            for domains in soft.node_domains
-        )
-        state.write(PRE_SCORE_KEY, PreScoreState(soft, tuple(math.log(size + 2) for size in sizes)))
+        weights = []
+        for domains in soft.node_domains:
+            size = len(rows)
+            if domains.key != HOSTNAME:
+                # The distinct domains of these nodes; MISSING counts as one.
+                seen = np.zeros(len(domains.values) + 1, dtype=np.bool_)
+                seen[domains.codes[rows]] = True
+                size = int(np.count_nonzero(seen))
+            weights.append(math.log(size + 2))
+        state.write(PRE_SCORE_KEY, PreScoreState(soft, tuple(weights)))
         return SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
@@ -568,13 +573,6 @@ def _global_minimum(counted: CountedConstraint, tally: Tally) -> int:
     if len(tally.domains.present) < counted.constraint.min_domains:
         return 0
     return tally.domains.least(tally.current())
-
-
-def _distinct(domains: Domains, codes: Codes) -> int:
-    """Count the distinct domains among the codes; MISSING counts as one."""
-    seen = np.zeros(len(domains.values) + 1, dtype=np.bool_)
-    seen[codes] = True
-    return int(np.count_nonzero(seen))
 
 
 def _pre_score_state(state: CycleState) -> PreScoreState:

@@ -519,8 +519,12 @@ class CSINodes:
         self._csi_nodes = {rows[name]: node for name, node in objects.items() if name in rows}
         self._count = len(handle.snapshot)
         self._limits: dict[str, Column] = {}
-        self.installed: Callable[[str], Mask] = cache(self._installed)
-        self.migrated: Callable[[str], Mask] = cache(self._migrated)
+        self.installed: Callable[[str], Mask] = cache(
+            lambda driver: self._having(lambda node: driver in [d.name for d in node.spec.drivers])
+        )
+        self.migrated: Callable[[str], Mask] = cache(
+            lambda plugin: self._having(lambda node: plugin in migrated_plugins(node).split(","))
+        )
         self.any_migrated: Callable[[str], bool] = cache(
             lambda name: bool(self.migrated(name).any())
         )
@@ -543,12 +547,6 @@ class CSINodes:
     def limits(self, driver: str) -> Column | None:
         """Return the driver's volume limit per node, or NO_LIMIT; None where no node has one."""
         return self._limits.get(driver)
-
-    def _installed(self, driver: str) -> Mask:
-        return self._having(lambda node: any(d.name == driver for d in node.spec.drivers))
-
-    def _migrated(self, plugin: str) -> Mask:
-        return self._having(lambda node: plugin in migrated_plugins(node).split(","))
 
     def _having(self, condition: Callable[[CSINode], bool]) -> Mask:
         """Return the nodes whose CSINode meets the condition."""

@@ -128,8 +128,8 @@ class PodColumns:
         return column[self._resources[numbers]]
 
     def _renew(self, rows: list[int], versions: list[int], priority: int) -> None:
-        on_node = self._snapshot.pods
         # Pods that are new get their numbers.
+        on_node = self._snapshot.pods
         lower_on_rows = (p for row in rows for p in on_node[row] if p.priority < priority)
         new = [pod for pod in lower_on_rows if pod not in self._numbers]
         if new:
@@ -662,7 +662,9 @@ class ColumnDryRun:
         self._select(rows[selected], lower, results)
         return rows[is_left_out]
 
-    def _select(self, rows: Rows, lower: LowerPods, results: DryRunColumns) -> None:
+    def _select(  # noqa: PLR0915  # one algorithm, from top to bottom
+        self, rows: Rows, lower: LowerPods, results: DryRunColumns
+    ) -> None:
         if not len(rows):
             return
         # 1. Subtract the pods of lower priority from what each node's pods request.
@@ -684,44 +686,37 @@ class ColumnDryRun:
             capacity = np.array([snapshot.allocatable(name)[rows] for name in names])
             requested = [fork.requested(name)[rows] for name in self._resources]
             used = np.array([*requested, fork.pod_count[rows]])
-            self._reprieve(rows, lower, capacity - used - self._needed[:, None], results)
+            left = capacity - used - self._needed[:, None]
+            violates, numbers = self._run.disruptions.violating(self._columns, lower), lower.numbers
+            # Pods whose eviction violates budgets come back first.
+            if violates.any():
+                order = np.lexsort((~violates, lower.nodes))
+                lower, violates = LowerPods(lower.numbers[order], lower.counts), violates[order]
+            evicted = np.zeros(len(lower.numbers), dtype=np.bool_)
+            requests, starts, counts = self._requests_of(lower), lower.starts, lower.counts
+            # Each step returns one pod to every node that has one left: it stays if no resource
+            # runs out.
+            for step in range(int(counts.max())):
+                with_pod = (counts > step).nonzero()[0]
+                entries = starts[with_pod] + step
+                remaining = left[:, with_pod] - requests[:, entries]
+                stays = (remaining >= 0).all(axis=0)
+                left[:, with_pod[stays]] = remaining[:, stays]
+                evicted[entries] = ~stays
+            reprieve = Reprieve(self._columns, lower, numbers, lower.starts, violates, evicted)
+            has_victims = np.logical_or.reduceat(evicted, reprieve.starts)
+            # Upstream expects a victim: without one, the pod should have fitted before.
+            for row in rows[~has_victims].tolist():
+                results.add(row, self._run.no_victims(self._run.snapshot.names[row]))
+            measures = measures_of(self._columns, violates, evicted, lower)
+            indices = has_victims.nonzero()[0]
+            sources = [partial(reprieve.victims, index) for index in indices.tolist()]
+            results.add_candidates(rows[indices], measures[:, indices], sources)
 
     def _requests_of(self, lower: LowerPods) -> NDArray[np.int64]:
         """Return a row per resource, and one for the number of pods; a column per pod."""
         requests = [self._columns.requests(name, lower.numbers) for name in self._resources]
         return np.array([*requests, np.ones(len(lower.numbers), dtype=np.int64)])
-
-    def _reprieve(
-        self, rows: Rows, lower: LowerPods, left: NDArray[np.int64], results: DryRunColumns
-    ) -> None:
-        """Put pods back, and add the results. left: a row per resource, and one for the number of
-        pods; a column per node: what is left beside the preemptor, without the pods of lower
-        priority. It is used up."""
-        violates, numbers = self._run.disruptions.violating(self._columns, lower), lower.numbers
-        # Pods whose eviction violates budgets come back first.
-        if violates.any():
-            order = np.lexsort((~violates, lower.nodes))
-            lower, violates = LowerPods(lower.numbers[order], lower.counts), violates[order]
-        evicted = np.zeros(len(lower.numbers), dtype=np.bool_)
-        requests, starts, counts = self._requests_of(lower), lower.starts, lower.counts
-        # Each step returns one pod to every node that has one left: it stays if no resource runs
-        # out.
-        for step in range(int(counts.max())):
-            nodes = (counts > step).nonzero()[0]
-            entries = starts[nodes] + step
-            remaining = left[:, nodes] - requests[:, entries]
-            stays = (remaining >= 0).all(axis=0)
-            left[:, nodes[stays]] = remaining[:, stays]
-            evicted[entries] = ~stays
-        reprieve = Reprieve(self._columns, lower, numbers, lower.starts, violates, evicted)
-        has_victims = np.logical_or.reduceat(evicted, reprieve.starts)
-        # Upstream expects a victim: without one, the pod should have fitted before.
-        for row in rows[~has_victims].tolist():
-            results.add(row, self._run.no_victims(self._run.snapshot.names[row]))
-        measures = measures_of(self._columns, violates, evicted, lower)
-        indices = has_victims.nonzero()[0]
-        sources = [partial(reprieve.victims, index) for index in indices.tolist()]
-        results.add_candidates(rows[indices], measures[:, indices], sources)
 
 
 def _of_nodes(lower: LowerPods, selected: Mask) -> LowerPods:

@@ -403,7 +403,7 @@ class DeviceAllocator:
         states = [constraint_state(each, self._rules, as_sets) for each in constraints]
         self._constraints.append(states)
 
-    def _validate_request(
+    def _validate_request(  # noqa: C901, PLR0912, PLR0915  # one algorithm, from top to bottom
         self, claim: int, request: RequestAlternative, earlier_matches: dict[int, bool] | None
     ) -> tuple[RequestData, dict[int, bool]]:
         """Return the checked request, and by signature which devices match.
@@ -434,12 +434,6 @@ class DeviceAllocator:
         if request.mode != ALL:
             raise self._error(claim, request, f"unsupported count mode {request.mode}")
         matched = dict(earlier_matches or {})
-        all_devices = self._all_devices(claim, data, matched)
-        return replace(data, count=len(all_devices), all_devices=all_devices), matched
-
-    def _all_devices(
-        self, claim: int, data: RequestData, matched: dict[int, bool]
-    ) -> list[CandidateDevice]:
         devices = []
         for pool_index, pool in enumerate(self._node_pools.pools):
             if pool.incomplete or pool.invalid:
@@ -465,7 +459,7 @@ class DeviceAllocator:
                     is_counted = not (too_small and too_small[data.number])
                 if is_counted:
                     devices.append(device)
-        return devices
+        return replace(data, count=len(devices), all_devices=devices), matched
 
     def _check_capacity(self, claim: int, data: RequestData, device: CandidateDevice) -> None:
         """Raise AllocationError where a device cannot even tell how much it would consume."""

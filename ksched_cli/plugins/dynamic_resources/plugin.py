@@ -525,8 +525,35 @@ class DynamicResources(
         claims_state = read_state(state)
         search = claims_state.search
         verdicts = search.verdicts(nodes) if search else Verdicts.passing(len(nodes))
-        if self._allocatable is not None:
-            verdicts = self._filter_allocatable(self._allocatable, verdicts, state, pod, nodes)
+        # The claims may exceed a node's allocatable resources, or another pod with one of the
+        # claims bars it. The search for devices comes between the two.
+        allocatable = self._allocatable
+        if allocatable is not None:
+            from ksched_cli.plugins.dynamic_resources.search import NO_SUCH_RESOURCE, STALE_CLAIM
+
+            with_earlier = self._counts_earlier_claims
+            statuses = [verdicts.statuses[number] for number in verdicts.ids.tolist()]
+            for position, row in enumerate(nodes.indices().tolist()):
+                status = statuses[position]
+                if status in (NO_SUCH_RESOURCE, STALE_CLAIM):
+                    continue
+                node = NodeInfo(nodes.snapshot, row)
+                sharing = (
+                    allocatable.sharing_status(
+                        pod, claims_state.claims[index], claims_state.shared.get(index), node
+                    )
+                    for index, mask in claims_state.selected.items()
+                    if mask is None or mask[row]
+                )
+                barred = next((each for each in sharing if not each.is_success), None)
+                if barred is not None:
+                    statuses[position] = barred
+                elif status.is_success and (with_earlier or claims_state.search is not None):
+                    devices = claims_state.devices_on(row, with_earlier)
+                    statuses[position], takes = allocatable.check(pod, devices, node)
+                    if statuses[position].is_success:
+                        claims_state.takes[row] = takes
+            verdicts = Verdicts.of(statuses)
         rejected = np.zeros(len(nodes), dtype=np.bool_)
         for index, mask in claims_state.reachable.items():
             unreachable = ~nodes.gather(mask) & (verdicts.ids == 0)
@@ -535,43 +562,6 @@ class DynamicResources(
                 rejected |= unreachable
         verdicts.reject(rejected, CLAIM_UNREACHABLE)
         return verdicts
-
-    def _filter_allocatable(
-        self,
-        allocatable: NodeAllocatable,
-        verdicts: Verdicts,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: Nodes,
-    ) -> Verdicts:
-        """Reject nodes whose allocatable resources the claims exceed, or that another pod with one
-        of the claims bars. verdicts: of the search for devices, which comes between the two"""
-        from ksched_cli.plugins.dynamic_resources.search import NO_SUCH_RESOURCE, STALE_CLAIM
-
-        claims_state, with_earlier = read_state(state), self._counts_earlier_claims
-        statuses = [verdicts.statuses[number] for number in verdicts.ids.tolist()]
-        for position, row in enumerate(nodes.indices().tolist()):
-            status = statuses[position]
-            if status in (NO_SUCH_RESOURCE, STALE_CLAIM):
-                continue
-            node = NodeInfo(nodes.snapshot, row)
-            # Another pod that has one of the claims may keep the pod from the node.
-            sharing = (
-                allocatable.sharing_status(
-                    pod, claims_state.claims[index], claims_state.shared.get(index), node
-                )
-                for index, mask in claims_state.selected.items()
-                if mask is None or mask[row]
-            )
-            barred = next((each for each in sharing if not each.is_success), None)
-            if barred is not None:
-                statuses[position] = barred
-            elif status.is_success and (with_earlier or claims_state.search is not None):
-                devices = claims_state.devices_on(row, with_earlier)
-                statuses[position], takes = allocatable.check(pod, devices, node)
-                if statuses[position].is_success:
-                    claims_state.takes[row] = takes
-        return Verdicts.of(statuses)
 
     # -- PostFilter -------------------------------------------------------------------------------
 

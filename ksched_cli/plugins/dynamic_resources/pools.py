@@ -357,7 +357,16 @@ class DevicePools:
         )
         self._generations = _count_generations(slices)
         if rules.skips_compatibility_groups and not features.compatibility_groups:
-            slices = [each for each in slices if not _names_groups(each.spec)]
+            # Upstream: sliceUsesCompatibilityGroups.
+            slices = [
+                each
+                for each in slices
+                if not any(
+                    consumption.compatibility_groups
+                    for device in each.spec.devices
+                    for consumption in device.consumes_counters
+                )
+            ]
         self._counted = _count_generations(slices)
         self._slices = sorted(filter(self._is_counted, slices), key=lambda item: item.name)
         self._slices_of: dict[PoolID, list[int]] = {}
@@ -402,47 +411,40 @@ class DevicePools:
             if self.rules.places_counters or not self._has_counters(number):
                 for row, reached in reach.reached_rows(resource_slice):
                     slices_of_row[row].append((number, reached))
-        elsewhere: dict[PoolID, Pool] = {}
-        for pool_id in () if self.rules.places_counters else self._counter_slices:
-            pool = self._pool_on_node(pool_id, [])
-            if pool is not None and not pool.is_usable:
-                elsewhere[pool_id] = pool
+        # Some pools cannot be used, by what their slices with counters say alone.
+        with_counters = () if self.rules.places_counters else self._counter_slices
+        alone = [(pool_id, self._pool_on_node(pool_id, [])) for pool_id in with_counters]
+        elsewhere = {key: pool for key, pool in alone if pool is not None and not pool.is_usable}
         pools_by_slices: dict[tuple[ReachedSlice, ...], tuple[int, ...]] = {}
         of_row = []
         for slices in slices_of_row:
             key = tuple(slices)
             if key not in pools_by_slices:
-                pools_by_slices[key] = self._pools_on_node(key, elsewhere)
+                # The slices belong to pools. Upstream: GatherPools.
+                slices_by_pool: dict[PoolID, list[ReachedSlice]] = {}
+                for number, reached in key:
+                    pool_id = _pool_id(self._slices[number].spec)
+                    slices_by_pool.setdefault(pool_id, []).append((number, reached))
+                pools = [
+                    pool for pool_id, pool in elsewhere.items() if pool_id not in slices_by_pool
+                ]
+                for pool_id, pool_slices in slices_by_pool.items():
+                    pool = self._pool_on_node(pool_id, pool_slices)
+                    if pool is not None:
+                        pools.append(pool)
+                # Pools with binding conditions come last, where these are seen. Since 1.35 upstream
+                # sees no devices of an unusable pool.
+                sees_all = not self.rules.skips_unusable_pools
+                pools.sort(
+                    key=lambda pool: (
+                        pool.has_binding_conditions and (sees_all or pool.is_usable),
+                        pool.driver,
+                        pool.name,
+                    )
+                )
+                pools_by_slices[key] = tuple(pool.number for pool in pools)
             of_row.append(pools_by_slices[key])
         return of_row
-
-    def _pools_on_node(
-        self, slices: Sequence[ReachedSlice], elsewhere: dict[PoolID, Pool]
-    ) -> tuple[int, ...]:
-        """Return the numbers of the pools that these slices belong to. Upstream: GatherPools.
-
-        elsewhere: pools that cannot be used, by what their slices with counters say alone.
-        """
-        slices_by_pool: dict[PoolID, list[ReachedSlice]] = {}
-        for reached in slices:
-            pool_id = _pool_id(self._slices[reached[0]].spec)
-            slices_by_pool.setdefault(pool_id, []).append(reached)
-        pools = [pool for pool_id, pool in elsewhere.items() if pool_id not in slices_by_pool]
-        for pool_id, pool_slices in slices_by_pool.items():
-            pool = self._pool_on_node(pool_id, pool_slices)
-            if pool is not None:
-                pools.append(pool)
-        # Pools with binding conditions come last, where these are seen. Since 1.35 upstream sees no
-        # devices of an unusable pool.
-        sees_all = not self.rules.skips_unusable_pools
-        pools.sort(
-            key=lambda pool: (
-                pool.has_binding_conditions and (sees_all or pool.is_usable),
-                pool.driver,
-                pool.name,
-            )
-        )
-        return tuple(pool.number for pool in pools)
 
     def _pool_on_node(self, pool_id: PoolID, slices: Sequence[ReachedSlice]) -> Pool | None:
         """Return the pool on a node, or None if slices that are out of reach are newer."""
@@ -569,13 +571,6 @@ def _count_generations(slices: Iterable[ResourceSlice]) -> dict[PoolID, Counter[
         spec = resource_slice.spec
         generations.setdefault(_pool_id(spec), Counter())[spec.pool.generation] += 1
     return generations
-
-
-def _names_groups(spec: ResourceSliceSpec) -> bool:
-    """Return whether a device of the slice names compatibility groups. Upstream:
-    sliceUsesCompatibilityGroups."""
-    consumptions = (each for device in spec.devices for each in device.consumes_counters)
-    return any(consumption.compatibility_groups for consumption in consumptions)
 
 
 def _pool_id(spec: ResourceSliceSpec) -> PoolID:

@@ -527,12 +527,8 @@ def lookup_attribute(
         return type(value).__name__, value
     if not as_sets:
         return _value(attribute)
-    return _set(attribute)
-
-
-def _set(attribute: DeviceAttribute) -> AttributeValue:
-    """Return the values as a set, in upstream's order of the fields. Upstream: attributeAsSet."""
-    for kind, values in (
+    # The fields have upstream's order. Upstream: attributeAsSet.
+    for kind_of_value, values in (
         (int, attribute.int_values),
         (bool, attribute.bool_values),
         (str, attribute.string_values),
@@ -543,7 +539,8 @@ def _set(attribute: DeviceAttribute) -> AttributeValue:
         (Semver, attribute.version_value),
     ):
         if values is not None and values != ():
-            return kind.__name__, frozenset(values if isinstance(values, tuple) else (values,))
+            all_values = values if isinstance(values, tuple) else (values,)
+            return kind_of_value.__name__, frozenset(all_values)
     return "", None
 
 

@@ -18,7 +18,6 @@ from msgspec import Struct
 from ksched_cli.cluster.objects import (
     CSINode,
     CSIStorageCapacity,
-    PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
@@ -44,7 +43,6 @@ from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.kube.quantity import amount_text, exact_text, rounded_down
-from ksched_cli.kube.selectors import Selector
 from ksched_cli.plugins.args import DEFAULT_SHAPE, VolumeBindingArgs
 from ksched_cli.plugins.helper import (
     FilteringPlugin,
@@ -203,7 +201,6 @@ class VolumeBinding(
         volumes = read_state(state).volumes
         if volumes is None:
             return
-        lost = REASON_BITS[NODE_CONFLICT] | REASON_BITS[VOLUME_MISSING]
         claims = volumes.dynamic_provisions_at(node.row)
         selected = [(claim, self.binder.assumed.selected_node(claim)) for claim in claims]
         gone = [(claim, name) for claim, name in selected if name and name not in node.snapshot.row]
@@ -213,16 +210,17 @@ class VolumeBinding(
             patch = json.dumps(without, separators=(",", ":"))
             what = f"remove the annotation {SELECTED_NODE}"
             texts = [f"{what} of claim {each.key}, as node {name} is gone" for each, name in gone]
-            lines = tuple(f"patch pvc/{c.name} -n {c.namespace} -p '{patch}'" for c, _ in gone)
-            yield Proposal("claim", " and ".join(texts), lines)
+            lines = [f"patch pvc/{c.name} -n {c.namespace} -p '{patch}'" for c, _ in gone]
+            yield Proposal("claim", " and ".join(texts), tuple(lines))
             return
         # The data of a bound volume is where the volume is; a node that was selected stays so.
+        lost = REASON_BITS[NODE_CONFLICT] | REASON_BITS[VOLUME_MISSING]
         if volumes.reason_bits[node.row] & lost or any(
             self.binder.assumed.selected_node(claim) for claim in claims
         ):
             return
         makes = partial(self._makes_volume, node)
-        unmade = [claim for claim in claims if not makes(claim, claim_class(claim))]
+        unmade = [each for each in claims if not makes(each, claim_class(each))]
         yield from other_classes(unmade, self._cluster, makes)
         yield from self._smaller(unmade, node)
 
@@ -336,7 +334,9 @@ class ScoringVolumeBinding(VolumeBinding):
         read_state(state)
         return SUCCESS
 
-    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+    def score_nodes(  # noqa: C901, PLR0915  # one algorithm, from top to bottom
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Scores:
         """Return the mean over storage classes, rounded half up; 0 where nothing is to be bound.
         Existing volumes count; only on nodes where none is to be bound do volumes to be
         provisioned."""
@@ -363,21 +363,9 @@ class ScoringVolumeBinding(VolumeBinding):
                 use.requested[rows] += requested(binding.claim).value()
                 use.capacity[rows] += sizes[chosen[rows]]
                 use.counts |= rows
-        self._add_dynamic(uses, volumes, mask_of(nodes.indices(), count) & ~is_static)
-        sums, weights = np.zeros((2, count), dtype=np.int64)
-        for use in uses.values():
-            # Without capacity a class counts as full.
-            amounts = np.where(use.capacity == 0, 2, use.requested)
-            scores = self._class_score(amounts, np.maximum(use.capacity, 1))
-            sums += np.where(use.counts, scores, 0)
-            weights += use.counts
-        return nodes.gather((2 * sums + weights) // np.maximum(2 * weights, 1))
-
-    def _add_dynamic(
-        self, uses: defaultdict[str, ClassUse], volumes: PodVolumes, scored: Mask
-    ) -> None:
-        """Add volumes to be provisioned; the capacity of each replaces that of the claim before it.
-        Raises PluginError where upstream panics."""
+        # Volumes to be provisioned are added; the capacity of each replaces that of the claim
+        # before it. Upstream panics where one has no capacity or class.
+        scored = mask_of(nodes.indices(), count) & ~is_static
         for claim, claim_rows in volumes.provisions():
             fitting = self.binder.first_fitting_capacity(claim)
             if fitting is None:
@@ -401,6 +389,14 @@ class ScoringVolumeBinding(VolumeBinding):
             use.requested[rows] += requested(claim).value()
             use.capacity[rows] = fitting.amounts[fitting.index[rows]]
             use.counts |= rows
+        sums, weights = np.zeros((2, count), dtype=np.int64)
+        for use in uses.values():
+            # Without capacity a class counts as full.
+            amounts = np.where(use.capacity == 0, 2, use.requested)
+            scores = self._class_score(amounts, np.maximum(use.capacity, 1))
+            sums += np.where(use.counts, scores, 0)
+            weights += use.counts
+        return nodes.gather((2 * sums + weights) // np.maximum(2 * weights, 1))
 
 
 # -- proposals -------------------------------------------------------------------------------------
@@ -576,7 +572,23 @@ class BindingExplanation:
             everywhere: Counter[str] = Counter()
             reached = np.zeros(len(self._volumes.reason_bits), dtype=np.int64)
             for volume in table.volumes:
-                mismatch = self._mismatch(claim, volume, selector)
+                # The first reason why the volume does not match the claim on any node.
+                ref, mode = self._binder.assumed.claim_ref(volume), volume.spec.volume_mode
+                has_modes = set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+                is_selected = selector is None or selector.matches(volume.metadata.labels)
+                reasons = (
+                    (ref is not None and not is_bound_to(ref, claim), "taken by other claims"),
+                    (capacity(volume) < requested(claim), "too small"),
+                    (mode != claim.spec.volume_mode, f"of mode {mode}"),
+                    (bool(volume.metadata.deletion_timestamp), "being deleted"),
+                    (not is_compatible(claim, volume), "with another attributes class"),
+                    # What follows bars volumes that have no claim yet.
+                    (ref is not None, ""),
+                    (volume.status.phase != AVAILABLE, f"in phase {volume.status.phase}"),
+                    (not has_modes, "without the access modes"),
+                    (not is_selected, "not selected"),
+                )
+                mismatch = next((reason for applies, reason in reasons if applies), "")
                 if mismatch:
                     everywhere[mismatch] += 1
                 else:
@@ -592,24 +604,3 @@ class BindingExplanation:
         if len(table.volumes) == 1:
             return f"the only volume is {parts[0][2:]}"
         return f"of {len(table.volumes)} volumes {', '.join(parts)}"
-
-    def _mismatch(
-        self, claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
-    ) -> str:
-        """Return why the volume does not match the claim on any node, or ""."""
-        ref, mode = self._binder.assumed.claim_ref(volume), volume.spec.volume_mode
-        has_modes = set(claim.spec.access_modes) <= set(volume.spec.access_modes)
-        is_selected = selector is None or selector.matches(volume.metadata.labels)
-        reasons = (
-            (ref is not None and not is_bound_to(ref, claim), "taken by other claims"),
-            (capacity(volume) < requested(claim), "too small"),
-            (mode != claim.spec.volume_mode, f"of mode {mode}"),
-            (bool(volume.metadata.deletion_timestamp), "being deleted"),
-            (not is_compatible(claim, volume), "with another attributes class"),
-            # What follows bars volumes that have no claim yet.
-            (ref is not None, ""),
-            (volume.status.phase != AVAILABLE, f"in phase {volume.status.phase}"),
-            (not has_modes, "without the access modes"),
-            (not is_selected, "not selected"),
-        )
-        return next((reason for applies, reason in reasons if applies), "")
