@@ -408,7 +408,11 @@ class _Checker:
             operand, field = node.arguments
             assert isinstance(field, Constant)
             checked, kind = self._field(node.offset, operand, str(field.value), True)
-            return _with(node, node.function, (checked, field), ("select_optional_field",)), kind
+            overload = ("select_optional_field",)
+            selected = CallExpression(
+                node.function, (checked, field), node.is_member, overload, offset=node.offset
+            )
+            return selected, kind
         self._mixing += node.function == _MIXES_TYPES
         target = node.arguments[0] if node.is_member else None
         arguments = [self.check(argument) for argument in node.arguments[node.is_member :]]
@@ -696,12 +700,6 @@ def _is_valid(function: str, literal: Any) -> bool:
     except (CelError, RegexError):
         return False
     return True
-
-
-def _with(
-    node: CallExpression, function: str, arguments: tuple[Expr, ...], overloads: tuple[str, ...]
-) -> CallExpression:
-    return CallExpression(function, arguments, node.is_member, overloads, offset=node.offset)
 
 
 def _qualified(node: Expr) -> str:

@@ -64,10 +64,6 @@ def _tenth_of_first(arguments: Sequence[Any], result: Any) -> int:
     return _tenths(_size(arguments[0]))
 
 
-def _tenth_of_first_twice(arguments: Sequence[Any], result: Any) -> int:
-    return _tenths(2 * _size(arguments[0]))
-
-
 def _tenth_of_shorter(arguments: Sequence[Any], result: Any) -> int:
     return _tenths(min(_size(arguments[0]), _size(arguments[1])))
 
@@ -94,28 +90,15 @@ def _traversal(value: Any) -> int:
     return 1
 
 
-def _parsed(arguments: Sequence[Any], result: Any) -> int:
-    """Parsing an address or network costs by the length of its text; the `ip` of a CIDR costs 1."""
-    return 1 if isinstance(arguments[0], CIDR) else _tenth_of_first(arguments, result)
-
-
 def _network_contains(arguments: Sequence[Any], result: Any) -> int:
     network, other = arguments
     parsing = _tenths(len(other)) if isinstance(other, str) else 0
     return _tenths(2 * _size(network)) + parsing
 
 
-def _network_covers(arguments: Sequence[Any], result: Any) -> int:
-    return _network_contains(arguments, result) + _tenths(_size(arguments[0])) + 1
-
-
 def _range(arguments: Sequence[Any], result: Any) -> int:
     (count,) = arguments
     return _new_list(max(count, 0) if type(count) is int else 0)
-
-
-def _flattened(arguments: Sequence[Any], result: Any) -> int:
-    return _new_list((arguments[1] if len(arguments) == 2 else 1) * _size(arguments[0]))
 
 
 def _self_compared(values: Any) -> int:
@@ -140,15 +123,28 @@ _BY_FUNCTION: dict[str, Cost] = {
     ),
     **_shared(_tenth_of_first, "lowerAscii", "upperAscii", "substring", "trim"),
     **_shared(_tenth_of_first, "quantity", "isQuantity", "semver", "isSemver"),
-    **_shared(_tenth_of_first_twice, "replace", "split", "ip.isCanonical"),
+    **_shared(
+        lambda arguments, result: _tenths(2 * _size(arguments[0])),
+        *("replace", "split", "ip.isCanonical"),
+    ),
     "join": lambda arguments, result: _tenths(2 * _size(result)),
     **_shared(_regex, "find", "findAll"),
-    **_shared(_parsed, "ip", "isIP", "cidr", "isCIDR"),
+    # Parsing an address or network costs by the length of its text; the `ip` of a CIDR costs 1.
+    **_shared(
+        lambda arguments, result: (
+            1 if isinstance(arguments[0], CIDR) else _tenth_of_first(arguments, result)
+        ),
+        *("ip", "isIP", "cidr", "isCIDR"),
+    ),
     "containsIP": _network_contains,
-    "containsCIDR": _network_covers,
+    "containsCIDR": lambda arguments, result: (
+        _network_contains(arguments, result) + _tenths(_size(arguments[0])) + 1
+    ),
     **_shared(lambda arguments, result: _new_list(_size(result)), "slice", "reverse"),
     "lists.range": _range,
-    "flatten": _flattened,
+    "flatten": lambda arguments, result: _new_list(
+        (arguments[1] if len(arguments) == 2 else 1) * _size(arguments[0])
+    ),
     **_shared(lambda arguments, result: _self_compared(arguments[0]), "distinct", "sort"),
     "@sortByAssociatedKeys": lambda arguments, result: _self_compared(arguments[1]),
     **_shared(_product_of_sizes(1), "sets.contains", "sets.intersects"),

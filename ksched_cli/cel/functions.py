@@ -325,10 +325,6 @@ def _ordered(function: str, values: Any) -> Iterator[Any]:
         yield value
 
 
-def _is_sorted(values: Any) -> bool:
-    return all(_order(a, b) <= 0 for a, b in pairwise(_ordered("isSorted", values)))
-
-
 def _extreme(function: str, sign: int) -> Function:
     def extreme(values: Any) -> Any:
         elements = _ordered(function, values)
@@ -437,7 +433,9 @@ def _intersect(left: Any, right: Any) -> bool:
 
 # Sums by overload too: the sum of an empty list depends on its element type.
 LISTS: dict[str, Function] = {
-    "isSorted": _is_sorted,
+    "isSorted": lambda values: all(
+        _order(left, right) <= 0 for left, right in pairwise(_ordered("isSorted", values))
+    ),
     "min": _extreme("min", -1),
     "max": _extreme("max", 1),
     "sum": _sum,
@@ -522,10 +520,6 @@ def _parse_cidr(literal: str) -> CIDR:
     return CIDR(ip, int(bits))
 
 
-def _is_canonical(literal: Any) -> bool:
-    return str(_parse_ip(text("ip.isCanonical", literal)).address) == literal
-
-
 def _ip_property(name: str, property_of: Callable[[Address], object]) -> Function:
     return _method(name, IP, lambda ip: property_of(ip.address))
 
@@ -569,7 +563,9 @@ def _contains_cidr(network: Any, other: Any) -> bool:
 NETWORK: dict[str, Function] = {
     "ip": lambda value: value.ip if isinstance(value, CIDR) else _parse_ip(text("ip", value)),
     "isIP": _is_valid("isIP", _parse_ip),
-    "ip.isCanonical": _is_canonical,
+    "ip.isCanonical": lambda literal: (
+        str(_parse_ip(text("ip.isCanonical", literal)).address) == literal
+    ),
     "family": _ip_property("family", lambda address: address.version),
     "isUnspecified": _ip_property("isUnspecified", lambda address: address.is_unspecified),
     "isLoopback": _ip_property("isLoopback", lambda address: address.is_loopback),

@@ -8,7 +8,7 @@ Upstream: cel-go/interpreter (planner.go, interpretable.go, decorators.go).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
@@ -582,7 +582,17 @@ class _Fold:
         scope = {**outside, node.accumulator: _LazyAccumulator(self._start, outside)}
         run.scope = scope
         try:
-            for first, second in _pairs(over, bool(node.second_variable)):
+            pairs: Iterable[tuple[Value, Value]]
+            if isinstance(over, dict):
+                # A copy: the loop may change the map it iterates over.
+                pairs = list(over.items())
+            elif isinstance(over, list) and node.second_variable:
+                pairs = enumerate(over)
+            elif isinstance(over, list):
+                pairs = ((element, None) for element in over)
+            else:
+                raise CelError(f"got '{type_name(over)}', expected iterable type")
+            for first, second in pairs:
                 scope[node.variable] = first
                 if node.second_variable:
                     scope[node.second_variable] = second
@@ -593,13 +603,3 @@ class _Fold:
             return self._result.value(run)
         finally:
             run.scope = outside
-
-
-def _pairs(iterable: Value, indexed: bool) -> Iterator[tuple[Value, Value]]:
-    if isinstance(iterable, dict):
-        # A copy: the loop may change the map it iterates over.
-        yield from list(iterable.items())
-    elif isinstance(iterable, list):
-        yield from enumerate(iterable) if indexed else ((element, None) for element in iterable)
-    else:
-        raise CelError(f"got '{type_name(iterable)}', expected iterable type")

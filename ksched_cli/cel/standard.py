@@ -138,7 +138,12 @@ def _string(value: Any) -> str:
             exact = seconds + (value.nanoseconds - seconds * _SECOND) / _SECOND
             return _plain(float(exact)) + "s"
         case Timestamp():
-            return _time_text(value)
+            moment = _moment(value, timezone(timedelta(minutes=value.zone)))
+            fraction = f".{value.nanoseconds % _SECOND:09d}".rstrip("0").rstrip(".")
+            zone = f"{abs(value.zone) // 60:02d}:{abs(value.zone) % 60:02d}"
+            sign = "-" if value.zone < 0 else "+"
+            whole = moment.replace(tzinfo=None).isoformat()
+            return whole + fraction + (sign + zone if value.zone else "Z")
         case TypeName():
             return value.name
     raise no_overload("string", value)
@@ -170,10 +175,6 @@ def _bool(value: Any) -> bool:
     if isinstance(value, str) and value not in _BOOLS:
         raise _failed(value, "bool")
     return _BOOLS[text("bool", value)]
-
-
-def _bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else text("bytes", value).encode()
 
 
 # -- times -----------------------------------------------------------------------------------------
@@ -251,15 +252,6 @@ def _moment(value: Timestamp, zone: tzinfo) -> datetime:
         return (_EPOCH + seconds).astimezone(zone)
     except OverflowError:
         raise CelError("timestamp overflow") from None
-
-
-def _time_text(value: Timestamp) -> str:
-    moment = _moment(value, timezone(timedelta(minutes=value.zone)))
-    fraction = f".{value.nanoseconds % _SECOND:09d}".rstrip("0").rstrip(".")
-    zone = f"{abs(value.zone) // 60:02d}:{abs(value.zone) % 60:02d}"
-    sign = "-" if value.zone < 0 else "+"
-    whole = moment.replace(tzinfo=None).isoformat()
-    return whole + fraction + (sign + zone if value.zone else "Z")
 
 
 @lru_cache(maxsize=64)
@@ -472,21 +464,19 @@ def _formatted(value: Any, letter: str, precision: int) -> str:
     if problem and not (letter in "fe" and isinstance(value, str) and value in _SPECIAL):
         raise CelError(problem)
     if letter == "s":
-        return _literal(value) if isinstance(value, list | dict | None) else _whole_text(value)
+        if isinstance(value, list | dict | None):
+            return _literal(value)
+        try:
+            return _string(value)
+        except CelError as error:
+            problem = f'could not convert argument "{error}" to string'
+            raise CelError(f"error during formatting: {problem}") from None
     if letter in "fe":
         return _float_clause(float(value), letter, 6 if precision < 0 else precision)
     if isinstance(value, str | bytes):
         digits = (value.encode() if isinstance(value, str) else value).hex()
         return digits.upper() if letter == "X" else digits
     return format(int(value), letter)
-
-
-def _whole_text(value: Any) -> str:
-    try:
-        return _string(value)
-    except CelError as error:
-        problem = f'could not convert argument "{error}" to string'
-        raise CelError(f"error during formatting: {problem}") from None
 
 
 def _float_clause(number: float, letter: str, precision: int) -> str:
@@ -547,7 +537,7 @@ CONVERSIONS: dict[str, Function] = {
     "double": _double,
     "string": _string,
     "bool": _bool,
-    "bytes": _bytes,
+    "bytes": lambda value: value if isinstance(value, bytes) else text("bytes", value).encode(),
     "duration": _duration,
     "timestamp": _timestamp,
     **{name: _part(name, of_moment, unit) for name, of_moment, unit in _PARTS},

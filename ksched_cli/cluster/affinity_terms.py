@@ -75,7 +75,15 @@ def affinity_terms(pod: PodInfo) -> AffinityTerms:
 
     def parse(kind: str, terms: Iterable[tuple[PodAffinityTerm, int]]) -> tuple[AffinityTerm, ...]:
         try:
-            return tuple(_term(pod.namespace, term, weight) for term, weight in terms)
+            parsed = []
+            for term, weight in terms:
+                names = frozenset(term.namespaces)
+                if not names and term.namespace_selector is None:
+                    names = frozenset((pod.namespace,))
+                namespaces = label_selector(term.namespace_selector)
+                pods = label_selector(term.label_selector)
+                parsed.append(AffinityTerm(names, namespaces, pods, term.topology_key, weight))
+            return tuple(parsed)
         except SelectorError as error:
             errors.append(f"{kind}: {error}")
             return ()
@@ -97,11 +105,3 @@ def _preferred(affinity: PodAffinity, sign: int) -> Iterable[tuple[PodAffinityTe
         (term.pod_affinity_term, sign * term.weight)
         for term in affinity.preferred_during_scheduling_ignored_during_execution
     )
-
-
-def _term(own_namespace: str, term: PodAffinityTerm, weight: int) -> AffinityTerm:
-    names = frozenset(term.namespaces)
-    if not names and term.namespace_selector is None:
-        names = frozenset((own_namespace,))
-    namespaces, pods = map(label_selector, (term.namespace_selector, term.label_selector))
-    return AffinityTerm(names, namespaces, pods, term.topology_key, weight)

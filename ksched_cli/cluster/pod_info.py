@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import (
-    OwnerReference,
     Pod,
     PodSpec,
     ResourceRequirements,
@@ -243,11 +242,17 @@ class PodCatalog:
             self._templates[id(pod.spec)] = template
         meta = pod.metadata
         is_resized = self._knows_resizes and resize_is_deferred(pod)
+        owners: tuple[object, ...] = ()
+        if meta.owner_references:
+            owners = tuple(
+                (owner.api_version, owner.kind, owner.name, owner.controller)
+                for owner in meta.owner_references
+            )
         rest = (
             meta.namespace,
             _pairs(meta.labels),
             _pairs(meta.annotations) if meta.annotations else (),
-            _owners(meta.owner_references) if meta.owner_references else (),
+            owners,
             bool(meta.deletion_timestamp),
             # What a pod has already that is to be resized is its own.
             meta.uid if is_resized else "",
@@ -277,9 +282,3 @@ def _without_claim_name(volume: Volume) -> Volume:
 def _pairs(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the same for equal maps."""
     return tuple(sorted(labels.items())) if len(labels) > 1 else tuple(labels.items())
-
-
-def _owners(references: Iterable[OwnerReference]) -> tuple[object, ...]:
-    return tuple(
-        (owner.api_version, owner.kind, owner.name, owner.controller) for owner in references
-    )

@@ -466,7 +466,11 @@ def _of_sums(
     that, where one that lacks one of the amounts counts as having asked for it; effective: takes
     the place of `pod_level`"""
     requests = _of_pod(spec, aggregate({}), effective)
-    missing = _nonmissing(pod_level, requests)
+    # The amounts that count for a container without a request: with pod-level requests only what
+    # nobody asked for. Upstream: getNonMissingContainerRequests.
+    missing: Amounts = NONZERO
+    if pod_level:
+        missing = {name: amount for name, amount in NONZERO.items() if name not in requests}
     counted = _integers(_of_pod(spec, aggregate(missing), effective), saturates)
     requested = _integers(requests, saturates)
     scored = wholly_scored = _integers(_of_pod(spec, aggregate(NONZERO), {}), saturates)
@@ -528,16 +532,6 @@ def _filled_pod_level(spec: PodSpec) -> Amounts:
         return pod_level
     requested = aggregate_requests(spec)
     return {**{n: requested[n] for n in (CPU, MEMORY) if n in requested}, **pod_level}
-
-
-def _nonmissing(pod_level: Amounts, requests: Amounts) -> Amounts:
-    """Return the amount that counts for a container without a request.
-
-    With pod-level requests only what nobody asked for. Upstream: getNonMissingContainerRequests.
-    """
-    if not pod_level:
-        return NONZERO
-    return {name: amount for name, amount in NONZERO.items() if name not in requests}
 
 
 def _ask(container: Container, granted: Mapping[str, ContainerStatus], infeasible: bool) -> Amounts:

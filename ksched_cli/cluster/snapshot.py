@@ -921,25 +921,22 @@ class RowFork(SnapshotFork):
         if self._row is not None:
             changed.add(self._row)
         self._log_length, self._row = len(base.log), row
-        self._follow(list(changed))
-        self.own(row)
-        self.huge = base.huge
-        self._watchers.clear()
-        self._indexes.clear()
-
-    def _follow(self, rows: list[int]) -> None:
-        """Take the rows over from `base`, whose pods and ports they share again."""
-        base = self._base
+        # The rows that have changed are the base's again, whose pods and ports they share.
+        rows = list(changed)
         self.usage[:, rows] = base.usage[:, rows]
         for name, column in self.other_requested().items():
             column[rows] = base.requested(name)[rows]
         for name, column in base.other_requested().items():
             if name not in self._requested:
                 self._requested[name] = column.copy()
-        for row in rows:
-            self.pods[row] = base.pods[row]
-            self._own[row] = False
-            if row in base.ports:
-                self.ports[row] = base.ports[row]
+        for other in rows:
+            self.pods[other] = base.pods[other]
+            self._own[other] = False
+            if other in base.ports:
+                self.ports[other] = base.ports[other]
             else:
-                self.ports.pop(row, None)
+                self.ports.pop(other, None)
+        self.own(row)
+        self.huge = base.huge
+        self._watchers.clear()
+        self._indexes.clear()

@@ -31,23 +31,21 @@ def tolerates(toleration: Toleration, taint: Taint, compares: bool = False) -> b
         return toleration.value == taint.value
     if toleration.operator == "Exists":
         return True
-    return compares and _is_within(taint.value, toleration.operator, toleration.value)
+    if not compares:
+        return False
+    # The taint's value is below (Lt) or above (Gt) the toleration's. Upstream:
+    # compareNumericValues.
+    number, bound = _integer(taint.value), _integer(toleration.value)
+    if number is None or bound is None:
+        return False
+    if toleration.operator == "Lt":
+        return number < bound
+    return toleration.operator == "Gt" and number > bound
 
 
 def tolerated(tolerations: Iterable[Toleration], taint: Taint, compares: bool = False) -> bool:
     """Return whether one of them tolerates it. Upstream: TolerationsTolerateTaint."""
     return any(tolerates(toleration, taint, compares) for toleration in tolerations)
-
-
-def _is_within(value: str, operator: str, limit: str) -> bool:
-    """Return whether a taint's value is below (Lt) or above (Gt) the toleration's. Upstream:
-    compareNumericValues."""
-    number, bound = _integer(value), _integer(limit)
-    if number is None or bound is None:
-        return False
-    if operator == "Lt":
-        return number < bound
-    return operator == "Gt" and number > bound
 
 
 def _integer(text: str) -> int | None:

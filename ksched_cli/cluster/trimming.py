@@ -129,26 +129,21 @@ def _trim_of_type(kind: Any) -> Trim | None:
         return next(filter(None, trims), None)  # texts and numbers stay anyway
     if origin in (tuple, list):
         item = _trim_of_type(args[0])
-        return None if item is None else _each(item)
+        if item is None:
+            return None
+        return lambda value: [item(part) for part in value] if isinstance(value, list) else value
     if origin is dict:
         if args[1] is Any:
             return _presence
-        value = _trim_of_type(args[1])
-        return None if value is None else _each_value(value)
+        each = _trim_of_type(args[1])
+        if each is None:
+            return None
+        return lambda value: (
+            {k: each(v) for k, v in value.items()} if isinstance(value, dict) else value
+        )
     if isinstance(kind, type) and issubclass(kind, Struct):
         return _trim_of_struct(kind)
     return None
-
-
-def _each(item: Trim) -> Trim:
-    return lambda value: [item(part) for part in value] if isinstance(value, list) else value
-
-
-def _each_value(item: Trim) -> Trim:
-    def trim(value: Any) -> Any:
-        return {k: item(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-    return trim
 
 
 def _read_annotations(value: Any) -> Any:

@@ -37,6 +37,24 @@ def with_defaults(
     profiles = configuration.profiles or (SchedulerProfile(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
         profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
+    # Plugins are merged, args defaulted, and missing args appended. Upstream:
+    # setDefaults_KubeSchedulerProfile.
+    completed = []
+    args_by_plugin = in_tree_args(registry)
+    for profile in profiles:
+        plugins = merge_plugins(default_plugins(registry), profile.plugins)
+        given = {config.name for config in profile.plugin_config or ()}
+        missing = [name for name in sorted(plugins.names() - given) if name in args_by_plugin]
+        configs = tuple(
+            replace(config, args=args_by_plugin[config.name].with_defaults(config.args))
+            if config.name in args_by_plugin
+            else config
+            for config in (
+                *(profile.plugin_config or ()),
+                *(PluginConfig(name, args_by_plugin[name].type()) for name in missing),
+            )
+        )
+        completed.append(replace(profile, plugins=plugins, plugin_config=configs))
     placements = configuration.percentage_of_placements_to_score
     release = registry.release
     if placements is None and release.enabled(PLACEMENT_GATE):
@@ -48,26 +66,8 @@ def with_defaults(
         configuration,
         enable_contention_profiling=contention,
         percentage_of_placements_to_score=placements,
-        profiles=tuple(_profile(profile, registry) for profile in profiles),
+        profiles=tuple(completed),
     )
-
-
-def _profile(profile: SchedulerProfile, registry: KnownPlugins) -> SchedulerProfile:
-    """setDefaults_KubeSchedulerProfile: plugins merged, args defaulted, missing args appended."""
-    plugins = merge_plugins(default_plugins(registry), profile.plugins)
-    args_by_plugin = in_tree_args(registry)
-    given = {config.name for config in profile.plugin_config or ()}
-    missing = [name for name in sorted(plugins.names() - given) if name in args_by_plugin]
-    configs = tuple(
-        replace(config, args=args_by_plugin[config.name].with_defaults(config.args))
-        if config.name in args_by_plugin
-        else config
-        for config in (
-            *(profile.plugin_config or ()),
-            *(PluginConfig(name, args_by_plugin[name].type()) for name in missing),
-        )
-    )
-    return replace(profile, plugins=plugins, plugin_config=configs)
 
 
 def default_plugins(registry: KnownPlugins) -> Plugins:

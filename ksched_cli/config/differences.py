@@ -12,7 +12,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ksched_cli.answers import Part
-from ksched_cli.config.effective import Configuration, KnownPlugins, Profile, in_tree_args
+from ksched_cli.config.effective import Configuration, KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.masking import masked_data
 
@@ -57,18 +57,55 @@ def differences(
     new = {profile.scheduler_name: profile for profile in after.profiles}
     for name in {**old, **new}:
         if name in old and name in new:
-            changes += _of_profile(name, old[name], new[name])
-            changes += _of_args(name, old[name].args, new[name].args, defaults)
+            # The two may be of different minors, which have different points.
+            points = dict.fromkeys((*old[name].plugins, *new[name].plugins))
+            fields = [
+                {
+                    "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
+                    "plugins": {
+                        # A plugin's weight at score, elsewhere that it runs.
+                        point: {
+                            ref.name: ref.weight or True for ref in profile.plugins.get(point, ())
+                        }
+                        for point in points
+                    },
+                }
+                for profile in (old[name], new[name])
+            ]
+            changes += [ConfigurationChange(name, *each) for each in _compare("", *fields)]
+            for key in old[name].plugins:
+                former_names = [ref.name for ref in old[name].plugins[key]]
+                latter_names = [ref.name for ref in new[name].plugins.get(key, ())]
+                orders = (
+                    [each for each in former_names if each in latter_names],
+                    [each for each in latter_names if each in former_names],
+                )
+                # Scores are summed up, so that their plugins have no order.
+                if orders[0] != orders[1] and key != "score":
+                    changes.append(ConfigurationChange(name, f"plugins.{key}.order", *orders))
+            # For a plugin that one side does not run: what the other side sets otherwise than by
+            # default.
+            former, latter = old[name].args, new[name].args
+            for plugin in {**former, **latter}:
+                default = defaults.get(plugin, {})
+                old_args = to_wire(former[plugin]) if plugin in former else default
+                new_args = to_wire(latter[plugin]) if plugin in latter else default
+                for path, first, second in _compare(f"args.{plugin}", old_args, new_args):
+                    first = first if plugin in former else None
+                    second = second if plugin in latter else None
+                    changes.append(ConfigurationChange(name, path, first, second))
         else:
             states = (_PRESENT, _ABSENT) if name in old else (_ABSENT, _PRESENT)
             changes.append(ConfigurationChange(name, "profile", *states))
-    return tuple(map(_masked, changes))
-
-
-def _masked(change: ConfigurationChange) -> ConfigurationChange:
-    """Without secrets: where only those differ, both sides read alike."""
-    before, after = (masked_data(side, change.path) for side in (change.before, change.after))
-    return replace(change, before=before, after=after)
+    # Secrets are masked: where only those differ, both sides read alike.
+    return tuple(
+        replace(
+            change,
+            before=masked_data(change.before, change.path),
+            after=masked_data(change.after, change.path),
+        )
+        for change in changes
+    )
 
 
 def _fields(configuration: Configuration) -> dict[str, Any]:
@@ -80,44 +117,6 @@ def _fields(configuration: Configuration) -> dict[str, Any]:
         for index, extender in enumerate(configuration.extenders)
     }
     return {**source, **extenders}
-
-
-def _of_profile(name: str, before: Profile, after: Profile) -> Iterator[ConfigurationChange]:
-    points = dict.fromkeys((*before.plugins, *after.plugins))  # of two minors, perhaps
-    old, new = (
-        {
-            "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
-            "plugins": {
-                # A plugin's weight at score, elsewhere that it runs.
-                point: {ref.name: ref.weight or True for ref in profile.plugins.get(point, ())}
-                for point in points
-            },
-        }
-        for profile in (before, after)
-    )
-    for each in _compare("", old, new):
-        yield ConfigurationChange(name, *each)
-    for key in before.plugins:
-        first = [ref.name for ref in before.plugins[key]]
-        second = [ref.name for ref in after.plugins.get(key, ())]
-        orders = [x for x in first if x in second], [x for x in second if x in first]
-        # Scores are summed up, so that their plugins have no order.
-        if orders[0] != orders[1] and key != "score":
-            yield ConfigurationChange(name, f"plugins.{key}.order", *orders)
-
-
-def _of_args(
-    profile: str, before: Mapping[str, Any], after: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> Iterator[ConfigurationChange]:
-    """For a plugin that one side does not run: what the other side sets otherwise than by
-    default."""
-    for name in {**before, **after}:
-        default = defaults.get(name, {})
-        old = to_wire(before[name]) if name in before else default
-        new = to_wire(after[name]) if name in after else default
-        for path, first, second in _compare(f"args.{name}", old, new):
-            sides = first if name in before else None, second if name in after else None
-            yield ConfigurationChange(profile, path, *sides)
 
 
 def _compare(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -170,14 +170,12 @@ def to_wire(value: Any) -> Any:
     out = {}
     for spec in value.FIELDS.values():
         item = getattr(value, spec.attribute)
-        if spec.omit_empty and (item is None or (not spec.pointer and _is_empty(spec.wire, item))):
+        # A struct is never empty.
+        is_empty = not (spec.pointer or item or isinstance(spec.wire, StructOf))
+        if spec.omit_empty and (item is None or is_empty):
             continue
         out[spec.key] = None if item is None else _plain(spec.wire, item)
     return out
-
-
-def _is_empty(wire: Wire, value: Any) -> bool:
-    return not isinstance(wire, StructOf) and not value
 
 
 def _plain(wire: Wire, value: Any) -> Any:

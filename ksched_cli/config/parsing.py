@@ -133,16 +133,13 @@ class Decoder:
                 items = (self._value(element, False, x, (*path, i)) for i, x in enumerate(data))
                 return tuple(_zero(element) if item is _MISSING else item for item in items)
             case StringMap():
-                return self._map(wire, data, path)
+                if not isinstance(data, dict):
+                    return self._mismatch(data, wire)
+                pairs = self._pairs(data, path)
+                values = {key: self._value(STRING, True, item, (*path, key)) for key, item in pairs}
+                return {key: value or "" for key, value in values.items() if value is not _MISSING}
             case StructOf(cls):
                 return self._struct_value(cls, data, path)
-
-    def _map(self, wire: Wire, data: Any, path: Path) -> Any:
-        if not isinstance(data, dict):
-            return self._mismatch(data, wire)
-        pairs = self._pairs(data, path)
-        values = {key: self._value(STRING, True, item, (*path, key)) for key, item in pairs}
-        return {key: value or "" for key, value in values.items() if value is not _MISSING}
 
     def _struct_value(self, cls: type[GoStruct], data: Any, path: Path) -> Any:
         if not isinstance(data, dict):
@@ -194,7 +191,12 @@ class Decoder:
             case GoKind.BOOL if isinstance(data, bool):
                 return data
             case GoKind.INTEGER if is_number(data):
-                return self._integer(wire, data)
+                literal = _literal(data)
+                limit = 2 ** (wire.bits - 1)
+                is_integer = literal.lstrip("-").isdigit() and len(literal) <= _MAX_DIGITS
+                if is_integer and -limit <= int(literal) < limit:
+                    return int(literal)
+                return self._mismatch(data, wire, f"number {literal}")
             case GoKind.FLOAT if is_number(data):
                 return self._float(wire, data)
             case GoKind.DURATION:
@@ -202,14 +204,6 @@ class Decoder:
             case GoKind.BYTES if isinstance(data, str | list):
                 return self._bytes(data, path)
         return self._mismatch(data, wire)
-
-    def _integer(self, wire: Scalar, data: Any) -> Any:
-        literal = _literal(data)
-        limit = 2 ** (wire.bits - 1)
-        is_integer = literal.lstrip("-").isdigit() and len(literal) <= _MAX_DIGITS
-        if is_integer and -limit <= int(literal) < limit:
-            return int(literal)
-        return self._mismatch(data, wire, f"number {literal}")
 
     def _float(self, wire: Scalar, data: Any) -> Any:
         if abs(data) > 3.4028235677973366e38:

@@ -238,7 +238,13 @@ def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Tex
         content = f"---\n{' ' * indent}{text[start.index : end.index]}"
         place = replace(place, line=start.line, indent=0)
     else:
-        first = _first_line(start.line, indent, lines)
+        # The comments above a mapping come with it.
+        first = above = start.line
+        is_alone = not lines[first][:indent].strip()
+        while is_alone and above and lines[above - 1].strip()[:1] in ("", "#"):
+            above -= 1
+            if lines[above].strip():
+                first = above
         last = end.line + (1 if end.column else 0)
         parts = [
             line.lstrip(" ") if line[:indent].strip() or len(line) <= indent else line[indent:]
@@ -255,19 +261,6 @@ def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Tex
         content = shown_json(yaml_tree.Builder(aliased=True).build(node))
         place = TextPlace(start.line + 1, indent + 1, 0, line_by_line=False)
     return content, place
-
-
-def _first_line(line: int, indent: int, lines: Sequence[str]) -> int:
-    """Return the line of the first comment above a mapping that begins at this line, else the
-    line."""
-    if lines[line][:indent].strip():
-        return line
-    above = line
-    while above and (not lines[above - 1].strip() or lines[above - 1].lstrip().startswith("#")):
-        above -= 1
-        if lines[above].strip():
-            line = above
-    return line
 
 
 def with_text(source: ConfigurationText, text: str, file: bytes) -> bytes | None:

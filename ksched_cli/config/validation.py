@@ -15,7 +15,6 @@ from ksched_cli.config.go_types import to_wire
 from ksched_cli.config.types import (
     API_VERSION,
     Extender,
-    LeaderElection,
     PluginConfig,
     Plugins,
     PluginSet,
@@ -76,7 +75,31 @@ def _errors(
     burst = configuration.client_connection.burst
     if burst < 0:
         yield invalid("clientConnection.burst", burst, "must be non-negative", "negative")
-    yield from _leader_election(configuration.leader_election)
+    # Required values cannot be missing after defaulting, so they are not asked for.
+    election = configuration.leader_election
+    if election.leader_elect:
+        for key, value in (
+            ("leaseDuration", election.lease_duration),
+            ("renewDeadline", election.renew_deadline),
+            ("retryPeriod", election.retry_period),
+        ):
+            if value <= 0:
+                where = f"leaderElection.{key}"
+                yield invalid(where, duration_text(value), "must be greater than zero", "positive")
+        if election.lease_duration <= election.renew_deadline:
+            yield invalid(
+                "leaderElection.leaseDuration",
+                duration_text(election.renew_deadline),
+                "must be greater than `RenewDeadline`",
+                "lease",
+            )
+        if election.resource_lock != "leases":
+            yield invalid(
+                "leaderElection.resourceLock",
+                election.resource_lock,
+                'resourceLock value must be "leases"',
+                "resource-lock",
+            )
     parallelism = configuration.parallelism or 0
     if parallelism <= 0:
         detail = "should be an integer value greater than zero"
@@ -93,27 +116,6 @@ def _errors(
         detail = "must be greater than or equal to PodInitialBackoffSeconds"
         yield invalid("podMaxBackoffSeconds", longest, detail, "max-backoff")
     yield from _extenders(configuration.extenders or ())
-
-
-def _leader_election(election: LeaderElection) -> Errors:
-    """Required values cannot be missing after defaulting, so they are not asked for."""
-    if not election.leader_elect:
-        return
-    path = "leaderElection."
-    for key, value in (
-        ("leaseDuration", election.lease_duration),
-        ("renewDeadline", election.renew_deadline),
-        ("retryPeriod", election.retry_period),
-    ):
-        if value <= 0:
-            yield invalid(path + key, duration_text(value), "must be greater than zero", "positive")
-    if election.lease_duration <= election.renew_deadline:
-        deadline = duration_text(election.renew_deadline)
-        detail = "must be greater than `RenewDeadline`"
-        yield invalid(path + "leaseDuration", deadline, detail, "lease")
-    if election.resource_lock != "leases":
-        detail = 'resourceLock value must be "leases"'
-        yield invalid(path + "resourceLock", election.resource_lock, detail, "resource-lock")
 
 
 def _percentage(path: str, value: int | None) -> Errors:
@@ -194,7 +196,15 @@ def _queue_sort(profiles: tuple[SchedulerProfile, ...]) -> Errors:
     for index in range(1, len(profiles)):
         if _pairs(sets[index]) != _pairs(canon):
             path = f"profiles[{index}].plugins.queueSort"
-            yield invalid(path, _printed(sets[index]), _SAME, "queue-sort")
+            # The internal type has no JSON tags, so Go's field names are printed.
+            lists = ("Enabled", sets[index].enabled), ("Disabled", sets[index].disabled)
+            shown = {
+                key: None
+                if plugins is None
+                else [{"Name": plugin.name, "Weight": plugin.weight or 0} for plugin in plugins]
+                for key, plugins in lists
+            }
+            yield invalid(path, shown, _SAME, "queue-sort")
         for config in profiles[index].plugin_config or ():
             if config.name == name and config.args != args:
                 path = f"profiles[{index}].pluginConfig.args"
@@ -207,16 +217,6 @@ def _pairs(chosen: PluginSet) -> Any:
         [(plugin.name, plugin.weight or 0) for plugin in plugins or ()]
         for plugins in (chosen.enabled, chosen.disabled)
     )
-
-
-def _printed(chosen: PluginSet) -> dict[str, Any]:
-    """The internal type has no JSON tags, so Go's field names are printed."""
-    return {
-        key: None
-        if plugins is None
-        else [{"Name": plugin.name, "Weight": plugin.weight or 0} for plugin in plugins]
-        for key, plugins in (("Enabled", chosen.enabled), ("Disabled", chosen.disabled))
-    }
 
 
 def _extenders(extenders: tuple[Extender, ...]) -> Errors:

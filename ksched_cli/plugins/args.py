@@ -457,30 +457,24 @@ def _validate_pod_topology_spread(args: PodTopologySpreadArgs, path: str) -> Ite
     earlier: set[tuple[str, str]] = set()
     for index, constraint in enumerate(constraints):
         where = f"{child(path, 'defaultConstraints')}[{index}]"
-        yield from _validate_spread_constraint(constraint, where)
+        if constraint.max_skew <= 0:
+            yield out_of_range(f"{where}.maxSkew", constraint.max_skew, 0, excludes_least=True)
+        if constraint.topology_key:
+            yield from label_name_errors(constraint.topology_key, f"{where}.topologyKey")
+        else:
+            yield required(f"{where}.topologyKey", "can not be empty")
+        if not constraint.when_unsatisfiable:
+            yield required(f"{where}.whenUnsatisfiable", "can not be empty")
+        elif constraint.when_unsatisfiable not in ACTIONS:
+            action_path = f"{where}.whenUnsatisfiable"
+            yield unsupported(action_path, constraint.when_unsatisfiable, ACTIONS)
+        if constraint.label_selector is not None:
+            detail = "constraint must not define a selector, as they deduced for each pod"
+            yield forbidden(f"{where}.labelSelector", detail, "selector")
         key = (constraint.topology_key, constraint.when_unsatisfiable)
         if key in earlier:
             yield duplicate(where, f"{{{key[0]}, {key[1]}}}")
         earlier.add(key)
-
-
-def _validate_spread_constraint(
-    constraint: TopologySpreadConstraint, path: str
-) -> Iterator[FieldError]:
-    if constraint.max_skew <= 0:
-        yield out_of_range(f"{path}.maxSkew", constraint.max_skew, 0, excludes_least=True)
-    if constraint.topology_key:
-        yield from label_name_errors(constraint.topology_key, f"{path}.topologyKey")
-    else:
-        yield required(f"{path}.topologyKey", "can not be empty")
-    if not constraint.when_unsatisfiable:
-        yield required(f"{path}.whenUnsatisfiable", "can not be empty")
-    elif constraint.when_unsatisfiable not in ACTIONS:
-        where = f"{path}.whenUnsatisfiable"
-        yield unsupported(where, constraint.when_unsatisfiable, ACTIONS)
-    if constraint.label_selector is not None:
-        detail = "constraint must not define a selector, as they deduced for each pod"
-        yield forbidden(f"{path}.labelSelector", detail, "selector")
 
 
 POD_TOPOLOGY_SPREAD_ARGS = InTreeArgs(PodTopologySpreadArgs, validate=_validate_pod_topology_spread)

@@ -265,7 +265,21 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
         column = self._snapshot.labels[group.topology_key]
         codes = column.codes[parent.rows]
         try:
-            domain = self._domain_of(key, group.topology_key)
+            # The one domain that the group's pods are in; None where none has a node.
+            domain: str | None = None
+            for pod, row in self._groups.placed_pods(key) if self._groups is not None else ():
+                code = column.codes.item(row)
+                if code == MISSING:
+                    raise PluginError(f"no topology domain found for pod {pod.key}")
+                name = column.values[code]
+                if not name and self._skips_empty:
+                    raise PluginError(f"empty topology domain found for pod {pod.key}")
+                if domain is not None and name != domain:
+                    both = f"{domain}, {name}"
+                    if self._skips_empty:
+                        both = f"{quote(domain)}, {quote(name)}"
+                    raise PluginError(f"more than 1 domain found for pod group: {both}")
+                domain = name
         except PluginError as error:
             message = f"cannot determine domain for already scheduled pods: {error}"
             return (), Status.error(message)
@@ -278,26 +292,6 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
             if (name == domain if domain is not None else name or not self._skips_empty)
         ]
         return sorted(placements, key=lambda placement: placement.name), SUCCESS
-
-    def _domain_of(self, key: GroupKey, topology_key: str) -> str | None:
-        """Return the one domain that the group's pods are in, or None where none has a node. Raises
-        PluginError."""
-        column = self._snapshot.labels[topology_key]
-        domain: str | None = None
-        for pod, row in self._groups.placed_pods(key) if self._groups is not None else ():
-            code = column.codes.item(row)
-            if code == MISSING:
-                raise PluginError(f"no topology domain found for pod {pod.key}")
-            name = column.values[code]
-            if not name and self._skips_empty:
-                raise PluginError(f"empty topology domain found for pod {pod.key}")
-            if domain is not None and name != domain:
-                both = f"{domain}, {name}"
-                if self._skips_empty:
-                    both = f"{quote(domain)}, {quote(name)}"
-                raise PluginError(f"more than 1 domain found for pod group: {both}")
-            domain = name
-        return domain
 
 
 # -- PodGroupPodsCount -----------------------------------------------------------------------------

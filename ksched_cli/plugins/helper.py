@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 
 from ksched_cli.cluster.objects import (
-    NodeAffinity,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     PersistentVolumeClaim,
@@ -182,19 +181,18 @@ def sign_host_ports(pod: PodInfo) -> Fragments:
 def sign_node_affinity(pod: PodInfo) -> Fragments:
     affinity = pod.spec.affinity
     own_affinity = None if affinity is None else affinity.node_affinity
+    terms: Hashable = None
+    if own_affinity is not None:
+        required = own_affinity.required_during_scheduling_ignored_during_execution
+        preferred = own_affinity.preferred_during_scheduling_ignored_during_execution
+        terms = (
+            tuple(sorted(map(_term, () if required is None else required.node_selector_terms))),
+            tuple(sorted((term.weight, _term(term.preference)) for term in preferred)),
+        )
     return {
-        "nodeAffinity": None if own_affinity is None else _node_affinity(own_affinity),
+        "nodeAffinity": terms,
         "nodeSelector": tuple(sorted(pod.spec.node_selector.items())),
     }
-
-
-def _node_affinity(affinity: NodeAffinity) -> Hashable:
-    required = affinity.required_during_scheduling_ignored_during_execution
-    preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    return (
-        tuple(sorted(map(_term, () if required is None else required.node_selector_terms))),
-        tuple(sorted((term.weight, _term(term.preference)) for term in preferred)),
-    )
 
 
 def _term(term: NodeSelectorTerm) -> tuple[Any, ...]:

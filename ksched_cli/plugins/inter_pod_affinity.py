@@ -523,9 +523,11 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
             and selection.matches(other.namespace, other.metadata.labels)
         ]
         if running:
-            text += f"; {listed(running)} {_has(running)} these labels in another namespace"
+            verb = "has" if len(running) == 1 else "have"
+            text += f"; {listed(running)} {verb} these labels in another namespace"
         elif waiting:
-            text += f"; {listed(waiting)} would match and {_is(waiting)} pending"
+            verb = "is" if len(waiting) == 1 else "are"
+            text += f"; {listed(waiting)} would match and {verb} pending"
         elif not incoming.matches_self and not unmatched:
             text += ", and it does not match itself"
         state.write(NOBODY_KEY, text)
@@ -690,22 +692,19 @@ def _namespace_labels(
     affected = (terms.required if new is not None else ()) + (
         terms.required_anti if old is not None else ()
     )
-    if not any(_needs_namespace(term, other) for term in affected for other in pods):
+    # The labels of a pod's namespace may decide. Upstream: termsNeedNamespaceLabels.
+    is_needed = any(
+        term.namespace_selector.selectable
+        and term.namespace_selector.requirements
+        and other.namespace not in term.namespaces
+        and term.selector.matches(other.labels)
+        for term in affected
+        for other in pods
+    )
+    if not is_needed:
         return {}
     namespace = namespaces.get(pods[0].namespace)
     return None if namespace is None else namespace.metadata.labels
-
-
-def _needs_namespace(term: AffinityTerm, pod: PodInfo) -> bool:
-    """Return whether the labels of the pod's namespace decide. Upstream:
-    termsNeedNamespaceLabels."""
-    selector = term.namespace_selector
-    return (
-        selector.selectable
-        and bool(selector.requirements)
-        and pod.namespace not in term.namespaces
-        and term.selector.matches(pod.labels)
-    )
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
@@ -790,14 +789,6 @@ def domain_of(domains: Domains, node: NodeInfo) -> tuple[int, str]:
     """Return the code of the node's domain, and the domain as key=value."""
     code = domains.codes.item(node.row)
     return code, f"no label {domains.key}" if code == MISSING else domains.name(code)
-
-
-def _has(names: Sequence[str]) -> str:
-    return "has" if len(names) == 1 else "have"
-
-
-def _is(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def affinity_line(selection: PodSelection, counter: DomainCounter, node: NodeInfo) -> str:

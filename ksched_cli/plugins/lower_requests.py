@@ -31,7 +31,12 @@ def lower_request(pod: PodInfo, limits: Amounts, why: str = "") -> Proposal | No
     init = {container.name for container in pod.spec.init_containers}
     for resource, limit in limits.items():
         own = _of_pod(pod, resource)
-        before = _of_containers(pod, resource) if own is None else own
+        before = own
+        if before is None:
+            together = sum(_amount(container, resource) for container in _running(pod))
+            before = max(
+                together, *(_amount(each, resource) for each in pod.spec.init_containers), 0
+            )
         # The rest, such as the overhead of its RuntimeClass, stays.
         overhead = max(0, pod.resources.requests[resource] - before)
         limit_of_containers = rounded_down(resource, limit - overhead)
@@ -119,12 +124,6 @@ def written_request(pod: PodInfo, resource: str) -> str:
 def _running(pod: PodInfo) -> list[Container]:
     """Return the containers that run side by side."""
     return [*(each for each in pod.spec.init_containers if each.is_sidecar), *pod.spec.containers]
-
-
-def _of_containers(pod: PodInfo, resource: str) -> int:
-    """Return how much of the resource the containers request together."""
-    total = sum(_amount(container, resource) for container in _running(pod))
-    return max(total, *(_amount(container, resource) for container in pod.spec.init_containers), 0)
 
 
 def _lowered(pod: PodInfo, resource: str, limit: int) -> dict[str, str] | None:

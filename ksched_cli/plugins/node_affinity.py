@@ -253,7 +253,7 @@ GIVEN_LABELS = (
 )
 
 
-def proposals(
+def proposals(  # noqa: PLR0915  # one algorithm, from top to bottom
     node: NodeInfo, unmet: Mapping[str, str], terms: Sequence[NodeSelectorTerm]
 ) -> Iterator[Proposal]:
     """Yield proposals of node labels or changes of the pod's affinity with which the node matches.
@@ -277,76 +277,24 @@ def proposals(
             labels[expression.key] = None
     is_labelled = len(labels) == len({*unmet, *(each.key for each in expressions)})
     if is_labelled and not names_other and not any(key in GIVEN_LABELS for key in labels):
-        yield _labelled(node, labels)
-    patch, texts = _selecting(node, unmet)
-    if terms:
-        own, more = _with_term(node, terms, term)
-        patch |= own
-        texts += more
-    labels_of: list[tuple[str, Sequence[str]]] = [(key, (value,)) for key, value in unmet.items()]
-    labels_of += [(each.key, each.values) for each in expressions if each.operator == IN]
-    unlikeness = sum(_unlikeness_of_label(key, values, node) for key, values in labels_of if values)
-    # Where values are equally alike, the one that more nodes have comes first.
-    rarity = sum(_rarity(key, node) for key, _ in labels_of if key in node.labels)
-    text, amount = " and ".join(texts), len(texts) + unlikeness + rarity
-    yield Proposal("selector", text, patch={"spec": patch}, amount=amount)
-
-
-def _unlikeness_of_label(key: str, values: Sequence[str], node: NodeInfo) -> float:
-    """Return 0 for labels that are spelled as one of the node's, up to 1."""
-    if key in node.labels:
-        return min(_unlikeness(value, node.labels[key]) for value in values)
-    return 0.5 if _near_key(key, values, node) else 1
-
-
-def _near_key(key: str, values: Sequence[str], node: NodeInfo) -> str:
-    """Return the node's label that has one of the values and nearly the key, or ""."""
-    return near_key(key, (each for each, value in node.labels.items() if value in values))
-
-
-def _unlikeness(value: str, other: str) -> float:
-    """Return 0 for values that are spelled alike, up to 1: the nearest is the likeliest to be
-    meant."""
-    from difflib import SequenceMatcher  # which only proposals need
-
-    return 1 - SequenceMatcher(None, value.casefold(), other.casefold()).ratio()
-
-
-def _rarity(key: str, node: NodeInfo) -> float:
-    """Return less than a hundredth, the less the more nodes have the node's value of a label."""
-    codes = node.snapshot.labels[key].codes
-    return 0.01 * float((codes != codes[node.row]).mean())
-
-
-def _unmet(term: NodeSelectorTerm, node: NodeInfo) -> list[NodeSelectorRequirement]:
-    return [
-        each
-        for each in term.match_expressions
-        if not Requirement(each.key, each.operator, each.values).matches(node.labels)
-    ]
-
-
-def _labelled(node: NodeInfo, labels: Mapping[str, str | None]) -> Proposal:
-    arguments = [f"{key}-" if value is None else f"{key}={value}" for key, value in labels.items()]
-    overwrites = any(value is not None and key in node.labels for key, value in labels.items())
-    line = f"label nodes {node.name} {' '.join(arguments)}{' --overwrite' if overwrites else ''}"
-    texts = [
-        f"remove the label {key} from {node.name}"
-        if value is None
-        # A new value of a label may take the node away from others that select it.
-        else f"label {node.name} {key}={value}"
-        + (f" instead of {node.labels[key]}" if key in node.labels else "")
-        for key, value in labels.items()
-    ]
-    kind = "relabel" if overwrites or None in labels.values() else "label"
-    return Proposal(kind, " and ".join(texts), (line,), amount=len(labels))
-
-
-def _selecting(node: NodeInfo, unmet: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """Return the patch of the nodeSelector: what the node has instead, be it the value or the key;
-    nothing where it lacks a label."""
-    if not unmet:
-        return {}, []
+        arguments = [
+            f"{key}-" if value is None else f"{key}={value}" for key, value in labels.items()
+        ]
+        overwrites = any(value is not None and key in node.labels for key, value in labels.items())
+        arguments += ["--overwrite"] if overwrites else []
+        line = f"label nodes {node.name} {' '.join(arguments)}"
+        label_texts = [
+            f"remove the label {key} from {node.name}"
+            if value is None
+            # A new value of a label may take the node away from others that select it.
+            else f"label {node.name} {key}={value}"
+            + (f" instead of {node.labels[key]}" if key in node.labels else "")
+            for key, value in labels.items()
+        ]
+        kind = "relabel" if overwrites or None in labels.values() else "label"
+        yield Proposal(kind, " and ".join(label_texts), (line,), amount=len(labels))
+    # The nodeSelector has what the node has instead, be it the value or the key; nothing where the
+    # node lacks a label.
     texts: list[str] = []
     selector: dict[str, str | None] = {}
     for key, value in unmet.items():
@@ -358,7 +306,43 @@ def _selecting(node: NodeInfo, unmet: Mapping[str, str]) -> tuple[dict[str, Any]
             texts.append(f"select {near}={value} instead of {key}={value}")
         else:
             texts.append(f"do not select {key}={value}")
-    return {"nodeSelector": selector}, texts
+    patch: dict[str, Any] = {"nodeSelector": selector} if unmet else {}
+    if terms:
+        own, more = _with_term(node, terms, term)
+        patch |= own
+        texts += more
+    labels_of: list[tuple[str, Sequence[str]]] = [(key, (value,)) for key, value in unmet.items()]
+    labels_of += [(each.key, each.values) for each in expressions if each.operator == IN]
+    unlikeness = sum(_unlikeness_of_label(key, values, node) for key, values in labels_of if values)
+    # Where values are equally alike, the one that more nodes have comes first.
+    codes_of = [node.snapshot.labels[key].codes for key, _ in labels_of if key in node.labels]
+    rarity = sum(0.01 * float((codes != codes[node.row]).mean()) for codes in codes_of)
+    text, amount = " and ".join(texts), len(texts) + unlikeness + rarity
+    yield Proposal("selector", text, patch={"spec": patch}, amount=amount)
+
+
+def _unlikeness_of_label(key: str, values: Sequence[str], node: NodeInfo) -> float:
+    """Return 0 for labels that are spelled as one of the node's, up to 1."""
+    if key in node.labels:
+        from difflib import SequenceMatcher  # which only proposals need
+
+        # The nearest value is the likeliest to be meant.
+        own = node.labels[key].casefold()
+        return min(1 - SequenceMatcher(None, each.casefold(), own).ratio() for each in values)
+    return 0.5 if _near_key(key, values, node) else 1
+
+
+def _near_key(key: str, values: Sequence[str], node: NodeInfo) -> str:
+    """Return the node's label that has one of the values and nearly the key, or ""."""
+    return near_key(key, (each for each, value in node.labels.items() if value in values))
+
+
+def _unmet(term: NodeSelectorTerm, node: NodeInfo) -> list[NodeSelectorRequirement]:
+    return [
+        each
+        for each in term.match_expressions
+        if not Requirement(each.key, each.operator, each.values).matches(node.labels)
+    ]
 
 
 def _with_term(

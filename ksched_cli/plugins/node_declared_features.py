@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.objects import Volume
-from ksched_cli.cluster.objects.pod import SecurityContext
 from ksched_cli.cluster.objects.volumes import ProjectedVolume
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
@@ -114,22 +112,16 @@ def required_features(pod: PodInfo, rules: Rules) -> frozenset[str]:
     ):
         required.add(MOUNT_OPTIONS)
     if rules.asks_for_security_profiles:
-        if any(map(_has_mldsa_key, spec.volumes)):
+        sources = (each for volume in spec.volumes for each in (volume.projected or EMPTY).sources)
+        certificates = (source.pod_certificate for source in sources)
+        if any(each is not None and each.key_type in MLDSA_KEYS for each in certificates):
             required.add(MLDSA)
         contexts = (each.security_context for each in (*containers, *spec.ephemeral_containers))
-        if any(map(_has_oci_profile, (spec.security_context, *contexts))):
+        all_contexts = (spec.security_context, *contexts)
+        profiles = (each.seccomp_profile for each in all_contexts if each is not None)
+        if any(each is not None and each.type == "OCI" for each in profiles):
             required.add(OCI_PROFILE)
     return frozenset(required)
-
-
-def _has_mldsa_key(volume: Volume) -> bool:
-    certificates = (source.pod_certificate for source in (volume.projected or EMPTY).sources)
-    return any(c is not None and c.key_type in MLDSA_KEYS for c in certificates)
-
-
-def _has_oci_profile(context: SecurityContext | None) -> bool:
-    profile = context.seccomp_profile if context is not None else None
-    return profile is not None and profile.type == "OCI"
 
 
 def declared_features(declared: tuple[str, ...]) -> frozenset[str]:

@@ -79,24 +79,22 @@ class NodePorts(FilteringPlugin, Proposes):
             yield eviction(f"evict {named(holders)}, which has the port on {node.name}", holders)
         # With the host's network, a container listens on its host port.
         if not pod.spec.host_network:
-            yield self._other_ports(pod, node)
-
-    def _other_ports(self, pod: PodInfo, node: NodeInfo) -> Proposal:
-        used = {port.port for other in node.pods for port in other.template.host_ports}
-        own = {port.port for port in pod.template.host_ports}
-        patches, texts = [], []
-        for container in pod.spec.containers:
-            ports = []
-            for port in container.ports:
-                if port.host_port in used:
-                    free = next(n for n in count(port.host_port + 1) if n not in used | own)
-                    own.add(free)
-                    ports.append({"containerPort": port.container_port, "hostPort": free})
-                    texts.append(f"{free} instead of {port.host_port}")
-            if ports:
-                patches.append({"name": container.name, "ports": ports})
-        text = f"use the host port {' and '.join(texts)}"
-        return Proposal("port", text, patch={"spec": {"containers": patches}}, amount=len(texts))
+            used = {port.port for other in node.pods for port in other.template.host_ports}
+            own_ports = {port.port for port in pod.template.host_ports}
+            patches, texts = [], []
+            for container in pod.spec.containers:
+                ports = []
+                for port in container.ports:
+                    if port.host_port in used:
+                        taken = used | own_ports
+                        free = next(n for n in count(port.host_port + 1) if n not in taken)
+                        own_ports.add(free)
+                        ports.append({"containerPort": port.container_port, "hostPort": free})
+                        texts.append(f"{free} instead of {port.host_port}")
+                if ports:
+                    patches.append({"name": container.name, "ports": ports})
+            text = f"use the host port {' and '.join(texts)}"
+            yield Proposal("port", text, patch={"spec": {"containers": patches}}, amount=len(texts))
 
 
 def conflicts(requested: Iterable[HostPort], used: set[HostPort]) -> bool:

@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from ksched_cli.cluster.objects import (
     CSINode,
-    PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     PodSpec,
@@ -159,7 +158,15 @@ class VolumeNames:
             elif volume.ephemeral is not None:
                 name = ephemeral_claim(pod, volume)
             else:
-                volumes |= _of_inline_volume(volume, migration)
+                plugin = plugin_of(volume)
+                if plugin is not None and migration.covers(plugin):
+                    try:
+                        handle = inline_handle(volume)
+                    except TranslationError as error:
+                        what = f"converting volume({volume.name}) from inline to csi"
+                        raise PluginError(f"{what}: {error}") from None
+                    # As upstream, an empty handle counts here only.
+                    volumes[f"{plugin.driver}/{handle}"] = plugin.driver
                 continue
             if not name:
                 raise PluginError("PersistentVolumeClaim had no name")
@@ -182,7 +189,15 @@ class VolumeNames:
         volume_name = claim.spec.volume_name or ("" if new else self.chosen.get(key, ""))
         volume = self._cluster.persistent_volumes.get(volume_name)
         if volume is not None:
-            return _of_volume(volume, migration)
+            if volume.spec.csi is not None:
+                return _volume_name(volume.spec.csi.driver, volume.spec.csi.volume_handle)
+            plugin = plugin_of(volume.spec)
+            if plugin is None or not migration.covers(plugin):
+                return {}
+            try:
+                return _volume_name(plugin.driver, volume_handle(volume))
+            except TranslationError:
+                return {}
         storage_class = self._cluster.storage_classes.get(claim_class(claim))
         if storage_class is None:
             return {}
@@ -197,31 +212,6 @@ def is_counted(volume: Volume) -> bool:
     """Return whether a pod's volume may count towards a limit."""
     by_claim = volume.persistent_volume_claim is not None or volume.ephemeral is not None
     return by_claim or plugin_of(volume) is not None
-
-
-def _of_inline_volume(volume: Volume, migration: Migration) -> DriverByVolume:
-    plugin = plugin_of(volume)
-    if plugin is None or not migration.covers(plugin):
-        return {}
-    try:
-        handle = inline_handle(volume)
-    except TranslationError as error:
-        message = f"converting volume({volume.name}) from inline to csi: {error}"
-        raise PluginError(message) from None
-    # As upstream, an empty handle counts here only.
-    return {f"{plugin.driver}/{handle}": plugin.driver}
-
-
-def _of_volume(volume: PersistentVolume, migration: Migration) -> DriverByVolume:
-    if volume.spec.csi is not None:
-        return _volume_name(volume.spec.csi.driver, volume.spec.csi.volume_handle)
-    plugin = plugin_of(volume.spec)
-    if plugin is None or not migration.covers(plugin):
-        return {}
-    try:
-        return _volume_name(plugin.driver, volume_handle(volume))
-    except TranslationError:
-        return {}
 
 
 def _volume_name(driver: str, handle: str) -> DriverByVolume:
@@ -420,25 +410,19 @@ class NodeVolumeLimits(FilteringPlugin, Proposes):
             except PluginError as error:
                 verdicts.reject(rows, Status.error(str(error)))
             else:
-                rows = self._with_drivers(volumes, nodes, rows, verdicts)
+                # Nodes without a driver that says that it must be there are rejected, by the first
+                # by name, where upstream takes any.
+                for driver in sorted(self._required_drivers.intersection(volumes.values())):
+                    missing = rows & ~nodes.gather(self._csi_nodes.installed(driver))
+                    rows = rows & ~missing
+                    reason = f"{driver} CSI driver is not installed on the node"
+                    verdicts.reject(missing, Status.unschedulable(reason))
                 if not volumes or not self._csi_nodes.has_limits:
                     continue
                 rows = rows & limited
                 if np.count_nonzero(rows):
                     self._check_limits(volumes, nodes, rows, verdicts)
         return verdicts
-
-    def _with_drivers(
-        self, volumes: DriverByVolume, nodes: Nodes, rows: Mask, verdicts: Verdicts
-    ) -> Mask:
-        """Reject the rows without a driver that says that it must be there, by the first by name,
-        where upstream takes any; return the others."""
-        for driver in sorted(self._required_drivers.intersection(volumes.values())):
-            missing = rows & ~nodes.gather(self._csi_nodes.installed(driver))
-            rows = rows & ~missing
-            reason = f"{driver} CSI driver is not installed on the node"
-            verdicts.reject(missing, Status.unschedulable(reason))
-        return rows
 
     def _check_limits(
         self, volumes: DriverByVolume, nodes: Nodes, rows: Mask, verdicts: Verdicts

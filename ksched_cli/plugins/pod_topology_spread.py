@@ -175,8 +175,21 @@ class ConstraintCounters:
 
     def by_domain(self, constraint: Constraint) -> CountedConstraint:
         """Return the matching pods per domain, on the nodes that count."""
-        node_domains = self._index.domains(constraint.topology_key)
-        return self._counted(constraint, self._domains(constraint), node_domains.codes)
+        key, spec = constraint.topology_key, self._pod.spec
+        node_domains = self._index.domains(key)
+        affinity = required_node_affinity(spec) if constraint.honors_affinity else ANY_NODE
+        tolerations = spec.tolerations if constraint.honors_taints else None
+        others = self._keys - {key}
+        all_nodes = node_domains if self._keys else domains_with_empty(self._index, key)
+        counting = all_nodes
+        if affinity != ANY_NODE or tolerations is not None or others:
+            # Pods with different specs may leave the same nodes.
+            cache_key = (key, self._keys, affinity, tolerations)
+            counting = self._index.once(
+                cache_key,
+                lambda: all_nodes.where(self._counted_rows(others, affinity, tolerations)),
+            )
+        return self._counted(constraint, counting, node_domains.codes)
 
     def by_node(self, constraint: Constraint) -> CountedConstraint:
         """Count the matching pods per node, on all nodes: each row is a domain."""
@@ -198,22 +211,6 @@ class ConstraintCounters:
             self._index.counter(PodSelection((clause,), terminating=False), domains),
             codes,
             selector.matches(pod.labels),
-        )
-
-    def _domains(self, constraint: Constraint) -> Domains:
-        key, spec = constraint.topology_key, self._pod.spec
-        affinity = required_node_affinity(spec) if constraint.honors_affinity else ANY_NODE
-        tolerations = spec.tolerations if constraint.honors_taints else None
-        others = self._keys - {key}
-        all_nodes = self._index.domains(key)
-        if not self._keys:
-            all_nodes = domains_with_empty(self._index, key)
-        if affinity == ANY_NODE and tolerations is None and not others:
-            return all_nodes
-        # Pods with different specs may leave the same nodes.
-        cache_key = (key, self._keys, affinity, tolerations)
-        return self._index.once(
-            cache_key, lambda: all_nodes.where(self._counted_rows(others, affinity, tolerations))
         )
 
     def _counted_rows(
@@ -480,11 +477,16 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
         rows = nodes.indices()
         if soft.eligible is not None:
             rows = rows[soft.eligible[rows]]
-        sizes = (
-            len(rows) if domains.key == HOSTNAME else _distinct(domains, domains.codes[rows])
-            for domains in soft.node_domains
-        )
-        state.write(PRE_SCORE_KEY, PreScoreState(soft, tuple(math.log(size + 2) for size in sizes)))
+        weights = []
+        for domains in soft.node_domains:
+            size = len(rows)
+            if domains.key != HOSTNAME:
+                # The distinct domains of these nodes; MISSING counts as one.
+                seen = np.zeros(len(domains.values) + 1, dtype=np.bool_)
+                seen[domains.codes[rows]] = True
+                size = int(np.count_nonzero(seen))
+            weights.append(math.log(size + 2))
+        state.write(PRE_SCORE_KEY, PreScoreState(soft, tuple(weights)))
         return SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
@@ -571,13 +573,6 @@ def _global_minimum(counted: CountedConstraint, tally: Tally) -> int:
     if len(tally.domains.present) < counted.constraint.min_domains:
         return 0
     return tally.domains.least(tally.current())
-
-
-def _distinct(domains: Domains, codes: Codes) -> int:
-    """Count the distinct domains among the codes; MISSING counts as one."""
-    seen = np.zeros(len(domains.values) + 1, dtype=np.bool_)
-    seen[codes] = True
-    return int(np.count_nonzero(seen))
 
 
 def _pre_score_state(state: CycleState) -> PreScoreState:
@@ -740,23 +735,18 @@ def filter_line(counted: CountedConstraint, tally: Tally, node: NodeInfo) -> str
     else:
         fewest = domains.present[np.argmin(counts[domains.present])]
         line += f"; {domains.values[fewest]} has {global_minimum}"
-    return f"{line}; max skew {constraint.max_skew}. All: {_domains_text(tally)}"
+    # The domains that count, those with the fewest pods first; the range where there are many.
+    counts = counts[domains.present]
+    values = [domains.values[code] for code in domains.present.tolist()]
+    ranked = sorted(zip(counts.tolist(), values, strict=True))
+    text = ", ".join(f"{name} {number}" for number, name in ranked) or "none"
+    if len(counts) > MOST_DOMAINS:
+        text = f"{len(counts)} domains, {counts.min()} to {counts.max()} each"
+    return f"{line}; max skew {constraint.max_skew}. All: {text}"
 
 
 def pods_text(count: int, selector: Selector) -> str:
     return f"{count} pod{'' if count == 1 else 's'} with {selector_text(selector)}"
-
-
-def _domains_text(tally: Tally) -> str:
-    """Return the domains that count, those with the fewest pods first; the range where there are
-    many."""
-    domains = tally.domains
-    counts = tally.current()[domains.present]
-    if len(counts) > MOST_DOMAINS:
-        return f"{len(counts)} domains, {counts.min()} to {counts.max()} each"
-    values = [domains.values[code] for code in domains.present.tolist()]
-    ranked = sorted(zip(counts.tolist(), values, strict=True))
-    return ", ".join(f"{value} {count}" for count, value in ranked) or "none"
 
 
 def score_line(counted: CountedConstraint, weight: float, node: NodeInfo) -> str:

@@ -271,7 +271,13 @@ def smallest_per_node(
     count: the number of rows
     """
     # At most len(earlier) volumes of a group are chosen already: one more than that is enough.
-    candidates = _first_of_each(groups.of[eligible], eligible, len(earlier) + 1)
+    group_of, limit = groups.of[eligible], len(earlier) + 1
+    by_group = np.argsort(group_of, kind="stable")
+    ordered = group_of[by_group]
+    begins = np.flatnonzero(np.diff(ordered, prepend=-1))
+    group_lengths = np.diff(begins, append=len(ordered))
+    rank = np.arange(len(ordered)) - np.repeat(begins, group_lengths)
+    candidates = eligible[by_group[rank < limit]]
     starts = groups.starts[groups.of[candidates]]
     lengths = groups.starts[groups.of[candidates] + 1] - starts
     # Descending, so that the smallest is assigned last.
@@ -288,18 +294,6 @@ def smallest_per_node(
     smallest = np.full(count, NO_VOLUME, dtype=np.intp)
     smallest[rows] = indices
     return smallest
-
-
-def _first_of_each(
-    groups: NDArray[np.intp], indices: NDArray[np.intp], limit: int
-) -> NDArray[np.intp]:
-    """Return the first `limit` indices of each group."""
-    order = np.argsort(groups, kind="stable")
-    ordered = groups[order]
-    begins = np.flatnonzero(np.diff(ordered, prepend=-1))
-    lengths = np.diff(begins, append=len(ordered))
-    rank = np.arange(len(ordered)) - np.repeat(begins, lengths)
-    return indices[order[rank < limit]]
 
 
 # -- in-tree volumes -------------------------------------------------------------------------------
@@ -421,27 +415,23 @@ def ebs_volume_id(text: str) -> str:
 def _gce_location(labels: dict[str, str]) -> str:
     zones = (labels.get(BETA_ZONE) or labels.get(ZONE, "")).split(ZONE_DELIMITER)
     if len(zones) > 1:
-        return f"regions/{_gce_region(zones)}"
-    return f"zones/{zones[0] or UNSPECIFIED}"
-
-
-def _gce_region(zones: list[str]) -> str:
-    """Return the region of zones that are named LOCALE-REGION-ZONE."""
-    regions = set()
-    for zone in zones:
-        parts = zone.split("-")
-        if len(parts) != 3:
+        # The region of zones that are named LOCALE-REGION-ZONE.
+        regions = set()
+        for zone in zones:
+            parts = zone.split("-")
+            if len(parts) != 3:
+                raise TranslationError(
+                    "failed to get region from zones: zone in unexpected format, "
+                    f"expected: {{locale}}-{{region}}-{{zone}}, got: {zone}"
+                )
+            regions.add("-".join(parts[:2]))
+        if len(regions) != 1:
             raise TranslationError(
-                "failed to get region from zones: zone in unexpected format, "
-                f"expected: {{locale}}-{{region}}-{{zone}}, got: {zone}"
+                "failed to get region from zones: multiple or no regions gotten from zones, "
+                f"got: {sorted(regions)}"
             )
-        regions.add("-".join(parts[:2]))
-    if len(regions) != 1:
-        raise TranslationError(
-            "failed to get region from zones: multiple or no regions gotten from zones, "
-            f"got: {sorted(regions)}"
-        )
-    return regions.pop()
+        return f"regions/{regions.pop()}"
+    return f"zones/{zones[0] or UNSPECIFIED}"
 
 
 def translated_affinity(volume: PersistentVolume) -> VolumeNodeAffinity | None:
@@ -457,28 +447,28 @@ def translated_affinity(volume: PersistentVolume) -> VolumeNodeAffinity | None:
     affinity = volume.spec.node_affinity
     required = affinity.required if affinity else None
     terms = own_terms = required.node_selector_terms if required else ()
-    beta = _uses_beta(terms, volume.metadata.labels)
+    # The beta labels may apply. Upstream: getTopologyLabel.
+    labels = volume.metadata.labels
+    keys = {expression.key for term in terms for expression in term.match_expressions}
+    labelled = (each for each in (keys, labels) if ZONE in each or BETA_ZONE in each)
+    beta = ZONE not in next(labelled, (ZONE,))
     zone = BETA_ZONE if beta else ZONE
     if _has_requirement(terms, zone):
         terms = _with_key_renamed(terms, zone, plugin.topology_key)
-    elif zone in volume.metadata.labels:
-        terms = _with_zones(terms, plugin.topology_key, volume.metadata.labels[zone])
+    elif zone in labels:
+        # Every term requires one of the label's zones. Upstream: addTopology.
+        zones = sorted({each.strip() for each in labels[zone].split(ZONE_DELIMITER)} - {""})
+        requirement = NodeSelectorRequirement(plugin.topology_key, "In", tuple(zones))
+        if zones:
+            terms = tuple(
+                replace(term, match_expressions=(*term.match_expressions, requirement))
+                for term in terms or (NodeSelectorTerm(),)
+            )
     if beta and _has_requirement(terms, BETA_REGION):
         terms = _with_key_renamed(terms, BETA_REGION, REGION)
     if terms == own_terms:
         return affinity
     return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
-
-
-def _uses_beta(terms: tuple[NodeSelectorTerm, ...], labels: dict[str, str]) -> bool:
-    """Return whether the beta labels apply. Upstream: getTopologyLabel."""
-    keys = {expression.key for term in terms for expression in term.match_expressions}
-    for label_keys in (keys, labels):
-        if ZONE in label_keys:
-            return False
-        if BETA_ZONE in label_keys:
-            return True
-    return False
 
 
 def _has_requirement(terms: tuple[NodeSelectorTerm, ...], key: str) -> bool:
@@ -498,20 +488,6 @@ def _with_key_renamed(
             ),
         )
         for term in terms
-    )
-
-
-def _with_zones(
-    terms: tuple[NodeSelectorTerm, ...], key: str, label: str
-) -> tuple[NodeSelectorTerm, ...]:
-    """Add a requirement for one of the label's zones to every term. Upstream: addTopology."""
-    zones = sorted({zone.strip() for zone in label.split(ZONE_DELIMITER)} - {""})
-    if not zones:
-        return terms
-    requirement = NodeSelectorRequirement(key=key, operator="In", values=tuple(zones))
-    return tuple(
-        replace(term, match_expressions=(*term.match_expressions, requirement))
-        for term in terms or (NodeSelectorTerm(),)
     )
 
 
@@ -543,8 +519,12 @@ class CSINodes:
         self._csi_nodes = {rows[name]: node for name, node in objects.items() if name in rows}
         self._count = len(handle.snapshot)
         self._limits: dict[str, Column] = {}
-        self.installed: Callable[[str], Mask] = cache(self._installed)
-        self.migrated: Callable[[str], Mask] = cache(self._migrated)
+        self.installed: Callable[[str], Mask] = cache(
+            lambda driver: self._having(lambda node: driver in [d.name for d in node.spec.drivers])
+        )
+        self.migrated: Callable[[str], Mask] = cache(
+            lambda plugin: self._having(lambda node: plugin in migrated_plugins(node).split(","))
+        )
         self.any_migrated: Callable[[str], bool] = cache(
             lambda name: bool(self.migrated(name).any())
         )
@@ -567,12 +547,6 @@ class CSINodes:
     def limits(self, driver: str) -> Column | None:
         """Return the driver's volume limit per node, or NO_LIMIT; None where no node has one."""
         return self._limits.get(driver)
-
-    def _installed(self, driver: str) -> Mask:
-        return self._having(lambda node: any(d.name == driver for d in node.spec.drivers))
-
-    def _migrated(self, plugin: str) -> Mask:
-        return self._having(lambda node: plugin in migrated_plugins(node).split(","))
 
     def _having(self, condition: Callable[[CSINode], bool]) -> Mask:
         """Return the nodes whose CSINode meets the condition."""

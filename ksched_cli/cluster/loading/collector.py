@@ -165,7 +165,24 @@ class Collector:
     def finish(self, warnings: tuple[str, ...] = ()) -> ClusterState:
         """Return the state. warnings: about its files. Raises InputError for a pod of an unknown
         priority class."""
-        self._set_priorities()
+        admission = PriorityAdmission(self._objects["priority_classes"])
+        for pod in self._objects["pods"].values():
+            spec = pod.spec
+            try:
+                admitted = admission.admit(spec)
+            except UnknownPriorityClassError as error:
+                problem = f'no PriorityClass "{error.name}" in the state'
+                raise object_error(
+                    self._class_users[pod.key],
+                    "Pod",
+                    msgspec.Raw(bytes(pod.raw)),
+                    ("spec", "priorityClassName"),
+                    f"{problem}, and the pod has no spec.priority",
+                    hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
+                ) from None
+            if admitted is not spec:
+                # No one else holds the pod yet, and copying every pod would double the work.
+                force_setattr(pod, "spec", admitted)
         fields: dict[str, Any] = dict(self._objects)
         fields["nodes"] = tuple(fields["nodes"].values())
         fields["pods"] = tuple(fields["pods"].values())
@@ -276,7 +293,13 @@ class Collector:
         self, name: str, version: str, parts: PodParts, data: msgspec.Raw, location: ObjectLocation
     ) -> None:
         if not location.document.source.in_folder:
-            _refuse_other_input(name, version)
+            # ksched reads some other input, but not as part of a state.
+            group, option = _OTHER_INPUT.get(name, ("", ""))
+            if option and version.partition("/")[0] in ("", group):
+                hint = f"Pass it with {option}; --state takes objects of a cluster."
+                raise _InvalidObjectError(
+                    f"a {name} does not belong in a cluster state", ("kind",), hint
+                )
         kind = find_kind(version, name)
         if kind is None and (proper := proper_kind(version, name)):
             # The API server does not know a kind in the wrong case: an error, and a warning in a
@@ -384,26 +407,6 @@ class Collector:
             )
         objects[key] = obj
 
-    def _set_priorities(self) -> None:
-        admission = PriorityAdmission(self._objects["priority_classes"])
-        for pod in self._objects["pods"].values():
-            spec = pod.spec
-            try:
-                admitted = admission.admit(spec)
-            except UnknownPriorityClassError as error:
-                problem = f'no PriorityClass "{error.name}" in the state'
-                raise object_error(
-                    self._class_users[pod.key],
-                    "Pod",
-                    msgspec.Raw(bytes(pod.raw)),
-                    ("spec", "priorityClassName"),
-                    f"{problem}, and the pod has no spec.priority",
-                    hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
-                ) from None
-            if admitted is not spec:
-                # No one else holds the pod yet, and copying every pod would double the work.
-                force_setattr(pod, "spec", admitted)
-
 
 def _whole(items: Iterable[msgspec.Raw]) -> _Items:
     """Return the items of a list that was read as a whole."""
@@ -415,14 +418,6 @@ def _implied(header: ObjectParts) -> ObjectParts:
     if header.kind and header.kind != "List":
         return ObjectParts(kind=header.kind.removesuffix("List"), api_version=header.api_version)
     return ObjectParts()
-
-
-def _refuse_other_input(name: str, version: str) -> None:
-    """Raise _InvalidObjectError for input that ksched reads, but not as part of a state."""
-    group, option = _OTHER_INPUT.get(name, ("", ""))
-    if option and version.partition("/")[0] in ("", group):
-        hint = f"Pass it with {option}; --state takes objects of a cluster."
-        raise _InvalidObjectError(f"a {name} does not belong in a cluster state", ("kind",), hint)
 
 
 def _without_nulls(data: msgspec.Raw | bytes) -> bytes | None:

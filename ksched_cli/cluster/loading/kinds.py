@@ -23,7 +23,6 @@ from ksched_cli.cluster import objects
 from ksched_cli.cluster.custom_objects import kind_with_group
 from ksched_cli.cluster.objects import (
     Container,
-    DeviceRequest,
     DeviceSubRequest,
     KubeObject,
     Namespace,
@@ -107,20 +106,18 @@ def default_claim_template(template: ResourceClaimTemplate) -> ResourceClaimTemp
 def _default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     """Return the spec with the allocation mode ExactCount and the count 1, where they are
     absent."""
-    requests = tuple(map(_default_request, spec.devices.requests))
+    requests = tuple(
+        replace(
+            request,
+            exactly=None if request.exactly is None else _default_count(request.exactly),
+            first_available=tuple(_default_count(sub) for sub in request.first_available),
+        )
+        for request in spec.devices.requests
+    )
     return replace(spec, devices=replace(spec.devices, requests=requests))
 
 
 _Request = TypeVar("_Request", bound=DeviceSubRequest)
-
-
-def _default_request(request: DeviceRequest) -> DeviceRequest:
-    exactly = request.exactly
-    return replace(
-        request,
-        exactly=None if exactly is None else _default_count(exactly),
-        first_available=tuple(_default_count(sub) for sub in request.first_available),
-    )
 
 
 def _default_count(request: _Request) -> _Request:
@@ -154,18 +151,17 @@ def _default_containers(
 ) -> tuple[Container, ...]:
     if not any(c.resources.limits or (host_network and c.ports) for c in containers):
         return containers
-    return tuple(_default_container(container, host_network) for container in containers)
-
-
-def _default_container(container: Container, host_network: bool) -> Container:
-    resources, ports = container.resources, container.ports
-    if resources.limits:
-        requests = resources.requests
-        requests = requests | {n: a for n, a in resources.limits.items() if n not in requests}
-        resources = replace(resources, requests=requests)
-    if host_network:
-        ports = tuple(replace(p, host_port=p.host_port or p.container_port) for p in ports)
-    return replace(container, resources=resources, ports=ports)
+    filled = []
+    for container in containers:
+        resources, ports = container.resources, container.ports
+        if resources.limits:
+            requests = resources.requests
+            requests = requests | {n: a for n, a in resources.limits.items() if n not in requests}
+            resources = replace(resources, requests=requests)
+        if host_network:
+            ports = tuple(replace(p, host_port=p.host_port or p.container_port) for p in ports)
+        filled.append(replace(container, resources=resources, ports=ports))
+    return tuple(filled)
 
 
 _limits, _requests = attrgetter("resources.limits"), attrgetter("resources.requests")
@@ -224,18 +220,18 @@ class PriorityAdmission:
         Raises UnknownPriorityClassError.
         """
         admitted = self._admitted.get(spec)
-        if admitted is None:
-            admitted = self._admitted[spec] = self._admit(spec)
-        return admitted
-
-    def _admit(self, spec: PodSpec) -> PodSpec:
+        if admitted is not None:
+            return admitted
         if spec.priority_class_name:
-            return self._with_class(spec, spec.priority_class_name)
-        if spec.priority is not None:
-            return spec
-        if self._default is not None:
-            return self._with_class(spec, self._default.name)
-        return replace(spec, priority=0)
+            admitted = self._with_class(spec, spec.priority_class_name)
+        elif spec.priority is not None:
+            admitted = spec
+        elif self._default is not None:
+            admitted = self._with_class(spec, self._default.name)
+        else:
+            admitted = replace(spec, priority=0)
+        self._admitted[spec] = admitted
+        return admitted
 
     def _with_class(self, spec: PodSpec, name: str) -> PodSpec:
         entry = self._classes.get(name)

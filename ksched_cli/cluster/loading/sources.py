@@ -137,8 +137,18 @@ def _json_documents(source: Source, text: bytes) -> Iterator[Document]:
         except RecursionError:
             raise InputError(source.name, "nested too deeply") from None
         except msgspec.DecodeError as error:
-            yield from _yaml_or_error(source, error, len(data) - rest.nbytes)
-            return
+            # YAML's flow style begins as JSON does, in a file with YAML's suffix.
+            offset = len(data) - rest.nbytes
+            if source.name.removesuffix(".gz").endswith((".yaml", ".yml")) and not offset:
+                yield from _yaml_documents(source)
+                return
+            match, message = _AT_BYTE.fullmatch(str(error)), str(error)
+            if match is None:
+                problem = f"not JSON: {message[:1].lower()}{message[1:]}; is the file complete?"
+                raise InputError(source.name, problem) from None
+            before = data[: offset + int(match[2])].decode("utf-8", "replace")
+            position = position_at(before, len(before))
+            raise InputError(source.name, f"not JSON: {match[1]}", position=position) from None
         start = len(text) - rest.nbytes
         yield Document(source, index, msgspec.Raw(rest[:end]), start=start, parts=parts)
         rest, index = rest[end:], index + 1
@@ -182,26 +192,6 @@ def _before_trailing(error: msgspec.DecodeError) -> int:
     if match is None or match[1] != _TRAILING:
         raise error
     return int(match[2]) - 1  # msgspec has read one byte beyond the value
-
-
-def _yaml_or_error(source: Source, error: msgspec.DecodeError, offset: int) -> Iterator[Document]:
-    """Yield documents of YAML's flow style, which begins as JSON does, in a file with YAML's
-    suffix.
-
-    Raises InputError for the JSON error in any other source.
-    """
-    if source.name.removesuffix(".gz").endswith((".yaml", ".yml")) and not offset:
-        yield from _yaml_documents(source)
-        return
-    match = _AT_BYTE.fullmatch(str(error))
-    if match is None:
-        raise InputError(source.name, f"not JSON: {_lower(str(error))}; is the file complete?")
-    text = source.data.removeprefix(_UTF8_BOM)[: offset + int(match[2])].decode("utf-8", "replace")
-    raise InputError(source.name, f"not JSON: {match[1]}", position=position_at(text, len(text)))
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _yaml_documents(source: Source) -> Iterator[Document]:

@@ -70,12 +70,42 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     yield from nothing_to_schedule(state)
     if state.pods and not state.nodes:
         yield "no Nodes in the state: every pod stays pending"
-    yield from _node_warnings(state, pods)
+    empty = [node.name for node in state.nodes if not node.status.allocatable]
+    if empty:
+        yield (
+            f"{_count(len(empty), 'node')} without status.allocatable and status.capacity "
+            f"({first_names(empty)}): no pod fits there"
+        )
+    names = {node.name for node in state.nodes}
+    pods_by_node = Counter(map(attrgetter("node_name"), pods))
+    absent = {name: count for name, count in pods_by_node.items() if name and name not in names}
+    if absent:
+        yield (
+            f"{_pods(sum(absent.values()))} bound to {_count(len(absent), 'node')} "
+            f"not in the state ({first_names(list(absent))}); they are left out"
+        )
     yield from _storage_warnings(state, specs)
     yield from _device_warnings(state, specs)
     yield from _namespace_warnings(state)
-    yield from _policy_warnings(state, specs)
-    yield from _owner_warnings(state, pods)
+    classes = sum(
+        count
+        for spec, count in specs.items()
+        if spec.priority_class_name not in ("", *SYSTEM_PRIORITIES) and not spec.preemption_policy
+    )
+    if classes and not state.priority_classes:
+        yield (
+            f"no PriorityClasses in the state, but {_pods(classes)} naming one: "
+            "ksched cannot tell whether they may preempt"
+        )
+    # PodTopologySpread's default constraints use the selectors of a pod's services and owners.
+    pending = (pod for pod in pods if not pod.node_name)
+    users = Counter(pod.owner[0] for pod in pending if not pod.spec.topology_spread_constraints)
+    for kind, count in users.items():
+        if kind in _OWNERS and not getattr(state, KINDS[kind].attribute):
+            yield (
+                f"no {kind}s in the state, but {_count(count, 'pending pod')} with such an "
+                "owner: the default constraints of PodTopologySpread miss their selectors"
+            )
     yield from _priority_class_warnings(state)
     yield from unmet_warnings(state)
 
@@ -137,7 +167,13 @@ def unmet_warnings(
     resources: Counter[str] = Counter()
     labels: Counter[str] = Counter()
     for spec, count in specs.items():
-        resources.update(dict.fromkeys(_requested(spec), count))
+        requested = {
+            name
+            for container in (*spec.containers, *spec.init_containers)
+            for name, amount in container.resources.requests.items()
+            if amount.sign() > 0 and name not in _OF_EVERY_NODE
+        }
+        resources.update(dict.fromkeys(requested, count))
         # The labels that a node must have for the pod: those of a required affinity only if it has
         # one term, for else another term may do.
         terms = spec.required_nodes.node_selector_terms if spec.required_nodes else ()
@@ -167,32 +203,6 @@ def _absent(
             near = nearest(name, present)
             hint = f'; did you mean "{near}"?' if near else ""
             yield f"{lacking} {shortened(name)}, and {who}{hint}"
-
-
-def _requested(spec: PodSpec) -> set[str]:
-    return {
-        name
-        for container in (*spec.containers, *spec.init_containers)
-        for name, amount in container.resources.requests.items()
-        if amount.sign() > 0 and name not in _OF_EVERY_NODE
-    }
-
-
-def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
-    empty = [node.name for node in state.nodes if not node.status.allocatable]
-    if empty:
-        yield (
-            f"{_count(len(empty), 'node')} without status.allocatable and status.capacity "
-            f"({first_names(empty)}): no pod fits there"
-        )
-    names = {node.name for node in state.nodes}
-    pods_by_node = Counter(map(attrgetter("node_name"), pods))
-    absent = {name: count for name, count in pods_by_node.items() if name and name not in names}
-    if absent:
-        yield (
-            f"{_pods(sum(absent.values()))} bound to {_count(len(absent), 'node')} "
-            f"not in the state ({first_names(list(absent))}); they are left out"
-        )
 
 
 def _storage_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
@@ -257,19 +267,6 @@ def _namespace_warnings(state: ClusterState) -> Iterator[str]:
             )
 
 
-def _policy_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
-    classes = sum(
-        count
-        for spec, count in specs.items()
-        if spec.priority_class_name not in ("", *SYSTEM_PRIORITIES) and not spec.preemption_policy
-    )
-    if classes and not state.priority_classes:
-        yield (
-            f"no PriorityClasses in the state, but {_pods(classes)} naming one: "
-            "ksched cannot tell whether they may preempt"
-        )
-
-
 def _selects_namespaces(spec: PodSpec) -> bool:
     if spec.affinity is None:
         return False
@@ -282,19 +279,6 @@ def _selects_namespaces(spec: PodSpec) -> bool:
     selectors = [term.namespace_selector for term in terms]
     # An empty selector matches all namespaces, in the state or not.
     return any(s is not None and (s.match_labels or s.match_expressions) for s in selectors)
-
-
-def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
-    """Yield which kinds of owners the state lacks: PodTopologySpread's default constraints use the
-    selectors of a pod's services and owners."""
-    pending = (pod for pod in pods if not pod.node_name)
-    users = Counter(pod.owner[0] for pod in pending if not pod.spec.topology_spread_constraints)
-    for kind, count in users.items():
-        if kind in _OWNERS and not getattr(state, KINDS[kind].attribute):
-            yield (
-                f"no {kind}s in the state, but {_count(count, 'pending pod')} with such an "
-                "owner: the default constraints of PodTopologySpread miss their selectors"
-            )
 
 
 def _priority_class_warnings(state: ClusterState) -> Iterator[str]:
@@ -349,7 +333,31 @@ def part_warnings(state: ClusterState) -> Iterator[str]:
     """Return a line where the state seems to be part of a cluster, with the signs of it."""
     if "Node" in state.whole_kinds or not is_dump(state):
         return
-    signs = [*_namespace_signs(state), *_daemon_signs(state)]
+    signs: list[str] = []
+    # Namespaces without pods, and images that no pod uses.
+    namespaces = sorted({pod.namespace for pod in state.pods})
+    if not namespaces:
+        signs.append("it has no pods")
+    elif SYSTEM_NAMESPACE not in namespaces:
+        others = "only pods of other namespaces"
+        if len(namespaces) == 1:
+            others = f"all pods are in {namespaces[0]}"
+        signs.append(f"no pods of namespace {SYSTEM_NAMESPACE}, {others}")
+    elif len(namespaces) <= 2:  # what cluster-info dump writes of a namespace
+        names = {
+            name for node in state.nodes for image in node.status.images for name in image.names
+        }
+        images = {_repository(name) for name in names} - {_PAUSE}
+        used = images & {
+            _repository(container.image)
+            for spec in {id(pod.spec): pod.spec for pod in state.pods}.values()
+            for container in (*spec.containers, *spec.init_containers)
+        }
+        if len(used) * 2 < len(images):
+            counts = f"{len(images) - len(used)} of {len(images)} images on the nodes"
+            unused = f"{counts} belong to other pods"
+            signs.append(f"only pods of {' and '.join(namespaces)}, and {unused}")
+    signs += _daemon_signs(state)
     if signs:
         yield (
             f"the state looks like part of a cluster: {'; '.join(signs)}. Missing pods "
@@ -366,39 +374,6 @@ def budget_warnings(state: ClusterState) -> Iterator[str]:
             "no PodDisruptionBudgets in the state: evictions are decided as if the cluster had none"
             " (add those of kubectl get poddisruptionbudgets -A)"
         )
-
-
-def _namespace_signs(state: ClusterState) -> Iterator[str]:
-    namespaces = sorted({pod.namespace for pod in state.pods})
-    if not namespaces:
-        yield "it has no pods"
-    elif SYSTEM_NAMESPACE not in namespaces:
-        others = (
-            f"all pods are in {namespaces[0]}"
-            if len(namespaces) == 1
-            else "only pods of other namespaces"
-        )
-        yield f"no pods of namespace {SYSTEM_NAMESPACE}, {others}"
-    elif len(namespaces) <= 2:  # what cluster-info dump writes of a namespace
-        images, used = _images(state)
-        if len(used) * 2 < len(images):
-            unused = (
-                f"{len(images) - len(used)} of {len(images)} images on the nodes belong to "
-                "other pods"
-            )
-            yield f"only pods of {' and '.join(namespaces)}, and {unused}"
-
-
-def _images(state: ClusterState) -> tuple[set[str], set[str]]:
-    """Return the repositories of images that nodes hold, and those of them that some pod uses."""
-    names = {name for node in state.nodes for image in node.status.images for name in image.names}
-    held = {_repository(name) for name in names} - {_PAUSE}
-    images = {
-        container.image
-        for spec in {id(pod.spec): pod.spec for pod in state.pods}.values()
-        for container in (*spec.containers, *spec.init_containers)
-    }
-    return held, held & {_repository(image) for image in images}
 
 
 def _repository(image: str) -> str:

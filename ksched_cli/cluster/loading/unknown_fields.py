@@ -163,13 +163,37 @@ class FieldChecker:
         if looks_like_json(document.source) and not duplicates:
             paths = _json_duplicates(document)
             self._repeated_count += len(paths)
-            self._repeated += _json_repeated(document, paths[:free])
+            shown = paths[:free]
+            if shown:
+                text = bytes(document.data).decode()
+                before = document.source.data[: document.start].decode("utf-8-sig")
+                offsets, lines = json_tree.Offsets(text), LineIndex(before + text)
+                for path in shown:
+                    at = lines.position(len(before) + (offsets.of(path) or 0))
+                    self._repeated.append(_repeated(name, at.line, at.column, path[-1]))
 
     def places(self) -> dict[str, FieldPlace]:
         """Return the unknown fields, by the line about each; after all objects were checked."""
         if len(self._lines) < min(len(self._by_place), _MAX_WARNINGS):
             shown = list(self._by_place.items())[:_MAX_WARNINGS]
-            self._lines = {_warning(unknown): place for place, unknown in shown}
+            self._lines = {}
+            for place, unknown in shown:
+                document = unknown.location.document
+                source = document.source
+                location = source.name
+                is_quick = looks_like_json(source) or document.pieces is not None
+                if is_quick or len(source.data) <= _MAX_LOCATED_YAML:
+                    position = object_position(unknown.location, unknown.data, unknown.path)
+                    location += f":{position.line}:{position.column}" if position else ""
+                line = (
+                    f"{location}: {describe(unknown.kind, msgspec.json.decode(unknown.data))}: "
+                    f"ignored the unknown field {path_text(unknown.path)}"
+                )
+                if unknown.similar:
+                    line += f"; did you mean {unknown.similar}?"
+                if unknown.count != 1:
+                    line += f" ({unknown.count} objects have it)"
+                self._lines[line] = place
         return self._lines
 
     def warnings(self) -> Iterator[str]:
@@ -198,23 +222,6 @@ class FieldChecker:
         return unknown
 
 
-def _warning(unknown: _UnknownField) -> str:
-    document = unknown.location.document
-    source = document.source
-    location = source.name
-    is_quick = looks_like_json(source) or document.pieces is not None
-    if is_quick or len(source.data) <= _MAX_LOCATED_YAML:
-        position = object_position(unknown.location, unknown.data, unknown.path)
-        location += f":{position.line}:{position.column}" if position else ""
-    line = (
-        f"{location}: {describe(unknown.kind, msgspec.json.decode(unknown.data))}: "
-        f"ignored the unknown field {path_text(unknown.path)}"
-    )
-    if unknown.similar:
-        line += f"; did you mean {unknown.similar}?"
-    return line if unknown.count == 1 else f"{line} ({unknown.count} objects have it)"
-
-
 def _repeated(name: str, line: int, column: int, key: Any) -> str:
     return f"{name}:{line}:{column}: the key {json.dumps(key)} appears twice; the last one counts"
 
@@ -235,16 +242,3 @@ def _json_duplicates(document: Document) -> list[Path]:
         return list(json_tree.repeated_keys(json_tree.parse(data.decode())))
     except (json_tree.JsonError, RecursionError):
         return []
-
-
-def _json_repeated(document: Document, paths: list[Path]) -> list[str]:
-    if not paths:
-        return []
-    text = bytes(document.data).decode()
-    before = document.source.data[: document.start].decode("utf-8-sig")
-    offsets, lines = json_tree.Offsets(text), LineIndex(before + text)
-    answer = []
-    for path in paths:
-        position = lines.position(len(before) + (offsets.of(path) or 0))
-        answer.append(_repeated(document.source.name, position.line, position.column, path[-1]))
-    return answer

@@ -103,25 +103,18 @@ def _read_document(text: str, lines: LineIndex, start: int, end: int) -> JsonDoc
     if not isinstance(data, dict) or not isinstance(rest, dict) or data.keys() & rest.keys():
         raise _NotByItselfError
     duplicates: list[Duplicate] = []
-    dash = re.compile(rf"^{items[1]}- ", re.MULTILINE)
-    bounds = array("q", [match.start() for match in dash.finditer(text, first, last)])
-    bounds.append(last)
-    data["items"] = list(_read_items(text, lines, bounds, duplicates))
-    pieces = YamlPieces(start, end, bounds)
-    return JsonDocument(_encode(data | rest), tuple(duplicates), pieces)
-
-
-def _read_items(
-    text: str, lines: LineIndex, bounds: array[int], duplicates: list[Duplicate]
-) -> Iterator[msgspec.Raw]:
-    """Yield each item as JSON, so that no more than one is there as plain data. bounds: see
-    YamlPieces"""
-    for begin, end in pairwise(bounds):
-        item, item_duplicates = _read_piece(text, lines, begin, end)
+    dashes = re.compile(rf"^{items[1]}- ", re.MULTILINE).finditer(text, first, last)
+    bounds = array("q", [*(match.start() for match in dashes), last])
+    # Each item becomes JSON, so that no more than one is there as plain data.
+    data["items"] = []
+    for item_start, item_end in pairwise(bounds):
+        item, item_duplicates = _read_piece(text, lines, item_start, item_end)
         if not isinstance(item, list) or len(item) != 1:
             raise _NotByItselfError
         duplicates += item_duplicates
-        yield _encode(item[0])
+        data["items"].append(_encode(item[0]))
+    pieces = YamlPieces(start, end, bounds)
+    return JsonDocument(_encode(data | rest), tuple(duplicates), pieces)
 
 
 def _read_piece(text: str, lines: LineIndex, start: int, end: int) -> tuple[Any, list[Duplicate]]:

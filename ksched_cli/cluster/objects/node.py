@@ -18,10 +18,6 @@ KUBELET_PODS = "110"
 ABSENT: ResourceList = {}
 
 
-def _absent() -> ResourceList:
-    return ABSENT
-
-
 class Taint(Record, frozen=True):
     key: str = ""
     value: str = ""
@@ -55,7 +51,7 @@ class NodeStatus(Record, frozen=True):
     """allocatable is the capacity where the object gives none."""
 
     capacity: ResourceList = msgspec.field(default_factory=dict)
-    allocatable: ResourceList = msgspec.field(default_factory=_absent)
+    allocatable: ResourceList = msgspec.field(default_factory=lambda: ABSENT)
     images: tuple[ContainerImage, ...] = ()
     node_info: NodeSystemInfo = NodeSystemInfo()
     declared_features: tuple[str, ...] = ()

@@ -334,17 +334,13 @@ def _of_struct(struct: type[Struct]) -> Change:
     return change
 
 
-def _learn_expression(renamer: Renamer, selector: Plain) -> None:
-    renamer.learn_expression(str(selector.get("expression") or ""))
-
-
-def _learn_topology(renamer: Renamer, constraint: Plain) -> None:
-    renamer.learn_sorted_key(str(constraint.get("key") or ""))
-
-
 _LEARNS: Mapping[type, Callable[[Renamer, Plain], None]] = {
-    objects.CELDeviceSelector: _learn_expression,
-    objects.TopologyConstraint: _learn_topology,
+    objects.CELDeviceSelector: lambda renamer, selector: renamer.learn_expression(
+        str(selector.get("expression") or "")
+    ),
+    objects.TopologyConstraint: lambda renamer, constraint: renamer.learn_sorted_key(
+        str(constraint.get("key") or "")
+    ),
 }
 
 
@@ -373,7 +369,10 @@ def _of_type(kind: Any, rename: Rename | None) -> Change:
             )
         return _of_type(kinds[0] if len(kinds) == 1 else str, rename)
     if origin in (tuple, list):
-        return _each(_of_type(args[0], rename))
+        item = _of_type(args[0], rename)
+        return lambda renamer, value: (
+            [item(renamer, each) for each in value] if isinstance(value, list) else None
+        )
     if origin is dict:
         keys = rename or (Renamer.resource if args[1] is ResourceAmount else Renamer.name)
         return _presence if args[1] is Any else _map(keys, _of_type(args[1], None))
@@ -399,13 +398,6 @@ def _number(renamer: Renamer, value: Any) -> Any:
 
 def _presence(renamer: Renamer, value: Any) -> Any:
     return {} if isinstance(value, dict) else None
-
-
-def _each(change: Change) -> Change:
-    def each(renamer: Renamer, value: Any) -> Any:
-        return [change(renamer, item) for item in value] if isinstance(value, list) else None
-
-    return each
 
 
 def _map(keys: Rename, change: Change) -> Change:

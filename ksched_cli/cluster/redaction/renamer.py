@@ -138,8 +138,20 @@ class Renamer:
         if self._is_learning:
             return self._learn(text, self._codes.drawn)
         renamed = self._cache.get(text)
-        if renamed is None:
-            renamed = self._cache[text] = self._renamed_name(text)
+        if renamed is not None:
+            return renamed
+        match = _ORDINAL.fullmatch(text)
+        # Pods of a StatefulSet are SET-0; their claims are TEMPLATE-SET-0.
+        owner = match[1] if match is not None else ""
+        while owner and owner not in self._stateful_sets:
+            owner = owner.partition("-")[2]
+        if text in self._public.objects:
+            renamed = text
+        elif match is not None and owner:
+            renamed = f"{self._codes.drawn.renamed(match[1])}-{match[2]}"
+        else:
+            renamed = self._codes.drawn.renamed(text)
+        self._cache[text] = renamed
         return renamed
 
     def sorted_name(self, text: str) -> str:
@@ -151,18 +163,6 @@ class Renamer:
     def _learn(self, text: str, codebook: Codebook) -> str:
         codebook.collect(text)
         return text
-
-    def _renamed_name(self, text: str) -> str:
-        if text in self._public.objects:
-            return text
-        match = _ORDINAL.fullmatch(text)
-        # Pods of a StatefulSet are SET-0; their claims are TEMPLATE-SET-0.
-        owner = match[1] if match is not None else ""
-        while owner and owner not in self._stateful_sets:
-            owner = owner.partition("-")[2]
-        if match is not None and owner:
-            return f"{self._codes.drawn.renamed(match[1])}-{match[2]}"
-        return self._codes.drawn.renamed(text)
 
     def namespace(self, text: str) -> str:
         return text if text in self._public.namespaces else self.name(text)

@@ -7,9 +7,10 @@ its group, and a question is answered from counters alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -443,16 +444,12 @@ class PodIndex:
             group = self._groups[key] = AlikePods(key, labels)
             for pair in key[1]:
                 self._by_label.setdefault(pair, []).append(group)
-            for selected in self._possible_selections(group):
+            # Each selection comes once: its anchors are of one key.
+            anchored = (self._anchored.get(pair, ()) for pair in key[1])
+            for selected in chain(self._loose, *anchored):
                 if selected.matches(group):
                     selected.join(group)
         return group
-
-    def _possible_selections(self, group: AlikePods) -> Iterator[_Selected]:
-        """Yield the selections that the group may match, each once: its anchors are of one key."""
-        yield from self._loose
-        for pair in group.key[1]:
-            yield from self._anchored.get(pair, ())
 
     # -- counters ---------------------------------------------------------------------------------
 

@@ -241,27 +241,23 @@ def vain_disabling(subject: LintedProfile) -> None:
         if name == ALL or (point == MULTI_POINT and name in subject.registry):
             continue
         if name not in subject.registry:
-            _disabled_unknown(subject, path, name)
+            problem, hint = unknown_plugin(name, subject.registry)
+            near, tables = nearest(name, subject.registry), name_tables()
+            if near and name not in (
+                *tables.removed_plugins,
+                *tables.policy_names,
+                *tables.foreign_plugins,
+            ):
+                message = f"{problem}: nothing is disabled, and {near} stays on"
+                subject.findings.alarm("disables-misspelt", (*path, "name"), message, hint)
+            else:
+                message = f'unknown plugin "{name}" in a disabled list'
+                subject.findings.warn("disables-nothing", path, message, _REMOVE)
         elif not subject.extends(name, point):
             extends = [key for key in POINT_KEYS if key in subject.registry[name].points]
             message = f"{name} does not extend {point}, so disabling it has no effect"
             hint = f"{_REMOVE}; {name} extends {', '.join(extends)}"
             subject.findings.warn("disables-nothing", path, message, hint)
-
-
-def _disabled_unknown(subject: LintedProfile, path: Path, name: str) -> None:
-    problem, hint = unknown_plugin(name, subject.registry)
-    near, tables = nearest(name, subject.registry), name_tables()
-    if near and name not in (
-        *tables.removed_plugins,
-        *tables.policy_names,
-        *tables.foreign_plugins,
-    ):
-        message = f"{problem}: nothing is disabled, and {near} stays on"
-        subject.findings.alarm("disables-misspelt", (*path, "name"), message, hint)
-    else:
-        message = f'unknown plugin "{name}" in a disabled list'
-        subject.findings.warn("disables-nothing", path, message, _REMOVE)
 
 
 def dropped_default(

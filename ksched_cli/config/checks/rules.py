@@ -223,27 +223,25 @@ def without_ignored(
         if matching and not matching[0].refused:
             silenced.setdefault(place, []).extend(by_place.pop(place))
         elif place not in silenced:
-            idle = _idle(ignore, is_refused=bool(matching))
+            # The comment silences nothing.
+            rule, hint = "ignore-unused", "remove the comment"
+            if ignore.rule not in rules():
+                problem = (
+                    f'unknown rule "{ignore.rule}"' if ignore.rule else "the comment names no rule"
+                )
+                rule, hint = "ignore-unknown", did_you_mean(ignore.rule, rules()) or _HINT
+            elif matching:
+                problem = (
+                    f"kube-scheduler refuses the file because of {ignore.rule}; a comment cannot "
+                    "silence that"
+                )
+                hint = "correct the line, and remove the comment"
+            else:
+                problem = f"line {ignore.line} has no finding of {ignore.rule} to ignore"
+            position = ignore.comment_line, ignore.column
+            idle = Finding(Severity.WARNING, "", *position, problem, hint, rule)
             every.append(idle)
             by_place.setdefault((idle.rule, idle.line), []).append(idle)
     removed = {id(finding) for findings in silenced.values() for finding in findings}
     remaining = [finding for finding in every if id(finding) not in removed]
     return remaining, tuple(finding for findings in silenced.values() for finding in findings)
-
-
-def _idle(ignore: Ignore, is_refused: bool) -> Finding:
-    """About a comment that silences nothing."""
-    rule, hint = "ignore-unused", "remove the comment"
-    if ignore.rule not in rules():
-        problem = f'unknown rule "{ignore.rule}"' if ignore.rule else "the comment names no rule"
-        rule, hint = "ignore-unknown", did_you_mean(ignore.rule, rules()) or _HINT
-    elif is_refused:
-        problem = (
-            f"kube-scheduler refuses the file because of {ignore.rule}; a comment cannot "
-            "silence that"
-        )
-        hint = "correct the line, and remove the comment"
-    else:
-        problem = f"line {ignore.line} has no finding of {ignore.rule} to ignore"
-    position = ignore.comment_line, ignore.column
-    return Finding(Severity.WARNING, "", *position, problem, hint, rule)

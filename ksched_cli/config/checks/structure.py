@@ -12,7 +12,7 @@ from ksched_cli.config.checks.findings import Edit, Findings
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.go_types import GoKind, ListOf, Scalar, Wire
-from ksched_cli.config.parsing import Decoder, Scheme, is_whole, ordered
+from ksched_cli.config.parsing import Scheme, is_whole, ordered
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.kube.document_schemas import duration_hint, shown, wrong_type
 from ksched_cli.kube.extension_points import POINT_KEYS
@@ -25,7 +25,13 @@ def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> No
     """Add an error for every key that v1 does not have, and every value of the wrong type."""
     scheme = Scheme.of(registry)
     decoder = scheme.decoder()
-    _decode(ordered(data), scheme, decoder)
+    # The args of in-tree plugins are decoded whatever kind they say they are.
+    configuration = decoder.decode(ordered(data), SchedulerConfiguration)
+    for profile_index, profile in enumerate(configuration.profiles or ()):
+        for index, config in enumerate(profile.plugin_config or ()):
+            if config.name in scheme.args:
+                args_path = ("profiles", profile_index, "pluginConfig", index, "args")
+                decoder.decode(config.args, scheme.args[config.name], args_path)
     for misfit in decoder.misfits:
         if misfit.wire is None:
             siblings = value_at(data, misfit.path[:-1])
@@ -53,16 +59,6 @@ def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> No
         findings.error(
             "duplicate-key", path, f'the key "{path[-1]}" appears twice', "keep one of them"
         )
-
-
-def _decode(data: Any, scheme: Scheme, decoder: Decoder) -> None:
-    """Decode a configuration, with the args of in-tree plugins whatever kind they say they are."""
-    configuration = decoder.decode(data, SchedulerConfiguration)
-    for profile_index, profile in enumerate(configuration.profiles or ()):
-        for index, config in enumerate(profile.plugin_config or ()):
-            if config.name in scheme.args:
-                path = ("profiles", profile_index, "pluginConfig", index, "args")
-                decoder.decode(config.args, scheme.args[config.name], path)
 
 
 def _unquoted(wire: Wire, data: Any) -> int | bool | None:

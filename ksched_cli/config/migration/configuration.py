@@ -76,7 +76,18 @@ def edit_profile(profile: OldProfile) -> None:
         profile.remarks.lost((*profile.path, "plugins", "score"), message, hint)
     if profile.effect.runs(_AVOID, "score") and _AVOID not in profile.named:
         profile.remarks.changed(profile.path, AVOID_PODS, AVOID_PODS_HINT)
-    _edit_lists(profile)
+    document, plugins = profile.document, (*profile.path, "plugins")
+    points = document.get(plugins)
+    for point in list(points) if isinstance(points, Mapping) else ():
+        if point in profile.version.unread_points:
+            message = f"{profile.version.name} did not mind {point}: it is left out"
+            profile.remarks.changed((*plugins, point), message)
+            document.delete((*plugins, point))
+            continue
+        for key in ("enabled", "disabled"):
+            entries = (*plugins, point, key)
+            for entry_index in reversed(range(len(list_at(document, entries)))):
+                _edit_entry(profile, (*entries, entry_index), point, key == "enabled")
     _edit_args(profile)
     # The strategy of a plugin that had no args; and not one that NodeResourcesFit had in vain.
     kind, index = profile.strategy.type, _config_index(profile, FIT)
@@ -93,21 +104,6 @@ def _successor(name: str) -> str:
 
 
 # -- plugin lists ---------------------------------------------------------------------------------
-
-
-def _edit_lists(profile: OldProfile) -> None:
-    document, plugins = profile.document, (*profile.path, "plugins")
-    points = document.get(plugins)
-    for point in list(points) if isinstance(points, Mapping) else ():
-        if point in profile.version.unread_points:
-            message = f"{profile.version.name} did not mind {point}: it is left out"
-            profile.remarks.changed((*plugins, point), message)
-            document.delete((*plugins, point))
-            continue
-        for key in ("enabled", "disabled"):
-            entries = (*plugins, point, key)
-            for index in reversed(range(len(list_at(document, entries)))):
-                _edit_entry(profile, (*entries, index), point, key == "enabled")
 
 
 def _edit_entry(profile: OldProfile, path: Path, point: str, enabled: bool) -> None:
@@ -149,40 +145,34 @@ def _edit_args(profile: OldProfile) -> None:
         config = profile.document.get(path)
         if not isinstance(config, Mapping):
             continue
-        name, args = config.get("name"), config.get("args")
+        given, args = config.get("name"), config.get("args")
+        name = str(given)
         args = args if isinstance(args, Mapping) else {}
-        if profile.is_gone(name):
-            _carry_over(profile, path, str(name), args)
+        if profile.is_gone(given):
+            # The args of a plugin that is gone move into those of the plugin that does its work.
+            own = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
+            if name == profile.strategy.plugin:
+                _put_strategy(profile, strategy_args(profile.strategy.type, own), path)
+            elif name == "NodeLabel":
+                _carry_labels(profile, path, own)
+            else:
+                profile.document.delete(path)
+                message = f"the args of {name} are left out with it"
+                profile.remarks.changed(path, message, _successor(name))
         else:
-            _edit_own_args(profile, path, str(name), args)
-
-
-def _edit_own_args(profile: OldProfile, path: Path, name: str, args: Mapping[str, Any]) -> None:
-    old = f"{GROUP}/{profile.version.name}"
-    if args.get("apiVersion") == old:
-        profile.document.put((*path, "args", "apiVersion"), API_VERSION)
-        if name not in profile.version.points:
-            message = f"the args of {name} say {API_VERSION} now"
-            hint = "the build of kube-scheduler that has the plugin must know them by that"
-            profile.remarks.changed((*path, "args", "apiVersion"), message, hint)
-    lists = name == "PodTopologySpread" and args.get("defaultConstraints")
-    if lists and not args.get("defaultingType") and profile.version.name == "v1beta1":
-        message = "defaultingType: List is written out; v1beta1 took it so beside constraints"
-        profile.remarks.changed((*path, "args"), message)
-        profile.document.put((*path, "args", "defaultingType"), "List")
-
-
-def _carry_over(profile: OldProfile, path: Path, name: str, args: Mapping[str, Any]) -> None:
-    """The args of a plugin that is gone: into those of the plugin that does its work."""
-    own = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
-    if name == profile.strategy.plugin:
-        _put_strategy(profile, strategy_args(profile.strategy.type, own), path)
-    elif name == "NodeLabel":
-        _carry_labels(profile, path, own)
-    else:
-        profile.document.delete(path)
-        message = f"the args of {name} are left out with it"
-        profile.remarks.changed(path, message, _successor(name))
+            if args.get("apiVersion") == f"{GROUP}/{profile.version.name}":
+                profile.document.put((*path, "args", "apiVersion"), API_VERSION)
+                if name not in profile.version.points:
+                    message = f"the args of {name} say {API_VERSION} now"
+                    hint = "the build of kube-scheduler that has the plugin must know them by that"
+                    profile.remarks.changed((*path, "args", "apiVersion"), message, hint)
+            lists = name == "PodTopologySpread" and args.get("defaultConstraints")
+            if lists and not args.get("defaultingType") and profile.version.name == "v1beta1":
+                message = (
+                    "defaultingType: List is written out; v1beta1 took it so beside constraints"
+                )
+                profile.remarks.changed((*path, "args"), message)
+                profile.document.put((*path, "args", "defaultingType"), "List")
 
 
 def strategy_args(kind: str, args: Mapping[str, Any]) -> dict[str, Any]:

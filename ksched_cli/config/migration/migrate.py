@@ -122,7 +122,16 @@ def migrate_source(source: ConfigurationText, registry: KnownPlugins) -> Configu
 def migrate(text: str, source_name: str, registry: KnownPlugins) -> ConfigurationMigration:
     """Migrate a configuration to the current version. Raises InputError where the text is not a
     configuration of a version that is migrated."""
-    document = _read(text, source_name)
+    try:
+        document = EditableDocument(text)
+    except YamlError as error:
+        raise yaml_failure(error, source_name) from None
+    except ValueError as error:
+        try:
+            parse(text)
+        except JsonError as failure:
+            raise json_failure(text, failure, source_name) from None
+        raise InputError(source_name, f"cannot be migrated: {str(error).lower()}") from None
     data = document.data
     if not isinstance(data, Mapping):
         raise InputError(source_name, f"this is no {KIND}", hint="nor a Policy")
@@ -141,19 +150,6 @@ def migrate(text: str, source_name: str, registry: KnownPlugins) -> Configuratio
     if name == "v1":
         return ConfigurationMigration.of(version, text)
     return _migrate_configuration(document, source_name, OLD_VERSIONS[name], registry, remarks)
-
-
-def _read(text: str, source_name: str) -> EditableDocument:
-    try:
-        return EditableDocument(text)
-    except YamlError as error:
-        raise yaml_failure(error, source_name) from None
-    except ValueError as error:
-        try:
-            parse(text)
-        except JsonError as failure:
-            raise json_failure(text, failure, source_name) from None
-        raise InputError(source_name, f"cannot be migrated: {str(error).lower()}") from None
 
 
 # -- v1beta1, v1beta2, v1beta3 --------------------------------------------------------------------
@@ -425,21 +421,16 @@ def edit_extenders(document: EditableDocument, remarks: Remarks) -> None:
     """
     for index, extender in enumerate(list_at(document, ("extenders",))):
         if isinstance(extender, Mapping):
-            _edit(document, ("extenders", index), extender, remarks)
-
-
-def _edit(
-    document: EditableDocument, path: Path, extender: Mapping[str, Any], remarks: Remarks
-) -> None:
-    for key in list(extender):
-        name, value = _KEYS.get(key.casefold(), key), extender[key]
-        if name == "httpTimeout" and isinstance(value, int):
-            value = duration_text(value)
-            message = f"httpTimeout {extender[key]} (nanoseconds) is {value} now"
-            remarks.changed((*path, key), message)
-        if name == "tlsConfig" and isinstance(value, Mapping):
-            value = {_TLS_KEYS.get(inner.casefold(), inner): value[inner] for inner in value}
-        if name != key:
-            document.delete((*path, key))
-        if (name, value) != (key, extender.get(key)):
-            document.put((*path, name), value)
+            path = ("extenders", index)
+            for key in list(extender):
+                name, value = _KEYS.get(key.casefold(), key), extender[key]
+                if name == "httpTimeout" and isinstance(value, int):
+                    value = duration_text(value)
+                    message = f"httpTimeout {extender[key]} (nanoseconds) is {value} now"
+                    remarks.changed((*path, key), message)
+                if name == "tlsConfig" and isinstance(value, Mapping):
+                    value = {_TLS_KEYS.get(own.casefold(), own): value[own] for own in value}
+                if name != key:
+                    document.delete((*path, key))
+                if (name, value) != (key, extender.get(key)):
+                    document.put((*path, name), value)

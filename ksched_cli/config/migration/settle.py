@@ -3,13 +3,13 @@ remarks of a migration: what it changed, and what could not be carried over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from ksched_cli.answers import Part, Rank
-from ksched_cli.config.effective import KnownPlugins, Profile
+from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.migration.old_versions import Expected
 from ksched_cli.config.review import Judgement, judge
 from ksched_cli.config.types import ALL, MULTI_POINT
@@ -108,30 +108,26 @@ def settle(
 
 
 def _differences(judgement: Judgement, expected: Sequence[Expected]) -> list[EffectDifference]:
+    differing: list[EffectDifference] = []
     profiles = zip(expected, judgement.startup.profiles, strict=False)
-    return [
-        difference
-        for index, (profile, actual) in enumerate(profiles)
-        if actual is not None
-        for difference in _differences_of(index, profile, actual)
-    ]
-
-
-def _differences_of(index: int, expected: Expected, actual: Profile) -> Iterator[EffectDifference]:
-    for point, names in expected.running.items():
-        present = tuple(ref.name for ref in actual.plugins.get(point, ()))
-        for name in names:
-            weight = expected.weights[name] if point == "score" else True
-            own: Any = actual.weights.get(name, False) if point == "score" else name in present
-            if own != weight:
-                yield EffectDifference(index, point, name, weight, own)
-        for name in present:
-            if name in expected.absent.get(point, ()):
-                own = actual.weights[name] if point == "score" else True
-                yield EffectDifference(index, point, name, False, own)
-        order = tuple(name for name in present if name in names)
-        if point in _ORDERED and sorted(order) == sorted(names) and order != names:
-            yield EffectDifference(index, point, "", list(names), list(order))
+    for index, (profile, actual) in enumerate(profiles):
+        if actual is None:
+            continue
+        for point, names in profile.running.items():
+            present = tuple(ref.name for ref in actual.plugins.get(point, ()))
+            for name in names:
+                weight = profile.weights[name] if point == "score" else True
+                own: Any = actual.weights.get(name, False) if point == "score" else name in present
+                if own != weight:
+                    differing.append(EffectDifference(index, point, name, weight, own))
+            for name in present:
+                if name in profile.absent.get(point, ()):
+                    own = actual.weights[name] if point == "score" else True
+                    differing.append(EffectDifference(index, point, name, False, own))
+            order = tuple(name for name in present if name in names)
+            if point in _ORDERED and sorted(order) == sorted(names) and order != names:
+                differing.append(EffectDifference(index, point, "", list(names), list(order)))
+    return differing
 
 
 def _mend(document: EditableDocument, difference: EffectDifference, expected: Expected) -> None:

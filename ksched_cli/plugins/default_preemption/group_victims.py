@@ -144,7 +144,20 @@ class GroupPreemption(Struct, frozen=True):
         # 1. Some victim must be less important than the group.
         if any(pod.spec.preemption_policy == "Never" for pod in pods):
             return NEVER, ()
-        lower = [victim for victim in self._victims() if victim.priority < group.priority]
+        # All pods are victims, in the order of visits. Upstream: newDomainForWorkloadPreemption.
+        by_owner: dict[PodGroup | PodInfo, list[PlacedPod]] = {}
+        for row in self.snapshot.order.tolist():
+            for pod in self.snapshot.pods[row]:
+                own_group = self.groups.get(pod)
+                owner = own_group if own_group is not None and own_group.is_indivisible else pod
+                by_owner.setdefault(owner, []).append((pod, row))
+        # A pod of any group counts as one of a group, and the first pod's start as the group's.
+        victims = []
+        for owner, members in by_owner.items():
+            first = members[0][0]
+            rank = _RANKS[first.spec.scheduling_group is not None]
+            victims.append(Entity(tuple(members), owner.priority, rank, start_time(first)))
+        lower = [victim for victim in victims if victim.priority < group.priority]
         if not lower:
             return NO_VICTIMS, ()
         placed = [pair for victim in lower for pair in victim.pods]
@@ -161,23 +174,6 @@ class GroupPreemption(Struct, frozen=True):
             evicted = [v for v in self._in_order_of_budgets(lower) if not self._fits(v, try_group)]
         evicted.sort(key=lambda victim: victim.importance)
         return SUCCESS, tuple(placed for victim in evicted for placed in victim.pods)
-
-    def _victims(self) -> list[Entity]:
-        """Return all pods as victims, in the order of visits. Upstream:
-        newDomainForWorkloadPreemption."""
-        by_owner: dict[PodGroup | PodInfo, list[PlacedPod]] = {}
-        for row in self.snapshot.order.tolist():
-            for pod in self.snapshot.pods[row]:
-                group = self.groups.get(pod)
-                owner = group if group is not None and group.is_indivisible else pod
-                by_owner.setdefault(owner, []).append((pod, row))
-        # A pod of any group counts as one of a group, and the first pod's start as the group's.
-        entities = []
-        for owner, placed in by_owner.items():
-            first = placed[0][0]
-            rank = _RANKS[first.spec.scheduling_group is not None]
-            entities.append(Entity(tuple(placed), owner.priority, rank, start_time(first)))
-        return entities
 
     def _fits(self, victim: Entity, try_group: Callable[[], Status]) -> bool:
         """Return whether the group fits with the victim there; it stays then."""
@@ -362,22 +358,20 @@ class PotentialVictims:
     def rank(self, rows: Rows) -> RankedNodes:
         """Rank nodes by what a pod there would condemn: those first where that is nothing.
         Upstream: RankNodes."""
-        costs = [self._cost(self.surviving(row)) for row in rows.tolist()]
+        costs: list[Cost] = []
+        for row in rows.tolist():
+            # The sort key of a set of victims. Upstream: CompareVictimSets.
+            entities = self.surviving(row)
+            pods_of: dict[int, int] = {}
+            for entity in entities:
+                pods_of[entity.priority] = pods_of.get(entity.priority, 0) + len(entity.pods)
+            violations = sum(self._violations[id(entity)] for entity in entities)
+            sizes = tuple((entity.rank, len(entity.pods)) for entity in entities)
+            costs.append((bool(entities), violations, tuple(pods_of.items()), sizes))
         ranks = {cost: rank for rank, cost in enumerate(sorted({NO_COST, *costs}))}
         of_rows = np.array([ranks[cost] for cost in costs], dtype=np.intp)
         order = np.argsort(of_rows, kind="stable")
         return RankedNodes(rows[order], of_rows[order])
-
-    def _cost(self, entities: Sequence[Entity]) -> Cost:
-        """Return the sort key of a set of victims. Upstream: CompareVictimSets."""
-        if not entities:
-            return NO_COST
-        pods_of: dict[int, int] = {}
-        for entity in entities:
-            pods_of[entity.priority] = pods_of.get(entity.priority, 0) + len(entity.pods)
-        violations = sum(self._violations[id(entity)] for entity in entities)
-        sizes = tuple((entity.rank, len(entity.pods)) for entity in entities)
-        return True, violations, tuple(pods_of.items()), sizes
 
 
 # Whether there are victims; violations of budgets; per priority, from the highest, how many pods;
@@ -445,16 +439,17 @@ class EntityDryRun(Struct, frozen=True):
 
     def victims_on(self, rows: Rows) -> list[Victims | Rejection]:
         """Return, per row, the victims, or why there are none."""
-        return [self._select(row) for row in rows.tolist()]
-
-    def _select(self, row: int) -> Victims | Rejection:
-        try:
-            missing = NO_NODE_INFO if self.groups.weigh_pods_alone else NO_NODE_OF_POD
-            entities = entities_on(self.groups, self.snapshot, [row], missing=missing)
-            lower = [entity for entity in entities if entity.priority < self.pod.priority]
-            return _NodeSelection(self, row).select(lower) if lower else NO_VICTIMS_ON_NODE
-        except PluginError as error:
-            return Rejection(Status.error(str(error)))
+        missing = NO_NODE_INFO if self.groups.weigh_pods_alone else NO_NODE_OF_POD
+        results: list[Victims | Rejection] = []
+        for row in rows.tolist():
+            try:
+                entities = entities_on(self.groups, self.snapshot, [row], missing=missing)
+                lower = [entity for entity in entities if entity.priority < self.pod.priority]
+                result = _NodeSelection(self, row).select(lower) if lower else NO_VICTIMS_ON_NODE
+            except PluginError as error:
+                result = Rejection(Status.error(str(error)))
+            results.append(result)
+        return results
 
 
 class _NodeSelection:

@@ -106,7 +106,15 @@ class CandidateSearch(Struct):
             missing = self.columns.missing(rows)
             if len(missing):
                 dry_run(missing)
-            end = self._end(rows)
+            # Upstream stops once there are enough candidates, at least one of them without
+            # violations.
+            is_candidate = self.columns.ids[rows] == CANDIDATE
+            violating = is_candidate & self._violates(rows)
+            enough = self.num_candidates
+            without = np.minimum((is_candidate & ~violating).cumsum(), enough)
+            with_violations = np.minimum(violating.cumsum(), enough)
+            is_over = (without > 0) & (without + with_violations >= enough)
+            end = int(is_over.argmax()) + 1 if is_over.any() else None
             if end is not None or len(rows) == len(potential):
                 self.rows = rows[:end]
                 return
@@ -114,17 +122,6 @@ class CandidateSearch(Struct):
             count = int(np.count_nonzero(self.columns.ids[rows] == CANDIDATE))
             lacking = max(self.num_candidates - count, 0)
             tried += max(lacking * len(rows) // count + 1 if count else lacking, tried)
-
-    def _end(self, rows: Rows) -> int | None:
-        """Return how many of the rows upstream tries, or None where all of them are not enough."""
-        # Upstream stops once there are enough candidates, at least one of them without violations.
-        is_candidate = self.columns.ids[rows] == CANDIDATE
-        violating = is_candidate & self._violates(rows)
-        enough = self.num_candidates
-        non_violating_counts = np.minimum((is_candidate & ~violating).cumsum(), enough)
-        violating_counts = np.minimum(violating.cumsum(), enough)
-        is_over = (non_violating_counts > 0) & (non_violating_counts + violating_counts >= enough)
-        return int(is_over.argmax()) + 1 if is_over.any() else None
 
     def _violates(self, rows: Rows) -> Mask:
         """Return the rows of candidates where an eviction violates a budget."""
@@ -289,7 +286,15 @@ class DefaultPreemption(
         # 3. Extenders may drop candidates and change their victims.
         # 4. The criteria leave one candidate, which the pod is nominated to.
         if not self._handle.extenders:
-            return self._chosen(preemption, *self._choose(search.columns, candidates))
+            # The criteria choose the node.
+            rows, names = np.sort(candidates), self._snapshot.names
+            choice = pick_node(
+                search.columns.measures[:, rows],
+                lambda index: names[rows[index]],
+                lambda index: search.columns.victims(rows.item(index)),
+            )
+            victims = search.columns.victims(self._snapshot.row[choice.node])
+            return self._chosen(preemption, choice, victims)
         listed = search.columns.candidates(candidates)
         try:
             remaining = call_extenders(self._handle.extenders, pod, listed, self._snapshot)
@@ -299,16 +304,6 @@ class DefaultPreemption(
             return preemption, None, Status.unschedulable(NO_CANDIDATE)
         choice = pick_one_node(remaining)
         return self._chosen(preemption, choice, remaining[choice.node])
-
-    def _choose(self, columns: DryRunColumns, candidates: Rows) -> tuple[Choice, Victims]:
-        """Choose the node by the criteria. candidates: at least one"""
-        rows, names = np.sort(candidates), self._snapshot.names
-        choice = pick_node(
-            columns.measures[:, rows],
-            lambda index: names[rows[index]],
-            lambda index: columns.victims(rows.item(index)),
-        )
-        return choice, columns.victims(self._snapshot.row[choice.node])
 
     def _chosen(
         self, preemption: Preemption, choice: Choice, victims: Victims
@@ -332,7 +327,15 @@ class DefaultPreemption(
         groups = groups if groups is not None and groups.have_victims else None
         # Pods that look the same share their dry runs on nodes that have not changed.
         is_alone = groups is None and not request.detailed
-        columns = self._cached_results(state, pod) if is_alone else None
+        # They do so only where a result depends on nothing but its node. Results on nodes with
+        # nominated pods hold only while these are nominated.
+        filtering, columns = self._framework.filtering, None
+        if is_alone and filtering.is_node_local(state, pod) and not filtering.has_extensions(state):
+            columns = self._framework.dry_runs(pod, self._results)
+        if columns is not None:
+            nominated_rows = self._nominated_rows()
+            columns.forget((*columns.transient_rows, *nominated_rows))
+            columns.transient_rows = nominated_rows
         search = CandidateSearch(
             columns or self._results(), len(potential) if request.everything else num_candidates
         )
@@ -401,19 +404,6 @@ class DefaultPreemption(
 
     def _results(self) -> DryRunColumns:
         return DryRunColumns(self._snapshot, len(CRITERIA))
-
-    def _cached_results(self, state: CycleState, pod: PodInfo) -> DryRunColumns | None:
-        """Return the results for earlier pods like this one, or None where a result depends on more
-        than its node. Results on nodes with nominated pods hold only while these are nominated."""
-        filtering = self._framework.filtering
-        if not filtering.is_node_local(state, pod) or filtering.has_extensions(state):
-            return None
-        cached = self._framework.dry_runs(pod, self._results)
-        if cached is not None:
-            nominated_rows = self._nominated_rows()
-            cached.forget((*cached.transient_rows, *nominated_rows))
-            cached.transient_rows = nominated_rows
-        return cached
 
     def _nominated_rows(self) -> list[int]:
         """Return the nodes that some pod is nominated to."""

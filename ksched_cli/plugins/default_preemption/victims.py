@@ -128,8 +128,23 @@ class PodColumns:
         return column[self._resources[numbers]]
 
     def _renew(self, rows: list[int], versions: list[int], priority: int) -> None:
+        # Pods that are new get their numbers.
         on_node = self._snapshot.pods
-        self._add_pods(pod for row in rows for pod in on_node[row] if pod.priority < priority)
+        lower_on_rows = (p for row in rows for p in on_node[row] if p.priority < priority)
+        new = [pod for pod in lower_on_rows if pod not in self._numbers]
+        if new:
+            self._numbers.update(zip(new, count(len(self.pods)), strict=False))
+            self.pods += new
+            self.priority = _extended(self.priority, [pod.priority for pod in new])
+            self.start = _extended(self.start, [start_number(pod) for pod in new])
+            self.signature = _extended(self.signature, [pod.signature for pod in new])
+            amount_numbers = []
+            for pod in new:
+                number = self._amount_numbers.setdefault(id(pod.resources), len(self._amounts))
+                if number == len(self._amounts):
+                    self._amounts.append(pod.resources)
+                amount_numbers.append(number)
+            self._resources = _extended(self._resources, amount_numbers)
         numbers = self._numbers
         for row, version in zip(rows, versions, strict=True):
             lower = [pod for pod in on_node[row] if pod.priority < priority]
@@ -139,24 +154,6 @@ class PodColumns:
             self._versions[row] = version
             sort_by_importance(lower, self.ages, on_node[row])
             self._lower[row] = np.array([numbers[pod] for pod in lower], dtype=np.intp)
-
-    def _add_pods(self, pods: Iterable[PodInfo]) -> None:
-        new = [pod for pod in pods if pod not in self._numbers]
-        if not new:
-            return
-        self._numbers.update(zip(new, count(len(self.pods)), strict=False))
-        self.pods += new
-        self.priority = _extended(self.priority, [pod.priority for pod in new])
-        self.start = _extended(self.start, [start_number(pod) for pod in new])
-        self.signature = _extended(self.signature, [pod.signature for pod in new])
-        self._resources = _extended(self._resources, [self._amount_number(pod) for pod in new])
-
-    def _amount_number(self, pod: PodInfo) -> int:
-        number = self._amount_numbers.get(id(pod.resources))
-        if number is None:
-            number = self._amount_numbers[id(pod.resources)] = len(self._amounts)
-            self._amounts.append(pod.resources)
-        return number
 
 
 # The function with which Snapshot.index makes the columns.
@@ -269,23 +266,7 @@ class _VictimSelection:
         self.results: list[Victims | Rejection | None] = [None] * len(rows)
 
     def select(self) -> list[Victims | Rejection]:
-        # 1. Does the pod fit without any pod of lower priority? If not, the node is decided.
-        lower = self._remove_lower()
-        indices = self._undecided()
-        verdicts = self.run_filters(indices)
-        for i in np.flatnonzero(verdicts.ids).tolist():
-            index = int(indices[i])
-            self.results[index] = self.rejection(verdicts.statuses[verdicts.ids[i]], index)
-        # 2. On the other nodes, as many of these pods as possible stay.
-        undecided = self._undecided()
-        _Reprieve(self, undecided, [lower[index] for index in undecided.tolist()]).run()
-        return [result for result in self.results if result is not None]
-
-    def _undecided(self) -> Rows:
-        return np.array([i for i, r in enumerate(self.results) if r is None], dtype=np.intp)
-
-    def _remove_lower(self) -> list[list[PodInfo]]:
-        """Remove all pods of lower priority, and return them per index."""
+        # 1. All pods of lower priority are removed.
         priority, on_node = self.run.pod.priority, self.fork.pods
         lower = [[p for p in on_node[row] if p.priority < priority] for row in self.rows.tolist()]
         flat = [pod for pods in lower for pod in pods]
@@ -302,7 +283,19 @@ class _VictimSelection:
                 self.states[self.nodes[index].row] = self.run.state.clone()
             for pod in concerning:
                 self.run_extension(self.run.filtering.run_remove_pod, pod, index)
-        return lower
+        # 2. Does the pod fit without them? If not, the node is decided.
+        indices = self._undecided()
+        verdicts = self.run_filters(indices)
+        for i in np.flatnonzero(verdicts.ids).tolist():
+            index = int(indices[i])
+            self.results[index] = self.rejection(verdicts.statuses[verdicts.ids[i]], index)
+        # 3. On the other nodes, as many of these pods as possible stay.
+        undecided = self._undecided()
+        _Reprieve(self, undecided, [lower[index] for index in undecided.tolist()]).run()
+        return [result for result in self.results if result is not None]
+
+    def _undecided(self) -> Rows:
+        return np.array([i for i, r in enumerate(self.results) if r is None], dtype=np.intp)
 
     def run_filters(self, indices: Rows) -> Verdicts:
         """Return the filters' verdicts of the nodes as they are in the fork."""
@@ -365,37 +358,34 @@ class _Reprieve:
         if not self.order:
             return
         usage = PodUsageColumns.of(self.order)
-        for step in range(int(self.counts.max())):
-            self._add_back(step, usage)
-        evicted = self.evicted.tolist()
-        for i, index in enumerate(self.indices.tolist()):
-            if self.selection.results[index] is None:
-                self.selection.results[index] = self._result(i, index, evicted)
-
-    def _add_back(self, step: int, usage: PodUsageColumns) -> None:
-        # 1. Every node that still has a pod to add gets its next one.
         selection = self.selection
-        with_pod = np.flatnonzero(self.counts > step)
-        entries = self.starts[with_pod] + step
-        indices = self.indices[with_pod]
-        rows = selection.rows[indices]
-        pods = [self.order[entry] for entry in entries.tolist()]
-        selection.fork.add_each(pods, rows, usage.gather(entries))
-        self._run_extension(selection.run.filtering.run_add_pod, pods, indices)
-        # 2. Filter is asked again. Where the preemptor no longer fits, the added pod is a victim.
-        verdicts = selection.run_filters(indices)
-        rejected = np.flatnonzero(verdicts.ids)
-        if not len(rejected):
-            return
-        self.evicted[entries[rejected]] = True
-        if selection.run.explain is not None:
-            for i in rejected.tolist():
+        for step in range(int(self.counts.max())):
+            # 1. Every node that still has a pod to add gets its next one.
+            with_pod = np.flatnonzero(self.counts > step)
+            entries = self.starts[with_pod] + step
+            indices = self.indices[with_pod]
+            rows = selection.rows[indices]
+            pods = [self.order[entry] for entry in entries.tolist()]
+            selection.fork.add_each(pods, rows, usage.gather(entries))
+            self._run_extension(selection.run.filtering.run_add_pod, pods, indices)
+            # 2. Filter is asked again. Where the preemptor no longer fits, the added pod is a
+            # victim.
+            verdicts = selection.run_filters(indices)
+            rejected = np.flatnonzero(verdicts.ids)
+            if not len(rejected):
+                continue
+            self.evicted[entries[rejected]] = True
+            for i in rejected.tolist() if selection.run.explain is not None else ():
                 status = verdicts.statuses[verdicts.ids[i]]
                 self.rejections[int(entries[i])] = selection.rejection(status, int(indices[i]))
-        # 3. The victims leave again, so that the next step sees only the pods that stay.
-        pods = [pods[i] for i in rejected.tolist()]
-        selection.fork.remove_each(pods, rows[rejected], usage.gather(entries[rejected]))
-        self._run_extension(selection.run.filtering.run_remove_pod, pods, indices[rejected])
+            # 3. The victims leave again, so that the next step sees only the pods that stay.
+            pods = [pods[i] for i in rejected.tolist()]
+            selection.fork.remove_each(pods, rows[rejected], usage.gather(entries[rejected]))
+            self._run_extension(selection.run.filtering.run_remove_pod, pods, indices[rejected])
+        evicted = self.evicted.tolist()
+        for i, index in enumerate(self.indices.tolist()):
+            if selection.results[index] is None:
+                selection.results[index] = self._result(i, index, evicted)
 
     def _run_extension(self, extension: PodExtension, pods: list[PodInfo], indices: Rows) -> None:
         if self.selection.states:
@@ -657,27 +647,24 @@ class ColumnDryRun:
         lower = self._columns.lower_pods(rows, self._run.pod.priority)
         for row in rows[lower.counts == 0].tolist():
             results.reject_node(row, NO_VICTIMS)
-        is_left_out = self._concerns_plugins(lower)
+        # Some plugins keep counts of some of the pods.
+        is_left_out = np.zeros(len(lower.counts), dtype=np.bool_)
+        run = self._run
+        if len(lower.numbers) and run.filtering.has_extensions(run.state):
+            signatures = self._columns.signature[lower.numbers]
+            _, first, kinds = np.unique(signatures, return_index=True, return_inverse=True)
+            examples = (self._columns.pods[i] for i in lower.numbers[first].tolist())
+            by_kind = np.array([run.concerns(pod) for pod in examples], dtype=np.bool_)
+            is_left_out[lower.nodes[by_kind[kinds]]] = True
         selected = (lower.counts > 0) & ~is_left_out
         if not selected.all():
             lower = _of_nodes(lower, selected)
         self._select(rows[selected], lower, results)
         return rows[is_left_out]
 
-    def _concerns_plugins(self, lower: LowerPods) -> Mask:
-        """Return per node, whether a plugin keeps counts of some of the pods."""
-        concerned = np.zeros(len(lower.counts), dtype=np.bool_)
-        run = self._run
-        if not len(lower.numbers) or not run.filtering.has_extensions(run.state):
-            return concerned
-        signatures = self._columns.signature[lower.numbers]
-        _, first, kinds = np.unique(signatures, return_index=True, return_inverse=True)
-        examples = (self._columns.pods[i] for i in lower.numbers[first].tolist())
-        by_kind = np.array([run.concerns(pod) for pod in examples], dtype=np.bool_)
-        concerned[lower.nodes[by_kind[kinds]]] = True
-        return concerned
-
-    def _select(self, rows: Rows, lower: LowerPods, results: DryRunColumns) -> None:
+    def _select(  # noqa: PLR0915  # one algorithm, from top to bottom
+        self, rows: Rows, lower: LowerPods, results: DryRunColumns
+    ) -> None:
         if not len(rows):
             return
         # 1. Subtract the pods of lower priority from what each node's pods request.
@@ -699,51 +686,39 @@ class ColumnDryRun:
             capacity = np.array([snapshot.allocatable(name)[rows] for name in names])
             requested = [fork.requested(name)[rows] for name in self._resources]
             used = np.array([*requested, fork.pod_count[rows]])
-            self._reprieve(rows, lower, capacity - used - self._needed[:, None], results)
+            left = capacity - used - self._needed[:, None]
+            violates, numbers = self._run.disruptions.violating(self._columns, lower), lower.numbers
+            # Pods whose eviction violates budgets come back first.
+            if violates.any():
+                order = np.lexsort((~violates, lower.nodes))
+                lower, violates = LowerPods(lower.numbers[order], lower.counts), violates[order]
+            evicted = np.zeros(len(lower.numbers), dtype=np.bool_)
+            requests, starts, counts = self._requests_of(lower), lower.starts, lower.counts
+            # Each step returns one pod to every node that has one left: it stays if no resource
+            # runs out.
+            for step in range(int(counts.max())):
+                with_pod = (counts > step).nonzero()[0]
+                entries = starts[with_pod] + step
+                remaining = left[:, with_pod] - requests[:, entries]
+                stays = (remaining >= 0).all(axis=0)
+                left[:, with_pod[stays]] = remaining[:, stays]
+                evicted[entries] = ~stays
+            reprieve = Reprieve(self._columns, lower, numbers, lower.starts, violates, evicted)
+            has_victims = np.logical_or.reduceat(evicted, reprieve.starts)
+            # Upstream expects a victim: without one, the pod should have fitted before.
+            for row in rows[~has_victims].tolist():
+                results.add(row, self._run.no_victims(self._run.snapshot.names[row]))
+            measures = measures_of(self._columns, violates, evicted, lower)
+            indices = has_victims.nonzero()[0]
+            sources = [partial(reprieve.victims, index) for index in indices.tolist()]
+            results.add_candidates(rows[indices], measures[:, indices], sources)
 
     def _requests_of(self, lower: LowerPods) -> NDArray[np.int64]:
         """Return a row per resource, and one for the number of pods; a column per pod."""
         requests = [self._columns.requests(name, lower.numbers) for name in self._resources]
         return np.array([*requests, np.ones(len(lower.numbers), dtype=np.int64)])
 
-    def _reprieve(
-        self, rows: Rows, lower: LowerPods, left: NDArray[np.int64], results: DryRunColumns
-    ) -> None:
-        """Put pods back, and add the results. left: a row per resource, and one for the number of
-        pods; a column per node: what is left beside the preemptor, without the pods of lower
-        priority. It is used up."""
-        violates, numbers = self._run.disruptions.violating(self._columns, lower), lower.numbers
-        # Pods whose eviction violates budgets come back first.
-        if violates.any():
-            order = np.lexsort((~violates, lower.nodes))
-            lower, violates = LowerPods(lower.numbers[order], lower.counts), violates[order]
-        evicted = _evicted(left, self._requests_of(lower), lower)
-        reprieve = Reprieve(self._columns, lower, numbers, lower.starts, violates, evicted)
-        has_victims = np.logical_or.reduceat(evicted, reprieve.starts)
-        # Upstream expects a victim: without one, the pod should have fitted before.
-        for row in rows[~has_victims].tolist():
-            results.add(row, self._run.no_victims(self._run.snapshot.names[row]))
-        measures = measures_of(self._columns, violates, evicted, lower)
-        indices = has_victims.nonzero()[0]
-        sources = [partial(reprieve.victims, index) for index in indices.tolist()]
-        results.add_candidates(rows[indices], measures[:, indices], sources)
-
 
 def _of_nodes(lower: LowerPods, selected: Mask) -> LowerPods:
     """Return those on some of the nodes."""
     return LowerPods(lower.numbers[selected[lower.nodes]], lower.counts[selected])
-
-
-def _evicted(left: NDArray[np.int64], requests: NDArray[np.int64], lower: LowerPods) -> Mask:
-    """Return per pod whether it may not stay. left: of the nodes without the pods, is used up."""
-    evicted = np.zeros(len(lower.numbers), dtype=np.bool_)
-    starts, counts = lower.starts, lower.counts
-    # Each step returns one pod to every node that has one left: it stays if no resource runs out.
-    for step in range(int(counts.max())):
-        nodes = (counts > step).nonzero()[0]
-        entries = starts[nodes] + step
-        remaining = left[:, nodes] - requests[:, entries]
-        stays = (remaining >= 0).all(axis=0)
-        left[:, nodes[stays]] = remaining[:, stays]
-        evicted[entries] = ~stays
-    return evicted

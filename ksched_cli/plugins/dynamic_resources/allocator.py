@@ -47,7 +47,6 @@ from ksched_cli.plugins.dynamic_resources.requests import (
     Consumed,
     Demand,
     RequestAlternative,
-    RequestAlternatives,
     RequestConstraint,
     consumed_capacities,
     fits,
@@ -193,33 +192,28 @@ class ConstraintState:
             return True
         if value is None:
             return False
+        # The values of other devices may exclude this one.
+        kind: str = value[0]
+        elements: Any = value[1]
+        is_excluded = False
         if self._as_sets:
-            value = self._narrowed(*value)
-            if value is None:
-                return False
-        elif self._values and self._excludes(value):
+            others = [values for other, values in self._values.values() if other == kind]
+            if self.constraint.kind == DISTINCT_ATTRIBUTE:
+                is_excluded = any(elements & values for values in others)
+            elif self._values:
+                # matchAttribute narrows the set to what all devices have.
+                elements = elements & others[-1] if others else elements
+                is_excluded = not (others and elements)
+                value = kind, elements
+            is_excluded = is_excluded or not kind
+        elif self._values and self.constraint.kind == DISTINCT_ATTRIBUTE:
+            is_excluded = not kind or (self._compares and value in self._values.values())
+        elif self._values:
+            is_excluded = not kind or value != self._values[0]
+        if is_excluded:
             return False
         self._values[request.base_name if self._by_request else self.count] = value
         return True
-
-    def _excludes(self, value: AttributeValue) -> bool:
-        """Return whether the values of other devices exclude this value."""
-        if self.constraint.kind != DISTINCT_ATTRIBUTE:
-            return value[0] == "" or value != self._values[0]
-        return value[0] == "" or (self._compares and value in self._values.values())
-
-    def _narrowed(self, kind: str, elements: Any) -> AttributeValue | None:
-        """Return the set, or with matchAttribute what all devices have of it. Return None if the
-        other devices exclude it."""
-        others = [values for other, values in self._values.values() if other == kind]
-        if self.constraint.kind == DISTINCT_ATTRIBUTE:
-            is_excluded = any(elements & values for values in others)
-        elif self._values:
-            elements = elements & others[-1] if others else elements
-            is_excluded = not (others and elements)
-        else:
-            is_excluded = False
-        return None if is_excluded or not kind else (kind, elements)
 
     def remove(self, request: RequestAlternative) -> None:
         """Remove the last device that was added. request: its own"""
@@ -362,9 +356,25 @@ class DeviceAllocator:
         # 1. Each request is checked; the smallest alternative counts towards the claim's limit.
         minimum = 0
         for index, alternatives in enumerate(self._demand.claims[claim].alternatives):
-            if self._rules.refuses_capacity_requests:
-                self._refuse_capacity(claim, alternatives)
-            count = self._validate_alternatives(claim, index, alternatives)
+            for request in alternatives.requests if self._rules.refuses_capacity_requests else ():
+                if request.capacity is not None:
+                    kind = "subrequest" if alternatives.prioritized else "request"
+                    raise AllocationError(
+                        f"claim {self._claim_names[claim]}, {kind} {request.name}: has capacity "
+                        "requests, but the DRAConsumableCapacity feature is disabled"
+                    )
+            # The alternative that needs the fewest devices counts.
+            counts: list[int] = []
+            matched: dict[int, bool] | None = None
+            for alternative, each in enumerate(alternatives.requests):
+                # Up to 1.35 upstream's cache of matches uses the first alternative's results for
+                # the second one too, which gets in mode All what the first one matched.
+                is_mixed_up = alternative == 1 and not self._rules.tells_subrequests_apart
+                earlier = matched if is_mixed_up else None
+                request_data, matched = self._validate_request(claim, each, earlier)
+                self._request_data[claim, index, alternative] = request_data
+                counts.append(request_data.count)
+            count = min(counts)
             left = ALLOCATION_RESULTS_MAX_SIZE - minimum
             if self._rules.counts_devices_per_request and count > left:
                 raise AllocationError(
@@ -393,32 +403,7 @@ class DeviceAllocator:
         states = [constraint_state(each, self._rules, as_sets) for each in constraints]
         self._constraints.append(states)
 
-    def _refuse_capacity(self, claim: int, alternatives: RequestAlternatives) -> None:
-        for request in alternatives.requests:
-            if request.capacity is not None:
-                kind = "subrequest" if alternatives.prioritized else "request"
-                raise AllocationError(
-                    f"claim {self._claim_names[claim]}, {kind} {request.name}: has capacity "
-                    "requests, but the DRAConsumableCapacity feature is disabled"
-                )
-
-    def _validate_alternatives(
-        self, claim: int, entry: int, alternatives: RequestAlternatives
-    ) -> int:
-        """Return the least number of devices that an alternative needs."""
-        counts: list[int] = []
-        matched: dict[int, bool] | None = None
-        for index, request in enumerate(alternatives.requests):
-            # Up to 1.35 upstream's cache of matches uses the first alternative's results for the
-            # second one too, which gets in mode All what the first one matched.
-            is_mixed_up = index == 1 and not self._rules.tells_subrequests_apart
-            earlier = matched if is_mixed_up else None
-            request_data, matched = self._validate_request(claim, request, earlier)
-            self._request_data[claim, entry, index] = request_data
-            counts.append(request_data.count)
-        return min(counts)
-
-    def _validate_request(
+    def _validate_request(  # noqa: C901, PLR0912, PLR0915  # one algorithm, from top to bottom
         self, claim: int, request: RequestAlternative, earlier_matches: dict[int, bool] | None
     ) -> tuple[RequestData, dict[int, bool]]:
         """Return the checked request, and by signature which devices match.
@@ -449,12 +434,6 @@ class DeviceAllocator:
         if request.mode != ALL:
             raise self._error(claim, request, f"unsupported count mode {request.mode}")
         matched = dict(earlier_matches or {})
-        all_devices = self._all_devices(claim, data, matched)
-        return replace(data, count=len(all_devices), all_devices=all_devices), matched
-
-    def _all_devices(
-        self, claim: int, data: RequestData, matched: dict[int, bool]
-    ) -> list[CandidateDevice]:
         devices = []
         for pool_index, pool in enumerate(self._node_pools.pools):
             if pool.incomplete or pool.invalid:
@@ -480,7 +459,7 @@ class DeviceAllocator:
                     is_counted = not (too_small and too_small[data.number])
                 if is_counted:
                     devices.append(device)
-        return devices
+        return replace(data, count=len(devices), all_devices=devices), matched
 
     def _check_capacity(self, claim: int, data: RequestData, device: CandidateDevice) -> None:
         """Raise AllocationError where a device cannot even tell how much it would consume."""
@@ -550,10 +529,6 @@ class DeviceAllocator:
             indices = (claim, entry, 0, 0, False)
         return None
 
-    def _state(self, indices: DeviceIndices) -> object:
-        """Return the position of the search and the devices allocated so far, by signature."""
-        return indices, tuple(tuple(sorted(each.kind for each in of)) for of in self._result)
-
     def _next_claim(self, claim: int) -> _Choices:
         """Yield the next claim to try. Raises AllocationError where the first claim is too large;
         later ones may yet fit after other choices."""
@@ -586,7 +561,11 @@ class DeviceAllocator:
         """Yield device after device, so that the first one with which all else fits is taken."""
         claim, entry, alternative, device, chosen = indices
         # Interchangeable devices fail alike: a state that has failed once is not tried again.
-        state = self._state(indices) if self._remembers_failures else None
+        # A state is the position of the search and the devices allocated so far, by signature.
+        state: object = None
+        if self._remembers_failures:
+            kinds = tuple(tuple(sorted(each.kind for each in of)) for of in self._result)
+            state = indices, kinds
         if state in self._failed_states:
             return False
         is_admin = request_data.request.admin_access
@@ -637,7 +616,7 @@ class DeviceAllocator:
             raise AllocationError(rejection.error(self._claim_names[claim], class_name, name))
         return False
 
-    def _allocate_device(
+    def _allocate_device(  # noqa: C901, PLR0912, PLR0915  # one algorithm, from top to bottom
         self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
     ) -> bool:
         """Allocate the device to the claim; False where that fails. Raises AllocationError.
@@ -647,7 +626,17 @@ class DeviceAllocator:
         all that in mode ExactCount.
         """
         request, signature, users = request_data.request, device.signature, device.claim_users
-        if self._is_taken(claim, request, device) or signature.consumes_counters:
+        # Others may have the device, whatever the claim asks for.
+        if request.admin_access:
+            is_barred = claim in users
+        elif device.in_use or users:
+            is_barred = True
+        else:
+            is_whole = self._rules.keeps_shares_of_former and signature.sharing is None
+            is_barred = is_whole and self._is_shared(device.device.id)
+        if is_barred or (signature.skips and not self._node_pools.may_skip):
+            return False
+        if signature.consumes_counters:
             return False
         if not must and not self._has_capacity(request_data, device):
             return False
@@ -670,26 +659,24 @@ class DeviceAllocator:
             if takes_back:
                 self._give_back_counters(device, consumption)
             return False
-        share, before = None, None
+        share: Share = None
+        before: Consumed | None = None
         if signature.sharing is None:
             users.add(claim)
         else:
-            share, before = self._take_share(request, device.device)
+            # A share consumes a part of the device's capacity.
+            device_id, capacities = device.device.id, device.device.traits.capacities
+            policy = self._view.capacity_policy
+            share = consumed_capacities(capacities, request.capacity, device_id[0], policy)
+            before = self._allocating.get(device_id)
+            amounts = Counter(before)
+            for name, amount in share:
+                amounts[name] += amount.nano_value()
+            self._allocating[device_id] = amounts
+
         taken = _Allocated(request_data, device, consumption, share, before, groups)
         self._result[claim].append(taken)
         return True
-
-    def _is_taken(self, claim: int, request: RequestAlternative, device: CandidateDevice) -> bool:
-        """Return whether the claim may not have the device, whatever it asks for."""
-        if device.signature.skips and not self._node_pools.may_skip:
-            return True
-        users = device.claim_users
-        if request.admin_access:
-            return claim in users
-        if device.in_use or users:
-            return True
-        is_whole = self._rules.keeps_shares_of_former and device.signature.sharing is None
-        return is_whole and self._is_shared(device.device.id)
 
     def _join_groups(self, device: CandidateDevice) -> bool:
         """Return whether the device has groups in common with the others of its counter sets; it
@@ -770,43 +757,21 @@ class DeviceAllocator:
         driver = device_id[0]
         return fits(traits.capacities, data.request.capacity, driver, policy, consumed, allocating)
 
-    def _take_share(
-        self, request: RequestAlternative, device: PoolDevice
-    ) -> tuple[Share, Consumed | None]:
-        """Take a share. Return what it consumes, and what was being allocated of the device
-        before."""
-        policy = self._view.capacity_policy
-        capacities, driver = device.traits.capacities, device.id[0]
-        share = consumed_capacities(capacities, request.capacity, driver, policy)
-        before = self._allocating.get(device.id)
-        amounts = Counter(before)
-        for name, amount in share:
-            amounts[name] += amount.nano_value()
-        self._allocating[device.id] = amounts
-        return share, before
-
-    def _give_back_share(self, device_id: DeviceID, share: Share, before: Consumed | None) -> None:
-        """Give back what `_take_share` took. share, before: its results"""
-        if not self._rules.takes_all_back:
-            # The device of a share without capacity stays in use. Another share takes the mark of
-            # earlier ones that consume nothing with it.
-            if not share:
-                return
-            before = before if before and any(before.values()) else None
-        if before is None:
-            del self._allocating[device_id]
-        else:
-            self._allocating[device_id] = before
-
     def _deallocate_device(self, claim: int) -> None:
         """Give back the claim's last device."""
         data, device, consumption, share, before, groups = self._result[claim].pop()
         self._leave_groups(device, groups)
         self._remove_from_constraints(claim, data.request)
         device.claim_users.discard(claim)
-        if share is not None:
-            self._give_back_share(device.device.id, share, before)
-        if share is None or self._rules.takes_all_back:
+        takes_all_back = self._rules.takes_all_back
+        # Releases that do not take all back leave the device of a share without capacity in use.
+        # There, another share takes the mark of earlier ones that consume nothing with it.
+        if share or (share is not None and takes_all_back):
+            if before is None or not (takes_all_back or any(before.values())):
+                del self._allocating[device.device.id]
+            else:
+                self._allocating[device.device.id] = before
+        if share is None or takes_all_back:
             self._give_back_counters(device, consumption)
 
     def _add_to_constraints(
@@ -814,9 +779,27 @@ class DeviceAllocator:
     ) -> bool:
         constraints = self._constraints[claim]
         attributes = device.signature.attributes[claim]
+        has_derived = self._view.features.derived_attributes and request.derived
+        is_lazy = self._rules.reads_attributes_lazily
         for i, constraint in enumerate(constraints):
-            value = self._derived(claim, request, device, constraint.constraint, attributes[i])
-            self._check_readable(claim, request, device, constraint.constraint, value)
+            attribute = constraint.constraint.attribute
+            value: AttributeValue | str | None = attributes[i]
+            # The request may compute the attribute; else it is the device's own.
+            if has_derived and constraint.constraint.applies_to(request):
+                derived = device.signature.derived[self._request_numbers[request]]
+                value = derived.get(attribute, value)
+            if isinstance(value, str):
+                where = device.device.full_name
+                problem = (
+                    f"evaluate derived attribute {attribute} on device {where} failed: {value}"
+                )
+                raise self._error(claim, request, problem)
+            # Some values cannot be compared.
+            is_unreadable = is_lazy and value is not None and not value[0]
+            if is_unreadable and constraint.constraint.applies_to(request):
+                where = device.device.full_name
+                problem = f"device {where}: unsupported attribute value for {attribute}"
+                raise self._error(claim, request, problem)
             if constraint.add(request, value):
                 continue
             if must:
@@ -828,43 +811,6 @@ class DeviceAllocator:
                 earlier.remove(request)
             return False
         return True
-
-    def _derived(
-        self,
-        claim: int,
-        request: RequestAlternative,
-        device: CandidateDevice,
-        constraint: RequestConstraint,
-        value: AttributeValue | None,
-    ) -> AttributeValue | None:
-        """Return the attribute as the request computes it, else the device's own value. Raises
-        AllocationError where it cannot be computed."""
-        knows = self._view.features.derived_attributes
-        if not knows or not request.derived or not constraint.applies_to(request):
-            return value
-        derived = device.signature.derived[self._request_numbers[request]]
-        computed = derived.get(constraint.attribute, value)
-        if isinstance(computed, str):
-            name, where = constraint.attribute, device.device.full_name
-            problem = f"evaluate derived attribute {name} on device {where} failed: {computed}"
-            raise self._error(claim, request, problem)
-        return computed
-
-    def _check_readable(
-        self,
-        claim: int,
-        request: RequestAlternative,
-        device: CandidateDevice,
-        constraint: RequestConstraint,
-        value: AttributeValue | None,
-    ) -> None:
-        """Raise AllocationError for a value that cannot be compared."""
-        if not self._rules.reads_attributes_lazily or value is None or value[0]:
-            return
-        if constraint.applies_to(request):
-            name = device.device.full_name
-            problem = f"device {name}: unsupported attribute value for {constraint.attribute}"
-            raise self._error(claim, request, problem)
 
     def _remove_from_constraints(self, claim: int, request: RequestAlternative) -> None:
         for constraint in self._constraints[claim]:

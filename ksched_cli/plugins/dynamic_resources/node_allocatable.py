@@ -110,9 +110,16 @@ class NodeAllocatable:
         ):
             if at is None:
                 return device
-            if not self._reaches(resource_slice, at):
+            # The node must be one that may use devices of the slice. Upstream: filterSlicesForNode.
+            spec = resource_slice.spec
+            is_reached = spec.node_name == self._snapshot.names[at] or spec.all_nodes
+            if not is_reached and spec.node_selector is not None:
+                is_reached = self._selects(spec.node_selector, at)
+            elif not is_reached:
+                is_reached = bool(spec.per_device_node_selection)
+            if not is_reached:
                 continue
-            if resource_slice.spec.per_device_node_selection:
+            if spec.per_device_node_selection:
                 named = device.node_name == self._snapshot.names[at]
                 if not (named or device.all_nodes or self._selects(device.node_selector, at)):
                     raise UnusableDeviceError(f"device {result.device} does not match node")
@@ -121,17 +128,6 @@ class NodeAllocatable:
         if self._rules.knows_device_overhead:
             text += f" for driver {result.driver}"
         raise UnusableDeviceError(text)
-
-    def _reaches(self, resource_slice: ResourceSlice, row: int) -> bool:
-        """Return whether a node may use devices of the slice. Upstream: filterSlicesForNode."""
-        spec = resource_slice.spec
-        if spec.node_name is not None and spec.node_name == self._snapshot.names[row]:
-            return True
-        if spec.all_nodes:
-            return True
-        if spec.node_selector is not None:
-            return self._selects(spec.node_selector, row)
-        return bool(spec.per_device_node_selection)
 
     def _selects(self, selector: NodeSelector | None, row: int) -> bool:
         if selector is None:
@@ -160,7 +156,22 @@ class NodeAllocatable:
         Upstream: PreFilter, validateNodeAllocatableDRAClaimSharing.
         """
         if not self._rules.knows_device_overhead:
-            return _sharing_on(pod, claim, node) if shared is None else SUCCESS
+            if shared is not None:
+                return SUCCESS
+            # 1.36 rejects a node on which the status of another pod has the claim.
+            users = {
+                other.uid
+                for other in node.pods
+                if other.namespace == pod.namespace
+                for status in other.pod.status.node_allocatable_resource_claim_statuses
+                if status.resource_claim_name == claim.name
+            }
+            what = f"node allocatable resource claim {claim.name}"
+            if len(users) > 1:
+                return Status.unresolvable(f"{what} shared by multiple pods")
+            if users and pod.uid not in users:
+                return Status.unresolvable(f"{what} is already used by another pod")
+            return SUCCESS
         allocation = shared or claim.status.allocation
         if allocation is None or not self._is_mapped(allocation):
             return SUCCESS
@@ -392,23 +403,6 @@ def _uncovered(what: str, name: str) -> Status:
         f"pod level {what} for {name} is insufficient to cover the aggregated container and"
         f" node-allocatable DRA {what}s"
     )
-
-
-def _sharing_on(pod: PodInfo, claim: ResourceClaim, node: NodeInfo) -> Status:
-    """Reject a node on which the status of another pod has the claim, as 1.36 does."""
-    users = {
-        other.uid
-        for other in node.pods
-        if other.namespace == pod.namespace
-        for status in other.pod.status.node_allocatable_resource_claim_statuses
-        if status.resource_claim_name == claim.name
-    }
-    what = f"node allocatable resource claim {claim.name}"
-    if len(users) > 1:
-        return Status.unresolvable(f"{what} shared by multiple pods")
-    if users and pod.uid not in users:
-        return Status.unresolvable(f"{what} is already used by another pod")
-    return SUCCESS
 
 
 def _sum(first: Quantity | None, second: Quantity | None) -> Quantity | None:

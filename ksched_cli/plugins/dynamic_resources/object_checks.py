@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
-    DeviceRequest,
     DeviceSelector,
     DeviceSubRequest,
     ResourceClaimSpec,
@@ -48,7 +47,18 @@ def _problems(
     for template in state.resource_claim_templates.values():
         for field, problem in _claim_problems(template.spec.spec, "spec.spec", state):
             yield f"ResourceClaimTemplate {template.key}", field, problem
-    yield from _slice_problems(state, features.partitionable_devices, rules)
+    # A slice selects nodes; the slices of a pool must agree.
+    nodes = {node.name for node in state.nodes}
+    pools: dict[tuple[str, str], list[ResourceSlice]] = {}
+    for resource_slice in state.resource_slices.values():
+        spec = resource_slice.spec
+        pools.setdefault((spec.driver, spec.pool.name), []).append(resource_slice)
+        for field, problem in _node_selection_problems(
+            resource_slice, nodes, features.partitionable_devices
+        ):
+            yield f"ResourceSlice {resource_slice.name}", f"spec.{field}", problem
+    for slices in pools.values():
+        yield from _pool_problems(slices, rules)
 
 
 def _selector_problems(
@@ -71,7 +81,13 @@ def _claim_problems(
         field = f"{path}.devices.requests[{index}]"
         if request.exactly is None and not request.first_available:
             yield field, "has neither exactly nor firstAvailable"
-        for request_path, subrequest in _subrequests(request, field):
+        subrequests: list[tuple[str, DeviceSubRequest]] = [
+            (f"{field}.firstAvailable[{number}]", each)
+            for number, each in enumerate(request.first_available)
+        ]
+        if request.exactly is not None:
+            subrequests.insert(0, (f"{field}.exactly", request.exactly))
+        for request_path, subrequest in subrequests:
             yield from _selector_problems(subrequest.selectors, request_path)
             name = subrequest.device_class_name
             if name not in state.device_classes:
@@ -80,27 +96,6 @@ def _claim_problems(
     for index, constraint in enumerate(spec.devices.constraints):
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
             yield f"{path}.devices.constraints[{index}]", "has no matchAttribute"
-
-
-def _subrequests(request: DeviceRequest, path: str) -> Iterator[tuple[str, DeviceSubRequest]]:
-    if request.exactly is not None:
-        yield f"{path}.exactly", request.exactly
-    for index, subrequest in enumerate(request.first_available):
-        yield f"{path}.firstAvailable[{index}]", subrequest
-
-
-def _slice_problems(
-    state: ClusterState, partitionable: bool, rules: Rules
-) -> Iterator[tuple[str, str, str]]:
-    nodes = {node.name for node in state.nodes}
-    pools: dict[tuple[str, str], list[ResourceSlice]] = {}
-    for resource_slice in state.resource_slices.values():
-        spec = resource_slice.spec
-        pools.setdefault((spec.driver, spec.pool.name), []).append(resource_slice)
-        for field, problem in _node_selection_problems(resource_slice, nodes, partitionable):
-            yield f"ResourceSlice {resource_slice.name}", f"spec.{field}", problem
-    for slices in pools.values():
-        yield from _pool_problems(slices, rules)
 
 
 def _node_selection_problems(

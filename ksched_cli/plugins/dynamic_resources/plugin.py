@@ -19,7 +19,6 @@ from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
     AllocationResult,
     ConsumerReference,
-    OwnerReference,
     PodResourceClaim,
     ResourceClaim,
     plain_fields,
@@ -121,18 +120,18 @@ def claims_of(
             problem = f"ResourceClaim {claim.key} was not created for {pod_kind} {pod.key}"
             if group is None:
                 raise ClaimError(f"{problem} ({pod_kind} is not owner)")
-            if owner is None or not _is_group(owner, group[1]):
+            is_of_group = (
+                owner is not None
+                and owner.kind == "PodGroup"
+                and owner.api_version.startswith(f"{SCHEDULING}/")
+                and owner.name == group[1]
+            )
+            if not is_of_group:
                 raise ClaimError(
                     f"{problem} (neither {pod_kind} nor PodGroup {group[1]} is the owner)"
                 )
         claims.append(claim)
     return claims
-
-
-def _is_group(owner: OwnerReference, name: str) -> bool:
-    """Return whether the owner is the PodGroup of this name."""
-    is_kind = owner.kind == "PodGroup" and owner.api_version.startswith(f"{SCHEDULING}/")
-    return is_kind and owner.name == name
 
 
 def consumer_of(pod: PodInfo) -> ConsumerReference:
@@ -206,13 +205,6 @@ def binding_failure(claim: ResourceClaim) -> str:
                     f"message={quote(failed.message)}"
                 )
     return ""
-
-
-def _skips_operations(claim: ResourceClaim) -> bool:
-    """Return whether a device of the claim does without operations on the node."""
-    allocation = claim.status.allocation
-    results = allocation.devices.results if allocation is not None else ()
-    return any(result.skip_node_operations for result in results)
 
 
 def describe_allocation(claim: ResourceClaim) -> str:
@@ -447,15 +439,17 @@ class DynamicResources(
         snapshot: Snapshot,
     ) -> None:
         """Note the nodes that can use a claim's allocation. Raises PluginError."""
-        is_shared, mask = claim.status.allocation is None, None
+        own, mask = claim.status.allocation, None
         if allocation.node_selector is not None and (
-            self._looks_for_shared_devices or not is_shared
+            self._looks_for_shared_devices or own is not None
         ):
             terms = node_terms(allocation.node_selector)
             if terms.error:
                 raise PluginError(terms.error)
             mask = matches_any(snapshot, terms)
-        if self._needs_skipping and _skips_operations(claim):
+        # A device of the claim may do without operations on the node.
+        results = own.devices.results if own is not None else ()
+        if self._needs_skipping and any(result.skip_node_operations for result in results):
             skipping = skipping_nodes(snapshot)
             mask = skipping if mask is None else skipping & mask
         claims_state.selected[index] = mask
@@ -531,8 +525,35 @@ class DynamicResources(
         claims_state = read_state(state)
         search = claims_state.search
         verdicts = search.verdicts(nodes) if search else Verdicts.passing(len(nodes))
-        if self._allocatable is not None:
-            verdicts = self._filter_allocatable(self._allocatable, verdicts, state, pod, nodes)
+        # The claims may exceed a node's allocatable resources, or another pod with one of the
+        # claims bars it. The search for devices comes between the two.
+        allocatable = self._allocatable
+        if allocatable is not None:
+            from ksched_cli.plugins.dynamic_resources.search import NO_SUCH_RESOURCE, STALE_CLAIM
+
+            with_earlier = self._counts_earlier_claims
+            statuses = [verdicts.statuses[number] for number in verdicts.ids.tolist()]
+            for position, row in enumerate(nodes.indices().tolist()):
+                status = statuses[position]
+                if status in (NO_SUCH_RESOURCE, STALE_CLAIM):
+                    continue
+                node = NodeInfo(nodes.snapshot, row)
+                sharing = (
+                    allocatable.sharing_status(
+                        pod, claims_state.claims[index], claims_state.shared.get(index), node
+                    )
+                    for index, mask in claims_state.selected.items()
+                    if mask is None or mask[row]
+                )
+                barred = next((each for each in sharing if not each.is_success), None)
+                if barred is not None:
+                    statuses[position] = barred
+                elif status.is_success and (with_earlier or claims_state.search is not None):
+                    devices = claims_state.devices_on(row, with_earlier)
+                    statuses[position], takes = allocatable.check(pod, devices, node)
+                    if statuses[position].is_success:
+                        claims_state.takes[row] = takes
+            verdicts = Verdicts.of(statuses)
         rejected = np.zeros(len(nodes), dtype=np.bool_)
         for index, mask in claims_state.reachable.items():
             unreachable = ~nodes.gather(mask) & (verdicts.ids == 0)
@@ -541,52 +562,6 @@ class DynamicResources(
                 rejected |= unreachable
         verdicts.reject(rejected, CLAIM_UNREACHABLE)
         return verdicts
-
-    def _filter_allocatable(
-        self,
-        allocatable: NodeAllocatable,
-        verdicts: Verdicts,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: Nodes,
-    ) -> Verdicts:
-        """Reject nodes whose allocatable resources the claims exceed, or that another pod with one
-        of the claims bars. verdicts: of the search for devices, which comes between the two"""
-        from ksched_cli.plugins.dynamic_resources.search import NO_SUCH_RESOURCE, STALE_CLAIM
-
-        claims_state, with_earlier = read_state(state), self._counts_earlier_claims
-        statuses = [verdicts.statuses[number] for number in verdicts.ids.tolist()]
-        for position, row in enumerate(nodes.indices().tolist()):
-            status = statuses[position]
-            if status in (NO_SUCH_RESOURCE, STALE_CLAIM):
-                continue
-            node = NodeInfo(nodes.snapshot, row)
-            barred = self._barred(allocatable, claims_state, pod, node)
-            if barred is not None:
-                statuses[position] = barred
-            elif status.is_success and (with_earlier or claims_state.search is not None):
-                devices = claims_state.devices_on(row, with_earlier)
-                statuses[position], takes = allocatable.check(pod, devices, node)
-                if statuses[position].is_success:
-                    claims_state.takes[row] = takes
-        return Verdicts.of(statuses)
-
-    def _barred(
-        self,
-        allocatable: NodeAllocatable,
-        claims_state: ClaimsState,
-        pod: PodInfo,
-        node: NodeInfo,
-    ) -> Status | None:
-        """Return why another pod that has one of the claims keeps the pod from the node, or
-        None."""
-        for index, mask in claims_state.selected.items():
-            if mask is None or mask[node.row]:
-                claim, shared = claims_state.claims[index], claims_state.shared.get(index)
-                status = allocatable.sharing_status(pod, claim, shared, node)
-                if not status.is_success:
-                    return status
-        return None
 
     # -- PostFilter -------------------------------------------------------------------------------
 
@@ -947,8 +922,17 @@ class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
             allocations = claims_state.allocations_on(row)
             if allocations is None:  # the node's device plugins have all the resources
                 continue
+            # Each list of a claim adds 8 for a first alternative, 7 for a second, and so on.
             pairs = zip(claims, self._allocations_of(claims, allocations), strict=False)
-            scores[position] = sum(_score(claim, allocation) for claim, allocation in pairs)
+            for claim, allocation in pairs:
+                chosen = {result.request for result in allocation.devices.results}
+                scores[position] += sum(
+                    MAX_ALTERNATIVES - index
+                    for request in claim.spec.devices.requests
+                    if request.exactly is None
+                    for index, alternative in enumerate(request.first_available)
+                    if f"{request.name}/{alternative.name}" in chosen
+                )
         return scores
 
     def normalize_scores(
@@ -971,19 +955,6 @@ def _by_position(claims: Sequence[ResourceClaim], allocations: Allocations) -> A
             f"number of allocations {len(allocations)} is smaller than number of claims"
         )
     return allocations
-
-
-def _score(claim: ResourceClaim, allocation: AllocationResult) -> int:
-    """Return the sum over all lists of the claim: 8 for a first alternative, 7 for a second, and so
-    on."""
-    allocated = {result.request for result in allocation.devices.results}
-    return sum(
-        MAX_ALTERNATIVES - index
-        for request in claim.spec.devices.requests
-        if request.exactly is None
-        for index, alternative in enumerate(request.first_available)
-        if f"{request.name}/{alternative.name}" in allocated
-    )
 
 
 class ExtendedDynamicResources(ScoringDynamicResources):
@@ -1028,17 +999,15 @@ class ExtendedDynamicResources(ScoringDynamicResources):
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         status = super().pre_bind(state, pod, node)
-        if status.is_success:
-            self._bind_extended(read_state(state), pod, node)
-        return status
-
-    def _bind_extended(self, claims_state: ClaimsState, pod: PodInfo, node: NodeInfo) -> None:
-        """Create and allocate the claim for the pod's extended resources. Upstream: bindClaim."""
+        if not status.is_success:
+            return status
+        # The claim for the pod's extended resources is created and allocated. Upstream: bindClaim.
+        claims_state = read_state(state)
         extended = claims_state.extended
         index = len(claims_state.claims) - 1
         allocation = claims_state.allocations.get(index)
         if allocation is None or extended is None:
-            return
+            return status
         created = self._store.create_extended(extended.claim_on(node.row), pod.uid)
         updated = reserved(allocated(created, allocation), consumer_of(pod))
         self._store.write(updated)
@@ -1049,6 +1018,7 @@ class ExtendedDynamicResources(ScoringDynamicResources):
                 f"nil or empty request mappings, no update of pod {pod.key} "
                 "ExtendedResourceClaimStatus"
             )
+        return status
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         super().unreserve(state, pod, node)
@@ -1081,29 +1051,22 @@ def for_pod(pod: PodInfo, store: ClaimStore, cluster: ClusterState) -> Iterator[
             return
         claim = store.get(pod.namespace, name) if name is not None else None
         if claim is None and reference.resource_claim_name:
-            yield from _created_claims(pod.namespace, reference.resource_claim_name, cluster)
+            name = reference.resource_claim_name
+            for index, device_class in enumerate(sorted(cluster.device_classes)[:MAX_LISTED]):
+                exactly = {"deviceClassName": device_class, "count": 1}
+                spec = {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}
+                metadata = {"name": name, "namespace": pod.namespace}
+                line = applied(API_VERSION, "ResourceClaim", metadata, {"spec": spec})
+                where = f"{pod.namespace}/{name}"
+                text = f"create ResourceClaim {where}, of one device of class {device_class}"
+                yield Proposal("object", text, (line,), amount=index)
             return
-        for missing in _class_names(claim):
-            if missing not in cluster.device_classes:
-                yield from _created_classes(missing, cluster)
-                return
-
-
-def _class_names(claim: ResourceClaim | None) -> Iterator[str]:
-    for request in claim.spec.devices.requests if claim is not None else ():
-        if request.exactly is not None:
-            yield request.exactly.device_class_name
-        yield from (each.device_class_name for each in request.first_available)
-
-
-def _created_claims(namespace: str, name: str, cluster: ClusterState) -> Iterator[Proposal]:
-    for index, device_class in enumerate(sorted(cluster.device_classes)[:MAX_LISTED]):
-        request = {"name": "device", "exactly": {"deviceClassName": device_class, "count": 1}}
-        spec = {"devices": {"requests": [request]}}
-        metadata = {"name": name, "namespace": namespace}
-        line = applied(API_VERSION, "ResourceClaim", metadata, {"spec": spec})
-        text = f"create ResourceClaim {namespace}/{name}, of one device of class {device_class}"
-        yield Proposal("object", text, (line,), amount=index)
+        for request in claim.spec.devices.requests if claim is not None else ():
+            alone = () if request.exactly is None else (request.exactly,)
+            for subrequest in (*alone, *request.first_available):
+                if subrequest.device_class_name not in cluster.device_classes:
+                    yield from _created_classes(subrequest.device_class_name, cluster)
+                    return
 
 
 def _created_classes(name: str, cluster: ClusterState) -> Iterator[Proposal]:

@@ -348,8 +348,7 @@ class DevicePools:
         """Read the pools from the slices. rules: of the release; by default of the newest"""
         rules = rules or release_of().rules
         slices = list(slices)
-        self.features = features
-        self.rules = rules
+        self.features, self.rules = features, rules
         self.capacity_policy = CapacityPolicyRules(
             rules.aborts_at_bad_capacity,
             features.fractional_range,
@@ -358,7 +357,16 @@ class DevicePools:
         )
         self._generations = _count_generations(slices)
         if rules.skips_compatibility_groups and not features.compatibility_groups:
-            slices = [each for each in slices if not _names_groups(each.spec)]
+            # Upstream: sliceUsesCompatibilityGroups.
+            slices = [
+                each
+                for each in slices
+                if not any(
+                    consumption.compatibility_groups
+                    for device in each.spec.devices
+                    for consumption in device.consumes_counters
+                )
+            ]
         self._counted = _count_generations(slices)
         self._slices = sorted(filter(self._is_counted, slices), key=lambda item: item.name)
         self._slices_of: dict[PoolID, list[int]] = {}
@@ -370,7 +378,10 @@ class DevicePools:
                 self._counter_slices.setdefault(pool_id, []).append(number)
         self.ambiguous_names: frozenset[str] = frozenset()
         if not rules.tells_pools_apart:
-            self.ambiguous_names = _repeated(name for _, name in self._counter_slices)
+            drivers_by_name = Counter(name for _, name in self._counter_slices)
+            self.ambiguous_names = frozenset(
+                name for name, count in drivers_by_name.items() if count > 1
+            )
         self.pools: list[Pool] = []
         self.kinds: list[DeviceKind] = []
         self._kind_numbers: dict[DeviceKind, int] = {}
@@ -400,51 +411,58 @@ class DevicePools:
             if self.rules.places_counters or not self._has_counters(number):
                 for row, reached in reach.reached_rows(resource_slice):
                     slices_of_row[row].append((number, reached))
-        elsewhere: dict[PoolID, Pool] = {}
-        for pool_id in () if self.rules.places_counters else self._counter_slices:
-            pool = self._pool_on_node(pool_id, [])
-            if pool is not None and not pool.is_usable:
-                elsewhere[pool_id] = pool
+        # Some pools cannot be used, by what their slices with counters say alone.
+        with_counters = () if self.rules.places_counters else self._counter_slices
+        alone = [(pool_id, self._pool_on_node(pool_id, [])) for pool_id in with_counters]
+        elsewhere = {key: pool for key, pool in alone if pool is not None and not pool.is_usable}
         pools_by_slices: dict[tuple[ReachedSlice, ...], tuple[int, ...]] = {}
         of_row = []
         for slices in slices_of_row:
             key = tuple(slices)
             if key not in pools_by_slices:
-                pools_by_slices[key] = self._pools_on_node(key, elsewhere)
+                # The slices belong to pools. Upstream: GatherPools.
+                slices_by_pool: dict[PoolID, list[ReachedSlice]] = {}
+                for number, reached in key:
+                    pool_id = _pool_id(self._slices[number].spec)
+                    slices_by_pool.setdefault(pool_id, []).append((number, reached))
+                pools = [
+                    pool for pool_id, pool in elsewhere.items() if pool_id not in slices_by_pool
+                ]
+                for pool_id, pool_slices in slices_by_pool.items():
+                    pool = self._pool_on_node(pool_id, pool_slices)
+                    if pool is not None:
+                        pools.append(pool)
+                # Pools with binding conditions come last, where these are seen. Since 1.35 upstream
+                # sees no devices of an unusable pool.
+                sees_all = not self.rules.skips_unusable_pools
+                pools.sort(
+                    key=lambda pool: (
+                        pool.has_binding_conditions and (sees_all or pool.is_usable),
+                        pool.driver,
+                        pool.name,
+                    )
+                )
+                pools_by_slices[key] = tuple(pool.number for pool in pools)
             of_row.append(pools_by_slices[key])
         return of_row
-
-    def _pools_on_node(
-        self, slices: Sequence[ReachedSlice], elsewhere: dict[PoolID, Pool]
-    ) -> tuple[int, ...]:
-        """Return the numbers of the pools that these slices belong to. Upstream: GatherPools.
-
-        elsewhere: pools that cannot be used, by what their slices with counters say alone.
-        """
-        slices_by_pool: dict[PoolID, list[ReachedSlice]] = {}
-        for reached in slices:
-            pool_id = _pool_id(self._slices[reached[0]].spec)
-            slices_by_pool.setdefault(pool_id, []).append(reached)
-        pools = [pool for pool_id, pool in elsewhere.items() if pool_id not in slices_by_pool]
-        for pool_id, pool_slices in slices_by_pool.items():
-            pool = self._pool_on_node(pool_id, pool_slices)
-            if pool is not None:
-                pools.append(pool)
-        pools.sort(key=lambda pool: (self._comes_last(pool), pool.driver, pool.name))
-        return tuple(pool.number for pool in pools)
-
-    def _comes_last(self, pool: Pool) -> bool:
-        """Return whether the pool has binding conditions that are seen. Since 1.35 upstream sees no
-        devices of an unusable pool."""
-        is_seen = pool.is_usable or not self.rules.skips_unusable_pools
-        return pool.has_binding_conditions and is_seen
 
     def _pool_on_node(self, pool_id: PoolID, slices: Sequence[ReachedSlice]) -> Pool | None:
         """Return the pool on a node, or None if slices that are out of reach are newer."""
         reach = dict(slices)
         if not self.rules.places_counters:
             reach |= dict.fromkeys(self._counter_slices.get(pool_id, ()), b"")
-        newest = self._newest_generation(reach)
+        # The slices of the newest generation count.
+        ordered = sorted(reach)
+        if not self.rules.skips_unusable_pools:
+            ordered.sort(
+                key=lambda number: any(
+                    device.binding_conditions for device in self._slices[number].spec.devices
+                )
+            )
+        newest_generation = max(self._slices[number].spec.pool.generation for number in ordered)
+        newest = tuple(
+            n for n in ordered if self._slices[n].spec.pool.generation == newest_generation
+        )
         spec = self._slices[newest[0]].spec
         generation, expected = spec.pool.generation, spec.pool.resource_slice_count
         is_complete = len(newest) == expected
@@ -462,13 +480,6 @@ class DevicePools:
             self.pools.append(pool)
         return pool
 
-    def _newest_generation(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        ordered = sorted(numbers)
-        if not self.rules.skips_unusable_pools:
-            ordered.sort(key=lambda number: _has_conditions(self._slices[number].spec))
-        generation = max(self._slices[number].spec.pool.generation for number in ordered)
-        return tuple(n for n in ordered if self._slices[n].spec.pool.generation == generation)
-
     def _build_pool(
         self, slices: Sequence[ReachedSlice], is_complete: bool, is_whole: bool
     ) -> Pool:
@@ -478,11 +489,23 @@ class DevicePools:
         """
         numbers = [number for number, _ in slices]
         spec = self._slices[numbers[0]].spec
-        devices = tuple(self._reached_devices(slices))
+        devices: list[PoolDevice] = []
+        for number, reach in slices:
+            resource_slice = self._slices[number]
+            if self._has_counters(number):
+                continue
+            is_reached = reach or bytes([1]) * len(resource_slice.spec.devices)
+            for device, is_reachable in zip(resource_slice.spec.devices, is_reached, strict=True):
+                kind = kind_of(resource_slice.spec, device, self.features, bool(is_reachable))
+                kind_number = interned(kind, self.kinds, self._kind_numbers)
+                device_id = (spec.driver, spec.pool.name, device.name)
+                devices.append(
+                    PoolDevice(device_id, kind_number, device, resource_slice, kind.traits)
+                )
         invalid, counters = "", None
         ids = [device.id for device in devices]
         if len(set(ids)) < len(ids):
-            duplicate = next(device for i, device in enumerate(ids) if device in ids[:i])
+            duplicate = next(each for i, each in enumerate(ids) if each in ids[:i])
             invalid = f"duplicate device name {duplicate[2]}"
         if self.features.partitionable_devices and is_complete and not invalid:
             try:
@@ -493,7 +516,7 @@ class DevicePools:
             len(self.pools),
             spec.driver,
             spec.pool.name,
-            devices,
+            tuple(devices),
             spec.pool.generation,
             len(numbers),
             spec.pool.resource_slice_count,
@@ -501,19 +524,6 @@ class DevicePools:
             invalid,
             counters,
         )
-
-    def _reached_devices(self, slices: Sequence[ReachedSlice]) -> Iterable[PoolDevice]:
-        for number, reach in slices:
-            resource_slice = self._slices[number]
-            spec = resource_slice.spec
-            if self._has_counters(number):
-                continue
-            is_reached = reach or bytes([1]) * len(spec.devices)
-            for device, is_reachable in zip(spec.devices, is_reached, strict=True):
-                kind = kind_of(spec, device, self.features, bool(is_reachable))
-                kind_number = interned(kind, self.kinds, self._kind_numbers)
-                device_id = (spec.driver, spec.pool.name, device.name)
-                yield PoolDevice(device_id, kind_number, device, resource_slice, kind.traits)
 
     def _has_counters(self, number: int) -> bool:
         """Return whether a slice has counters, and so no devices."""
@@ -563,23 +573,8 @@ def _count_generations(slices: Iterable[ResourceSlice]) -> dict[PoolID, Counter[
     return generations
 
 
-def _names_groups(spec: ResourceSliceSpec) -> bool:
-    """Return whether a device of the slice names compatibility groups. Upstream:
-    sliceUsesCompatibilityGroups."""
-    consumptions = (each for device in spec.devices for each in device.consumes_counters)
-    return any(consumption.compatibility_groups for consumption in consumptions)
-
-
 def _pool_id(spec: ResourceSliceSpec) -> PoolID:
     return spec.driver, spec.pool.name
-
-
-def _has_conditions(spec: ResourceSliceSpec) -> bool:
-    return any(device.binding_conditions for device in spec.devices)
-
-
-def _repeated(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(name for name, count in Counter(names).items() if count > 1)
 
 
 class SliceReach:

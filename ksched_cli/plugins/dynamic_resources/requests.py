@@ -87,7 +87,12 @@ class CapacityPolicyRules(Struct, frozen=True):
         if not self.aborts or not requested.keys() <= {name for name, _ in capacities}:
             return ""
         if len(requested) < len(requests or ()):
-            return _named_twice([name for name, _ in requests or ()], driver)
+            # The request names a capacity with and without the driver's domain. Which of the two
+            # comes first, upstream takes from a map. Upstream: resolveCapacityRequests.
+            names = [name for name, _ in requests or ()]
+            name = next(name for name in names if f"{driver}/{name}" in names)
+            names_text = f"{quote(name)} and as {quote(f'{driver}/{name}')}"
+            return f"capacity {quote(name)} requested both as {names_text}"
         for name, capacity in capacities:
             try:
                 amount = consumed_capacity(requested.get(name), capacity, self)
@@ -96,15 +101,6 @@ class CapacityPolicyRules(Struct, frozen=True):
             if amount < ZERO:
                 return f"capacity {quote(name)}: capacity value is negative"
         return ""
-
-
-def _named_twice(names: Sequence[str], driver: str) -> str:
-    """Return the error of a request that names a capacity with and without the driver's domain.
-    Which of the two comes first, upstream takes from a map. Upstream: resolveCapacityRequests."""
-    name = next(name for name in names if f"{driver}/{name}" in names)
-    return (
-        f"capacity {quote(name)} requested both as {quote(name)} and as {quote(f'{driver}/{name}')}"
-    )
 
 
 def fits(
@@ -159,33 +155,27 @@ def consumed_capacity(
         raise CapacityError(f"capacity value is negative: request {requested}")
     if policy is None:
         return requested
-    if policy.valid_range is not None and policy.valid_range.min is not None:
-        return _round_up(requested, policy.valid_range, policy.valid_range.min, rules)
+    valid_range = policy.valid_range
+    if valid_range is not None and valid_range.min is not None:
+        # The amount is rounded up to the next step from the minimum. Upstream: roundUpRange.
+        if requested < valid_range.min:
+            return valid_range.min
+        if valid_range.step is None or not valid_range.step.value():
+            return requested
+        scale = _scale(valid_range, rules)
+        if rules.aborts and _exact(requested, scale) is None:
+            what = "exceeds MaxInt64" if scale == 1 else "is not a representable milli value"
+            raise CapacityError(f"{UNREPRESENTABLE}: request {requested} {what}")
+        lowest, step = _scaled(valid_range.min, scale), _scaled(valid_range.step, scale)
+        rounded = lowest + step * -(-(_scaled(requested, scale) - lowest) // step)
+        if rules.aborts and lowest >= 0 and rounded > MAX_INT64:
+            limit = "MaxInt64" if scale == 1 else "the milli-value range"
+            what = f"rounding request {requested} up to the next step passes {limit}"
+            raise CapacityError(f"{UNREPRESENTABLE}: {what}")
+        if scale == 1 or rounded % scale == 0:
+            return Quantity(rounded // scale, 0, BINARY_SI)
+        return milli_quantity(rounded)
     return next((valid for valid in policy.valid_values if requested <= valid), requested)
-
-
-def _round_up(
-    requested: Quantity, valid_range: CapacityRange, minimum: Quantity, rules: CapacityPolicyRules
-) -> Quantity:
-    """Round up to the next step from the minimum. Raises CapacityError. Upstream: roundUpRange."""
-    if requested < minimum:
-        return minimum
-    if valid_range.step is None or not valid_range.step.value():
-        return requested
-    scale = _scale(valid_range, rules)
-    if rules.aborts and _exact(requested, scale) is None:
-        what = "exceeds MaxInt64" if scale == 1 else "is not a representable milli value"
-        raise CapacityError(f"{UNREPRESENTABLE}: request {requested} {what}")
-    lowest, step = _scaled(minimum, scale), _scaled(valid_range.step, scale)
-    rounded = lowest + step * -(-(_scaled(requested, scale) - lowest) // step)
-    if rules.aborts and lowest >= 0 and rounded > MAX_INT64:
-        limit = "MaxInt64" if scale == 1 else "the milli-value range"
-        raise CapacityError(
-            f"{UNREPRESENTABLE}: rounding request {requested} up to the next step passes {limit}"
-        )
-    if scale == 1 or rounded % scale == 0:
-        return Quantity(rounded // scale, 0, BINARY_SI)
-    return milli_quantity(rounded)
 
 
 def _scale(valid_range: CapacityRange, rules: CapacityPolicyRules) -> int:
@@ -349,13 +339,14 @@ class Demand(Struct, frozen=True, dict=True):
 
 
 def demand_of(claims: list[ResourceClaim]) -> Demand:
-    return Demand(tuple(map(_claim_demand, claims)))
-
-
-def _claim_demand(claim: ResourceClaim) -> ClaimDemand:
-    devices = claim.spec.devices
-    return ClaimDemand(
-        tuple(map(_alternatives, devices.requests)), tuple(map(_constraint, devices.constraints))
+    return Demand(
+        tuple(
+            ClaimDemand(
+                tuple(map(_alternatives, claim.spec.devices.requests)),
+                tuple(map(_constraint, claim.spec.devices.constraints)),
+            )
+            for claim in claims
+        )
     )
 
 

@@ -51,7 +51,6 @@ from ksched_cli.framework.resource_claims import (
 )
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,
@@ -60,7 +59,6 @@ from ksched_cli.plugins.dynamic_resources.allocator import (
     InvalidPoolsError,
     NodePools,
     NodeRejectedError,
-    Share,
     TimedOutError,
     candidates_on,
 )
@@ -78,10 +76,8 @@ from ksched_cli.plugins.dynamic_resources.pools import (
 )
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
-    ClaimDemand,
     Demand,
     RequestAlternative,
-    RequestConstraint,
     demand_of,
     fits,
     untolerated_taint,
@@ -138,23 +134,23 @@ class DevicesInUse:
         )
 
     def _usage_id(self, row: int) -> int:
-        usages = tuple(self._usage(number) for number in self._pools.of_row[row])
-        return self._usage_ids.setdefault(usages, len(self._usage_ids))
-
-    def _usage(self, number: int) -> Hashable:
-        """Return what a pool's devices have left, to be compared."""
-        left = self.counters(number)
-        consumed: tuple[Hashable, ...] = ()
-        if self.shared:
-            consumed = tuple(
-                (index, tuple(sorted(self.shared.consumed(device.id).items())), device.traits)
-                for index, device in enumerate(self._pools.pools[number].devices)
-                if device.id in self.shared
-            )
-        if left is None and not consumed:
-            return self.masks[number]
-        groups = tuple(sorted(self.groups(number).items(), key=lambda item: item[0]))
-        return self.masks[number], consumed, left and tuple(sorted(left.items())), groups
+        # What the devices of each pool have left, to be compared.
+        usages: list[Hashable] = []
+        for number in self._pools.of_row[row]:
+            left = self.counters(number)
+            consumed: tuple[Hashable, ...] = ()
+            if self.shared:
+                consumed = tuple(
+                    (index, tuple(sorted(self.shared.consumed(device.id).items())), device.traits)
+                    for index, device in enumerate(self._pools.pools[number].devices)
+                    if device.id in self.shared
+                )
+            usage: Hashable = self.masks[number]
+            if left is not None or consumed:
+                groups = tuple(sorted(self.groups(number).items(), key=lambda item: item[0]))
+                usage = usage, consumed, left and tuple(sorted(left.items())), groups
+            usages.append(usage)
+        return self._usage_ids.setdefault(tuple(usages), len(self._usage_ids))
 
     def groups(self, number: int) -> GroupsBySet:
         """Return the groups that a pool's allocated devices share."""
@@ -275,8 +271,48 @@ class DeviceSearch:
 
     def _allocations(self, results: list[list[DeviceResult]], row: int) -> list[AllocationResult]:
         """Return the allocations of the claims on a node. Raises AllocationError."""
-        pairs = zip(self._claims, results, strict=True)
-        return [self._allocation(claim, of_claim, row) for claim, of_claim in pairs]
+        allocations = []
+        pools = self._devices.pools
+        numbers = pools.of_row[row]
+        for claim, device_results in zip(self._claims, results, strict=True):
+            devices = [
+                pools.pools[numbers[result.pool]].devices[result.index] for result in device_results
+            ]
+            allocated = tuple(
+                DeviceRequestAllocationResult(
+                    request=result.request.result_name,
+                    driver=device.id[0],
+                    pool=device.id[1],
+                    device=device.id[2],
+                    admin_access=result.request.admin_access,
+                    tolerations=result.request.tolerations,
+                    binding_conditions=device.device.binding_conditions,
+                    binding_failure_conditions=device.device.binding_failure_conditions,
+                    share_id=None if result.consumed is None else f"{claim_uid(claim)}-{index}",
+                    # By the names that the device's slice uses. Upstream: capacityNameForStatus.
+                    consumed_capacity={
+                        name
+                        if name in device.device.capacity
+                        else name.removeprefix(f"{device.id[0]}/"): amount
+                        for name, amount in result.consumed or ()
+                    },
+                    skip_node_operations=(
+                        device.slice.spec.skip_node_operations
+                        if pools.features.needs_latest
+                        else ()
+                    ),
+                )
+                for index, (result, device) in enumerate(zip(device_results, devices, strict=True))
+            )
+            try:
+                selector = node_selector(devices, self._node_names[row])
+            except ValueError as error:
+                raise AllocationError(
+                    f"create NodeSelector for claim {claim.name}: {error}"
+                ) from None
+            devices_allocation = DeviceAllocationResult(results=allocated)
+            allocations.append(AllocationResult(devices=devices_allocation, node_selector=selector))
+        return allocations
 
     def lines(self, row: int, store: ClaimStore) -> list[str]:
         """Return the lines that explain why the claims cannot be allocated on a node."""
@@ -345,52 +381,6 @@ class DeviceSearch:
             bool(self._devices.may_skip[row]),
         )
 
-    def _allocation(
-        self, claim: ResourceClaim, device_results: list[DeviceResult], row: int
-    ) -> AllocationResult:
-        """Return the allocation of a claim on a node. Raises AllocationError."""
-        pools = self._devices.pools
-        numbers = pools.of_row[row]
-        devices = [
-            pools.pools[numbers[result.pool]].devices[result.index] for result in device_results
-        ]
-        results = tuple(
-            DeviceRequestAllocationResult(
-                request=result.request.result_name,
-                driver=device.id[0],
-                pool=device.id[1],
-                device=device.id[2],
-                admin_access=result.request.admin_access,
-                tolerations=result.request.tolerations,
-                binding_conditions=device.device.binding_conditions,
-                binding_failure_conditions=device.device.binding_failure_conditions,
-                share_id=None if result.consumed is None else f"{claim_uid(claim)}-{index}",
-                consumed_capacity=_as_published(result.consumed, device),
-                skip_node_operations=(
-                    device.slice.spec.skip_node_operations if pools.features.needs_latest else ()
-                ),
-            )
-            for index, (result, device) in enumerate(zip(device_results, devices, strict=True))
-        )
-        try:
-            selector = node_selector(devices, self._node_names[row])
-        except ValueError as error:
-            raise AllocationError(f"create NodeSelector for claim {claim.name}: {error}") from None
-        return AllocationResult(
-            devices=DeviceAllocationResult(results=results), node_selector=selector
-        )
-
-
-def _as_published(consumed: Share, device: PoolDevice) -> dict[str, Quantity]:
-    """Return what a share consumes, by the names that the device's slice uses. Upstream:
-    capacityNameForStatus."""
-    published = device.device.capacity
-    prefix = f"{device.id[0]}/"
-    return {
-        name if name in published else name.removeprefix(prefix): amount
-        for name, amount in consumed or ()
-    }
-
 
 def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector | None:
     """Return the nodes that can use an allocation of these devices, or None for all nodes. Raises
@@ -452,43 +442,41 @@ def device_requests(
     for."""
     containers = (*spec.init_containers, *spec.containers)
     init_count = len(spec.init_containers)
-    requests = (
-        (request, device_class.name)
-        for resource in sorted(resources)
-        if (device_class := classes.of(resource)) is not None
-        for request in _requests_of(containers, init_count, resource)
-    )
-    exact = (
-        (request.name, ExactDeviceRequest(device_class_name=class_name, count=request.count))
-        for request, class_name in requests
-    )
-    in_order = sorted(exact, key=lambda named: named[0])
-    return tuple(DeviceRequest(name=name, exactly=exactly) for name, exactly in in_order)
+    requests = []
+    for resource in sorted(resources):
+        device_class = classes.of(resource)
+        if device_class is None:
+            continue
+        # Init containers that end run one after another: the greatest of their requests does for
+        # all of them.
+        long_lived: list[_Request | None] = [
+            None
+            if index < init_count and not container.is_sidecar
+            else _request(index, container, resource, ())
+            for index, container in enumerate(containers)
+        ]
+        greatest: _Request | None = None
+        for index, container in enumerate(containers[:init_count]):
+            if container.is_sidecar:
+                continue
+            request = _request(index, container, resource, long_lived[index:])
+            if request is not None and (greatest is None or greatest.count < request.count):
+                greatest = request
+        requests += [
+            DeviceRequest(
+                name=each.name,
+                exactly=ExactDeviceRequest(device_class_name=device_class.name, count=each.count),
+            )
+            for each in (greatest, *long_lived)
+            if each is not None
+        ]
+    return tuple(sorted(requests, key=lambda request: request.name))
 
 
 def has_mappings(spec: PodSpec, resources: Collection[str]) -> bool:
     """Return whether a container requests any of the resources."""
     containers = (*spec.init_containers, *spec.containers)
     return any(_amount(each, resource) for each in containers for resource in resources)
-
-
-def _requests_of(containers: Sequence[Container], init_count: int, resource: str) -> list[_Request]:
-    """Return the containers' requests for one resource. Init containers that end run one after
-    another: the greatest of their requests does for all of them."""
-    long_lived: list[_Request | None] = [
-        None
-        if index < init_count and not container.is_sidecar
-        else _request(index, container, resource, ())
-        for index, container in enumerate(containers)
-    ]
-    greatest: _Request | None = None
-    for index, container in enumerate(containers[:init_count]):
-        if container.is_sidecar:
-            continue
-        request = _request(index, container, resource, long_lived[index:])
-        if request is not None and (greatest is None or greatest.count < request.count):
-            greatest = request
-    return [request for request in (greatest, *long_lived) if request is not None]
 
 
 def _request(
@@ -555,26 +543,24 @@ class ExtendedSearch(DeviceSearch):
         self._backing = handle.service(BackingClasses)
         self._searches: dict[_Resources, DeviceSearch] = {}
         self._backed_resources = sorted(self._backing.requested(pod))
-        self._resources_of_row, self._lacking = self._by_row()
-
-    @property
-    def is_stale(self) -> bool:
-        return self.claim.name != EXTENDED_RESOURCES
-
-    def _by_row(self) -> tuple[list[_Resources], NDArray[np.bool_]]:
-        """Return per row the resources that devices stand for, and whether it lacks another one."""
-        snapshot = self._handle.snapshot
+        # Each row has resources that devices stand for, and may lack another one.
+        snapshot = handle.snapshot
         rows: list[set[str]] = [set() for _ in snapshot.names]
         for resource in self._backed_resources:
             for row in np.flatnonzero(snapshot.allocatable(resource) == 0).tolist():
                 rows[row].add(resource)
         others = {
             name
-            for name, amount in self._pod.resources.others.items()
+            for name, amount in pod.resources.others.items()
             if amount and is_dra_resource_name(name) and name not in self._backed_resources
         }
         lacking = [not others <= node.status.allocatable.keys() for node in snapshot.nodes]
-        return [frozenset(each) for each in rows], np.array(lacking, dtype=np.bool_)
+        self._resources_of_row = [frozenset(each) for each in rows]
+        self._lacking = np.array(lacking, dtype=np.bool_)
+
+    @property
+    def is_stale(self) -> bool:
+        return self.claim.name != EXTENDED_RESOURCES
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         if self.is_stale:
@@ -589,17 +575,14 @@ class ExtendedSearch(DeviceSearch):
             elif resources or self._has_claims:
                 positions.setdefault(resources, []).append(position)
         for resources, chosen in positions.items():
-            search = self._search(resources)
+            if resources not in self._searches:
+                claims = [*self._own_claims, self._claim_with(resources)]
+                self._searches[resources] = DeviceSearch(self._handle, claims, self._seconds)
+            search = self._searches[resources]
             verdicts = search.verdicts(Nodes(nodes.snapshot, rows[np.array(chosen)]))
             for position, status_id in zip(chosen, verdicts.ids.tolist(), strict=True):
                 statuses[position] = verdicts.statuses[status_id]
         return Verdicts.of(statuses)
-
-    def _search(self, resources: _Resources) -> DeviceSearch:
-        if resources not in self._searches:
-            claims = [*self._own_claims, self._claim_with(resources)]
-            self._searches[resources] = DeviceSearch(self._handle, claims, self._seconds)
-        return self._searches[resources]
 
     def _claim_with(self, resources: _Resources) -> ResourceClaim:
         requests = device_requests(self._pod.spec, resources, self._backing)
@@ -804,33 +787,23 @@ class AllocationExplanation(Struct, frozen=True):
         for claim_number, claim in enumerate(self.view.demand.claims):
             for constraint_number, constraint in enumerate(claim.constraints):
                 has_constraints = True
-                values = self._attribute_values(claim_number, constraint_number, claim, constraint)
+                parts = []
+                requests = chain.from_iterable(each.requests for each in claim.alternatives)
+                for request in filter(constraint.applies_to, requests):
+                    free = [
+                        each.attributes[claim_number] for each in self._count_devices(request).free
+                    ]
+                    frequencies = Counter(_value_text(each[constraint_number]) for each in free)
+                    values = ", ".join(
+                        f"{count} with {text}" for text, count in sorted(frequencies.items())
+                    )
+                    parts.append(f"request {request.result_name} finds {values}")
                 names = ", ".join(sorted(constraint.requests))
                 name = self.claims[claim_number]
                 subject = f"claim {name}, {constraint.kind} {constraint.attribute}"
-                yield f"{subject}{f' over {names}' if names else ''}: {values}"
+                yield f"{subject}{f' over {names}' if names else ''}: {'; '.join(parts)}"
         if not has_constraints:
             yield "each request alone finds enough devices, but several need the same devices"
-
-    def _attribute_values(
-        self,
-        claim_number: int,
-        constraint_number: int,
-        claim: ClaimDemand,
-        constraint: RequestConstraint,
-    ) -> str:
-        parts = []
-        for alternatives in claim.alternatives:
-            for request in alternatives.requests:
-                if not constraint.applies_to(request):
-                    continue
-                free = [each.attributes[claim_number] for each in self._count_devices(request).free]
-                frequencies = Counter(_value_text(each[constraint_number]) for each in free)
-                values = ", ".join(
-                    f"{count} with {text}" for text, count in sorted(frequencies.items())
-                )
-                parts.append(f"request {request.result_name} finds {values}")
-        return "; ".join(parts)
 
 
 def _value_text(value: AttributeValue | None) -> str:

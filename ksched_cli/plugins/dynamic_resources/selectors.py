@@ -30,10 +30,8 @@ from ksched_cli.cel.values import (
 )
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
-    Device,
     DeviceAttribute,
     DeviceClass,
-    ResourceSlice,
     ResourceSliceSpec,
 )
 from ksched_cli.cluster.snapshot import Column, Mask
@@ -463,6 +461,15 @@ class DemandView:
         errors = [
             policy.error(capacities, r.capacity, driver) if has_capacity else "" for r in requests
         ]
+        derived: tuple[DerivedAttributes, ...] = ()
+        if any(request.derived for request in requests):
+            derived = tuple(
+                DerivedAttributes(
+                    (name, self._selectors.derived(expression, kind, self._pools.rules, as_sets))
+                    for name, expression in request.derived
+                )
+                for request in requests
+            )
         return DeviceSignature(
             rejections,
             attributes,
@@ -476,20 +483,7 @@ class DemandView:
             tuple(errors) if any(errors) else (),
             traits.groups,
             traits.skips,
-            self._derived(kind),
-        )
-
-    def _derived(self, kind: int) -> tuple[DerivedAttributes, ...]:
-        requests = self.demand.requests
-        if not any(request.derived for request in requests):
-            return ()
-        rules, as_sets = self._pools.rules, self.features.list_attributes
-        return tuple(
-            DerivedAttributes(
-                (name, self._selectors.derived(expression, kind, rules, as_sets))
-                for name, expression in request.derived
-            )
-            for request in requests
+            derived,
         )
 
 
@@ -523,24 +517,18 @@ def lookup_attribute(
     if attribute is None:
         return None
     if rules.qualifies_names:
-        return _compared(attribute, rules, as_sets)
-    return _set(attribute) if as_sets else _value(attribute)
-
-
-def _compared(attribute: DeviceAttribute, rules: Rules, as_sets: bool) -> AttributeValue:
-    """Return the value, with a version as such. Upstream: attrValue."""
-    try:
-        value = attribute_value(attribute, reads_lists=as_sets, singles_first=True)
-    except CelError:
-        return "", None
-    if as_sets:
-        return _as_set(value if isinstance(value, list) else [value], rules)
-    return type(value).__name__, value
-
-
-def _set(attribute: DeviceAttribute) -> AttributeValue:
-    """Return the values as a set, in upstream's order of the fields. Upstream: attributeAsSet."""
-    for kind, values in (
+        # These releases compare a version as such. Upstream: attrValue.
+        try:
+            value = attribute_value(attribute, reads_lists=as_sets, singles_first=True)
+        except CelError:
+            return "", None
+        if as_sets:
+            return _as_set(value if isinstance(value, list) else [value], rules)
+        return type(value).__name__, value
+    if not as_sets:
+        return _value(attribute)
+    # The fields have upstream's order. Upstream: attributeAsSet.
+    for kind_of_value, values in (
         (int, attribute.int_values),
         (bool, attribute.bool_values),
         (str, attribute.string_values),
@@ -551,7 +539,8 @@ def _set(attribute: DeviceAttribute) -> AttributeValue:
         (Semver, attribute.version_value),
     ):
         if values is not None and values != ():
-            return kind.__name__, frozenset(values if isinstance(values, tuple) else (values,))
+            all_values = values if isinstance(values, tuple) else (values,)
+            return kind_of_value.__name__, frozenset(all_values)
     return "", None
 
 
@@ -600,54 +589,53 @@ class DeviceCounts:
 
     @cached_property
     def _devices(self) -> list[_Reach]:
-        return [self._reach(device, each) for each in self._slices for device in each.spec.devices]
-
-    def _reach(self, device: Device, resource_slice: ResourceSlice) -> _Reach:
-        spec = resource_slice.spec
-        kind = kind_of(spec, device, self._features, True)
-        # The selectors of classes do not see here whether a device may be shared.
-        self._kinds.append(DeviceKind(kind.driver, kind.attributes, kind.capacity))
-        place = device if spec.per_device_node_selection else spec
-        device_id = spec.driver, spec.pool.name, device.name
-        return _Reach(device_id, len(self._kinds) - 1, self._mask(place))
-
-    def _mask(self, place: Device | ResourceSliceSpec) -> Mask:
-        mask = np.zeros(len(self._snapshot), dtype=np.bool_)
-        if place.all_nodes:
-            mask[:] = True
-        elif place.node_name:
-            row = self._snapshot.row.get(place.node_name)
-            if row is not None:
-                mask[row] = True
-        elif place.node_selector is not None:
-            mask = matches_any(self._snapshot, node_terms(place.node_selector))
-        elif isinstance(place, ResourceSliceSpec):
-            mask[:] = True
-        return mask
+        devices = []
+        for spec, device in ((each.spec, d) for each in self._slices for d in each.spec.devices):
+            kind = kind_of(spec, device, self._features, True)
+            # The selectors of classes do not see here whether a device may be shared.
+            self._kinds.append(DeviceKind(kind.driver, kind.attributes, kind.capacity))
+            # The rows that reach it.
+            place = device if spec.per_device_node_selection else spec
+            mask = np.zeros(len(self._snapshot), dtype=np.bool_)
+            if place.all_nodes:
+                mask[:] = True
+            elif place.node_name:
+                row = self._snapshot.row.get(place.node_name)
+                if row is not None:
+                    mask[row] = True
+            elif place.node_selector is not None:
+                mask = matches_any(self._snapshot, node_terms(place.node_selector))
+            elif isinstance(place, ResourceSliceSpec):
+                mask[:] = True
+            device_id = spec.driver, spec.pool.name, device.name
+            devices.append(_Reach(device_id, len(self._kinds) - 1, mask))
+        return devices
 
     def totals(self, class_name: str) -> tuple[Column, Column]:
         """Return per row the devices of a class, and those of them that claims have."""
         position = len(self._store.log)
         cached = self._cache.get(class_name)
         if cached is None or cached[0] != position:
-            cached = self._cache[class_name] = (position, *self._count(class_name))
+            total = np.zeros(len(self._snapshot), dtype=np.int64)
+            taken = np.zeros(len(self._snapshot), dtype=np.int64)
+            failed = np.zeros(len(self._snapshot), dtype=np.bool_)
+            for device in self._devices:
+                results = (
+                    self._selectors.matches(selector.cel.expression, device.kind)
+                    for selector in self._classes[class_name].spec.selectors
+                    if selector.cel is not None
+                )
+                result = next((each for each in results if each is not True), True)
+                if isinstance(result, SelectorFailure):
+                    failed |= device.mask
+                elif result:
+                    total += device.mask
+                    if self._store.is_allocated(device.id):
+                        taken += device.mask
+            # Where a selector fails for one device, upstream counts none.
+            total[failed] = taken[failed] = 0
+            cached = self._cache[class_name] = (position, total, taken)
         return cached[1], cached[2]
-
-    def _count(self, class_name: str) -> tuple[Column, Column]:
-        total = np.zeros(len(self._snapshot), dtype=np.int64)
-        taken = np.zeros(len(self._snapshot), dtype=np.int64)
-        failed = np.zeros(len(self._snapshot), dtype=np.bool_)
-        for device in self._devices:
-            result = self._matches(class_name, device.kind)
-            if isinstance(result, SelectorFailure):
-                failed |= device.mask
-            elif result:
-                total += device.mask
-                if self._store.is_allocated(device.id):
-                    taken += device.mask
-        # Where a selector fails for one device, upstream counts none.
-        total[failed] = taken[failed] = 0
-        return total, taken
 
     @cached_property
     def _selectors(self) -> DeviceSelectors:
@@ -655,12 +643,3 @@ class DeviceCounts:
         return DeviceSelectors(
             self._kinds, self._classes, rules.reads_lists, rules.reads_attributes_lazily
         )
-
-    def _matches(self, class_name: str, kind: int) -> bool | SelectorFailure:
-        for selector in self._classes[class_name].spec.selectors:
-            if selector.cel is None:
-                continue
-            result = self._selectors.matches(selector.cel.expression, kind)
-            if result is not True:
-                return result
-        return True

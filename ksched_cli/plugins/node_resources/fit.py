@@ -157,7 +157,16 @@ class NodeResourcesFit(
             if not pod.is_resized:
                 is_short, never_fits = amount > free, amount > capacity
             else:
-                missing = _missing(pod, nodes, resource, amount)
+                # A pod that is to be resized has on its node what it counts for there. Upstream:
+                # adjustDeltasToAccomodateCacheDiscrepancy.
+                missing = np.full(len(nodes), amount, dtype=np.int64)
+                own = nodes.indices() == nodes.snapshot.row.get(pod.pod.node_name, -1)
+                for position in own.nonzero()[0].tolist():
+                    for other in nodes.snapshot.pods[nodes.indices()[position]]:
+                        if other.uid == pod.uid:
+                            missing[position] = max(
+                                0, amount - other.resources.requests.get(resource, 0)
+                            )
                 is_short, never_fits = missing > free, amount > capacity
                 # Upstream does not compare what is not missing, but for what every node has.
                 if resource not in NATIVE:
@@ -250,18 +259,6 @@ class NodeResourcesFit(
         from ksched_cli.plugins.node_resources.fit import proposals
 
         return proposals(pod, node, self.ignores)
-
-
-def _missing(pod: PodInfo, nodes: Nodes, resource: str, amount: int) -> Column:
-    """Return per node, how much of a resource a pod that is to be resized lacks of the amount: on
-    its node it has what it counts for there. Upstream: adjustDeltasToAccomodateCacheDiscrepancy."""
-    missing = np.full(len(nodes), amount, dtype=np.int64)
-    own = nodes.indices() == nodes.snapshot.row.get(pod.pod.node_name, -1)
-    for position in own.nonzero()[0].tolist():
-        for other in nodes.snapshot.pods[nodes.indices()[position]]:
-            if other.uid == pod.uid:
-                missing[position] = max(0, amount - other.resources.requests.get(resource, 0))
-    return missing
 
 
 def _verdicts(insufficient: list[InsufficientResource], count: int) -> Verdicts:
@@ -366,21 +363,13 @@ def after_nominated_change(
     requested = _requests_on_node(pod)
     if all(requested.get(name, 0) <= allocatable.get(name, 0) for name in NATIVE):
         return False
-    return before.get(PODS, 0) >= 1 and not _lacking(delegated_of, pod, before)
-
-
-def _lacking(
-    delegated_of: Callable[[PodInfo], Collection[str]], pod: PodInfo, allocatable: Mapping[str, int]
-) -> set[str]:
-    """Return what an empty node has too little of for the pod; devices may have what is
-    delegated."""
+    # The node before, empty, must have had enough for the pod; devices may have what is delegated.
     delegated = delegated_of(pod)
-    return {
-        name
-        for name, amount in _requests_on_node(pod).items()
-        if amount > allocatable.get(name, 0)
-        and not (name in delegated and not allocatable.get(name))
-    }
+    is_lacking = any(
+        amount > before.get(name, 0) and not (name in delegated and not before.get(name))
+        for name, amount in requested.items()
+    )
+    return before.get(PODS, 0) >= 1 and not is_lacking
 
 
 def after_node_change(

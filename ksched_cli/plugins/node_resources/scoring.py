@@ -462,36 +462,20 @@ def standard_deviation(usages: Sequence[ResourceUsage]) -> NDArray[np.float64]:
         return result
     with_two = counts == 2
     if with_two.any():
-        result[with_two] = _half_difference(fractions, present)[with_two]
+        # Half the difference between the first and the last resource of a node, which has two.
+        if len(fractions) == 2:
+            first, last = fractions
+        else:
+            first = np.select(present, fractions)
+            last = np.select(present[::-1], fractions[::-1])
+        result[with_two] = np.abs((first - last) / 2)[with_two]
     with_more = counts > 2
     if with_more.any():
-        result[with_more] = _root_mean_square(fractions, present, counts)[with_more]
+        divisor = np.maximum(counts, 1)
+        mean = sum(fractions) / divisor
+        squares = sum(
+            np.where(has_resource, (fraction - mean) * (fraction - mean), 0.0)
+            for fraction, has_resource in zip(fractions, present, strict=True)
+        )
+        result[with_more] = np.sqrt(squares / divisor)[with_more]
     return result
-
-
-def _half_difference(
-    fractions: list[NDArray[np.float64]], present: list[NDArray[np.bool_]]
-) -> NDArray[np.float64]:
-    """Return half the difference between the first and the last resource of a node, which has
-    two."""
-    if len(fractions) == 2:
-        return np.abs((fractions[0] - fractions[1]) / 2)
-    first, last = (
-        np.select(has_resource, of_resource)
-        for has_resource, of_resource in ((present, fractions), (present[::-1], fractions[::-1]))
-    )
-    return np.abs((first - last) / 2)
-
-
-def _root_mean_square(
-    fractions: list[NDArray[np.float64]],
-    present: list[NDArray[np.bool_]],
-    counts: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    divisor = np.maximum(counts, 1)
-    mean = sum(fractions) / divisor
-    squares = sum(
-        np.where(has_resource, (fraction - mean) * (fraction - mean), 0.0)
-        for fraction, has_resource in zip(fractions, present, strict=True)
-    )
-    return np.sqrt(squares / divisor)

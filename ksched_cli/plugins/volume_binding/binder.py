@@ -474,7 +474,14 @@ class VolumeBinder:
             rows &= mask_of([] if row is None else [row], count)
         volumes.add_reason(~rows, BIND_CONFLICT)
         try:
-            self._find_matching_volumes(unmatched, volumes)
+            # Existing volumes are chosen for the claims, the smallest claims first. Upstream:
+            # findMatchingVolumes.
+            go_sort(unmatched, lambda a, b: requested(a) < requested(b))
+            for claim in unmatched:
+                table = self.volumes.of_class(claim_class(claim))
+                earlier = [each.chosen for each in volumes.static_bindings if each.table is table]
+                chosen = self._find_matching_volume(claim, table, earlier)
+                volumes.static_bindings.append(StaticBinding(claim, table, chosen))
         except SelectorError as error:
             volumes.add_error(rows, str(error))
             return volumes
@@ -527,19 +534,6 @@ class VolumeBinder:
         return volume.spec.node_affinity
 
     # -- existing volumes -------------------------------------------------------------------------
-
-    def _find_matching_volumes(
-        self, claims: list[PersistentVolumeClaim], volumes: PodVolumes
-    ) -> None:
-        """Choose existing volumes for the claims, the smallest claims first. Upstream:
-        findMatchingVolumes."""
-        go_sort(claims, lambda a, b: requested(a) < requested(b))
-        for claim in claims:
-            class_name = claim_class(claim)
-            table = self.volumes.of_class(class_name)
-            earlier = [each.chosen for each in volumes.static_bindings if each.table is table]
-            chosen = self._find_matching_volume(claim, table, earlier)
-            volumes.static_bindings.append(StaticBinding(claim, table, chosen))
 
     def _find_matching_volume(
         self, claim: PersistentVolumeClaim, table: ClassVolumes, earlier: list[ChosenVolumes]

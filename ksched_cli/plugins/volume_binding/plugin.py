@@ -18,10 +18,8 @@ from msgspec import Struct
 from ksched_cli.cluster.objects import (
     CSINode,
     CSIStorageCapacity,
-    PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
-    TopologySelectorTerm,
 )
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import MEMORY
@@ -45,7 +43,6 @@ from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.kube.quantity import amount_text, exact_text, rounded_down
-from ksched_cli.kube.selectors import Selector
 from ksched_cli.plugins.args import DEFAULT_SHAPE, VolumeBindingArgs
 from ksched_cli.plugins.helper import (
     FilteringPlugin,
@@ -76,7 +73,6 @@ from ksched_cli.plugins.volumes import (
     NO_VOLUME,
     STORAGE,
     WAIT_FOR_FIRST_CONSUMER,
-    ClassVolumes,
     TranslationError,
     binds_late,
     capacity,
@@ -137,33 +133,27 @@ class VolumeBinding(
         if not any(claim_uses(pod.pod)):
             state.write(STATE_KEY, BindingState(PodClaims()))
             return None, SKIP
-        problem = self._claim_problem(pod)
-        if problem:
-            return None, Status.unresolvable(problem)
+        # A claim that cannot be used rejects the pod. Upstream: podHasPVCs.
+        for use, claim in used_claims(pod.pod, self._cluster.persistent_volume_claims):
+            name, problem = quote(use.claim), ""
+            if claim is None and use.ephemeral:
+                problem = f"waiting for ephemeral volume controller to create the {CLAIM} {name}"
+            elif claim is None:
+                problem = not_found_message(CLAIM, use.claim)
+            elif claim.status.phase == "Lost":
+                volume = quote(claim.spec.volume_name)
+                problem = f"{CLAIM} {name} bound to non-existent persistentvolume {volume}"
+            elif claim.metadata.deletion_timestamp:
+                problem = f"{CLAIM} {name} is being deleted"
+            elif use.ephemeral:
+                problem = ownership_error(pod.pod, claim)
+            if problem:
+                return None, Status.unresolvable(problem)
         claims = self.binder.claims(pod.pod)
         if claims.unbound_immediate:
             return None, UNBOUND_IMMEDIATE
         state.write(STATE_KEY, BindingState(claims))
         return None, SUCCESS
-
-    def _claim_problem(self, pod: PodInfo) -> str:
-        """Return why one of the pod's claims cannot be used, or "". Upstream: podHasPVCs."""
-        for use, claim in used_claims(pod.pod, self._cluster.persistent_volume_claims):
-            name = quote(use.claim)
-            if claim is None and use.ephemeral:
-                return f"waiting for ephemeral volume controller to create the {CLAIM} {name}"
-            if claim is None:
-                return not_found_message(CLAIM, use.claim)
-            if claim.status.phase == "Lost":
-                volume = quote(claim.spec.volume_name)
-                return f"{CLAIM} {name} bound to non-existent persistentvolume {volume}"
-            if claim.metadata.deletion_timestamp:
-                return f"{CLAIM} {name} is being deleted"
-            if use.ephemeral:
-                problem = ownership_error(pod.pod, claim)
-                if problem:
-                    return problem
-        return ""
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         binding_state = read_state(state)
@@ -211,20 +201,26 @@ class VolumeBinding(
         volumes = read_state(state).volumes
         if volumes is None:
             return
-        lost = REASON_BITS[NODE_CONFLICT] | REASON_BITS[VOLUME_MISSING]
         claims = volumes.dynamic_provisions_at(node.row)
         selected = [(claim, self.binder.assumed.selected_node(claim)) for claim in claims]
         gone = [(claim, name) for claim, name in selected if name and name not in node.snapshot.row]
         if gone:
-            yield _unselected(gone)
+            # The volumes may be made for another node than the one that is gone.
+            without = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+            patch = json.dumps(without, separators=(",", ":"))
+            what = f"remove the annotation {SELECTED_NODE}"
+            texts = [f"{what} of claim {each.key}, as node {name} is gone" for each, name in gone]
+            lines = [f"patch pvc/{c.name} -n {c.namespace} -p '{patch}'" for c, _ in gone]
+            yield Proposal("claim", " and ".join(texts), tuple(lines))
             return
         # The data of a bound volume is where the volume is; a node that was selected stays so.
+        lost = REASON_BITS[NODE_CONFLICT] | REASON_BITS[VOLUME_MISSING]
         if volumes.reason_bits[node.row] & lost or any(
             self.binder.assumed.selected_node(claim) for claim in claims
         ):
             return
         makes = partial(self._makes_volume, node)
-        unmade = [claim for claim in claims if not makes(claim, claim_class(claim))]
+        unmade = [each for each in claims if not makes(each, claim_class(each))]
         yield from other_classes(unmade, self._cluster, makes)
         yield from self._smaller(unmade, node)
 
@@ -338,7 +334,9 @@ class ScoringVolumeBinding(VolumeBinding):
         read_state(state)
         return SUCCESS
 
-    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+    def score_nodes(  # noqa: C901, PLR0915  # one algorithm, from top to bottom
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Scores:
         """Return the mean over storage classes, rounded half up; 0 where nothing is to be bound.
         Existing volumes count; only on nodes where none is to be bound do volumes to be
         provisioned."""
@@ -352,22 +350,22 @@ class ScoringVolumeBinding(VolumeBinding):
             return ClassUse(amounts, capacities, np.zeros(count, dtype=np.bool_))
 
         uses = defaultdict[str, ClassUse](no_use)
-        is_static = _add_static(uses, volumes)
-        self._add_dynamic(uses, volumes, mask_of(nodes.indices(), count) & ~is_static)
-        sums, weights = np.zeros((2, count), dtype=np.int64)
-        for use in uses.values():
-            # Without capacity a class counts as full.
-            amounts = np.where(use.capacity == 0, 2, use.requested)
-            scores = self._class_score(amounts, np.maximum(use.capacity, 1))
-            sums += np.where(use.counts, scores, 0)
-            weights += use.counts
-        return nodes.gather((2 * sums + weights) // np.maximum(2 * weights, 1))
-
-    def _add_dynamic(
-        self, uses: defaultdict[str, ClassUse], volumes: PodVolumes, scored: Mask
-    ) -> None:
-        """Add volumes to be provisioned; the capacity of each replaces that of the claim before it.
-        Raises PluginError where upstream panics."""
+        # Existing volumes of the claims are used where there are any.
+        is_static = np.zeros(len(volumes.reason_bits), dtype=np.bool_)
+        for binding in volumes.static_bindings:
+            chosen = binding.chosen
+            sizes = np.array([capacity(v).value() for v in binding.table.volumes], dtype=np.int64)
+            class_names = np.array([v.spec.storage_class_name for v in binding.table.volumes])
+            is_static |= chosen != NO_VOLUME
+            for class_name in np.unique(class_names[chosen[chosen != NO_VOLUME]]).tolist():
+                rows = (chosen != NO_VOLUME) & (class_names[chosen] == class_name)
+                use = uses[class_name]
+                use.requested[rows] += requested(binding.claim).value()
+                use.capacity[rows] += sizes[chosen[rows]]
+                use.counts |= rows
+        # Volumes to be provisioned are added; the capacity of each replaces that of the claim
+        # before it. Upstream panics where one has no capacity or class.
+        scored = mask_of(nodes.indices(), count) & ~is_static
         for claim, claim_rows in volumes.provisions():
             fitting = self.binder.first_fitting_capacity(claim)
             if fitting is None:
@@ -391,23 +389,14 @@ class ScoringVolumeBinding(VolumeBinding):
             use.requested[rows] += requested(claim).value()
             use.capacity[rows] = fitting.amounts[fitting.index[rows]]
             use.counts |= rows
-
-
-def _add_static(uses: defaultdict[str, ClassUse], volumes: PodVolumes) -> Mask:
-    """Add what existing volumes have; return the rows where there are any."""
-    is_static = np.zeros(len(volumes.reason_bits), dtype=np.bool_)
-    for binding in volumes.static_bindings:
-        chosen = binding.chosen
-        sizes = np.array([capacity(v).value() for v in binding.table.volumes], dtype=np.int64)
-        names = np.array([v.spec.storage_class_name for v in binding.table.volumes])
-        is_static |= chosen != NO_VOLUME
-        for name in np.unique(names[chosen[chosen != NO_VOLUME]]).tolist():
-            rows = (chosen != NO_VOLUME) & (names[chosen] == name)
-            use = uses[name]
-            use.requested[rows] += requested(binding.claim).value()
-            use.capacity[rows] += sizes[chosen[rows]]
-            use.counts |= rows
-    return is_static
+        sums, weights = np.zeros((2, count), dtype=np.int64)
+        for use in uses.values():
+            # Without capacity a class counts as full.
+            amounts = np.where(use.capacity == 0, 2, use.requested)
+            scores = self._class_score(amounts, np.maximum(use.capacity, 1))
+            sums += np.where(use.counts, scores, 0)
+            weights += use.counts
+        return nodes.gather((2 * sums + weights) // np.maximum(2 * weights, 1))
 
 
 # -- proposals -------------------------------------------------------------------------------------
@@ -425,14 +414,27 @@ def proposals(pod: PodInfo, cluster: ClusterState) -> Iterator[Proposal]:
     for use, claim in used_claims(pod.pod, cluster.persistent_volume_claims):
         if claim is None:
             if classes and not use.ephemeral:
-                yield _created_claim(pod.namespace, use.claim, classes[0])
+                of_class = classes[0].name
+                spec = {
+                    "accessModes": ["ReadWriteOnce"],
+                    "storageClassName": of_class,
+                    "resources": {"requests": {"storage": CLAIM_SIZE}},
+                }
+                metadata = {"name": use.claim, "namespace": pod.namespace}
+                where = f"{pod.namespace}/{use.claim} of class {of_class}"
+                text = f"create PersistentVolumeClaim {where}"
+                line = applied("v1", "PersistentVolumeClaim", metadata, {"spec": spec})
+                yield Proposal("object", text, (line,))
             return
         name = claim_class(claim)
         storage_class = cluster.storage_classes.get(name)
         if claim.spec.volume_name or binds_late(storage_class):
             continue
         if name and storage_class is None and classes:
-            yield _created_class(name, classes[0])
+            model, binding_mode = classes[0], WAIT_FOR_FIRST_CONSUMER
+            fields = {"provisioner": model.provisioner, "volumeBindingMode": binding_mode}
+            line = applied("storage.k8s.io/v1", "StorageClass", {"name": name}, fields)
+            yield Proposal("object", f"create StorageClass {name}, like {model.name}", (line,))
         for other in classes:
             yield _with_class([claim], other.name)
         return
@@ -459,41 +461,12 @@ def _binding_late(cluster: ClusterState) -> list[StorageClass]:
     return sorted(by_name, key=lambda c: c.metadata.annotations.get(IS_DEFAULT) != "true")
 
 
-def _created_claim(namespace: str, name: str, storage_class: StorageClass) -> Proposal:
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": storage_class.name,
-        "resources": {"requests": {"storage": CLAIM_SIZE}},
-    }
-    metadata = {"name": name, "namespace": namespace}
-    text = f"create PersistentVolumeClaim {namespace}/{name} of class {storage_class.name}"
-    line = applied("v1", "PersistentVolumeClaim", metadata, {"spec": spec})
-    return Proposal("object", text, (line,))
-
-
-def _created_class(name: str, model: StorageClass) -> Proposal:
-    fields = {"provisioner": model.provisioner, "volumeBindingMode": WAIT_FOR_FIRST_CONSUMER}
-    line = applied("storage.k8s.io/v1", "StorageClass", {"name": name}, fields)
-    return Proposal("object", f"create StorageClass {name}, like {model.name}", (line,))
-
-
 def _with_class(claims: Sequence[PersistentVolumeClaim], name: str) -> Proposal:
     patch = json.dumps({"spec": {"storageClassName": name}}, separators=(",", ":"))
     lines = tuple(f"patch pvc/{each.name} -n {each.namespace} -p '{patch}'" for each in claims)
     noun = "claim" if len(claims) == 1 else "claims"
     keys = " and ".join(claim.key for claim in claims)
     return Proposal("class", f"create {noun} {keys} with class {name}", lines, amount=len(claims))
-
-
-def _unselected(claims: Sequence[tuple[PersistentVolumeClaim, str]]) -> Proposal:
-    """Let the volumes be made for another node than the one that is gone."""
-    patch = json.dumps({"metadata": {"annotations": {SELECTED_NODE: None}}}, separators=(",", ":"))
-    lines = tuple(f"patch pvc/{each.name} -n {each.namespace} -p '{patch}'" for each, _ in claims)
-    texts = [
-        f"remove the annotation {SELECTED_NODE} of claim {claim.key}, as node {name} is gone"
-        for claim, name in claims
-    ]
-    return Proposal("claim", " and ".join(texts), lines)
 
 
 # -- explain ---------------------------------------------------------------------------------------
@@ -528,7 +501,27 @@ class BindingExplanation:
 
     def rejection(self, node: NodeInfo) -> list[str]:
         """Return one line per claim that rejects the node."""
-        lines = [*self._bound_claim_lines(node)]
+        lines = []
+        for claim in self._claims.bound:
+            name = claim.spec.volume_name
+            subject = f"claim {claim.key} is bound to volume {name}"
+            volume = self._cluster.persistent_volumes.get(name)
+            if volume is None:
+                lines.append(f"{subject}, which does not exist")
+                continue
+            try:
+                affinity = self._binder.affinity_at(volume, node.row)
+            except TranslationError as error:
+                lines.append(f"{subject}: {error}")
+                continue
+            if node.row not in self._binder.volumes.reach.rows(affinity):
+                required = affinity.required if affinity else None
+                terms = required.node_selector_terms if required else ()
+                text = "no term at all"
+                if terms:
+                    text = f"{terms_text(terms)}{labels_text(terms, node)}"
+                lines.append(f"{subject}, which is for nodes with {text}")
+        # A volume that will be made for another node keeps the pod there.
         selected_node_lines = []
         for claim in self._claims.delayed_binding:
             selected = self._binder.assumed.selected_node(claim)
@@ -543,28 +536,6 @@ class BindingExplanation:
                 lines.append(line)
         return list(dict.fromkeys(lines + selected_node_lines))
 
-    def _bound_claim_lines(self, node: NodeInfo) -> Iterator[str]:
-        for claim in self._claims.bound:
-            name = claim.spec.volume_name
-            subject = f"claim {claim.key} is bound to volume {name}"
-            volume = self._cluster.persistent_volumes.get(name)
-            if volume is None:
-                yield f"{subject}, which does not exist"
-                continue
-            try:
-                affinity = self._binder.affinity_at(volume, node.row)
-            except TranslationError as error:
-                yield f"{subject}: {error}"
-                continue
-            if node.row not in self._binder.volumes.reach.rows(affinity):
-                terms = (
-                    affinity.required.node_selector_terms if affinity and affinity.required else ()
-                )
-                text = (
-                    f"{terms_text(terms)}{labels_text(terms, node)}" if terms else "no term at all"
-                )
-                yield f"{subject}, which is for nodes with {text}"
-
     def _no_provisioning_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
         """Return why no volume can be provisioned for the claim, or ""."""
         storage_class = self._cluster.storage_classes[claim_class(claim)]
@@ -572,7 +543,16 @@ class BindingExplanation:
             return f"{self._no_match_reason(claim, node)}, and the class provisions none"
         if not self._binder.provisioning_nodes(storage_class)[node.row]:
             terms = storage_class.allowed_topologies
-            return f"the class provisions volumes only where {_topologies_text(terms, node)}"
+            topologies = (
+                " and ".join(
+                    f"{e.key} is {' or '.join(e.values)}" for e in t.match_label_expressions
+                )
+                for t in terms
+            )
+            keys = dict.fromkeys(each.key for t in terms for each in t.match_label_expressions)
+            labels = ", ".join(label_text(node, key) for key in keys)
+            where = f"{' or '.join(topologies)}, the node has {labels}"
+            return f"the class provisions volumes only where {where}"
         if self._binder.has_enough_capacity(claim, storage_class)[node.row]:
             return ""
         largest = self._binder.capacity.largest(storage_class, node.row)
@@ -588,57 +568,39 @@ class BindingExplanation:
             return "there are no volumes"
         counts = self._mismatches.get(claim.key)
         if counts is None:
-            counts = self._mismatches[claim.key] = self._count_mismatches(claim, table)
+            selector = claim_selector(claim)
+            everywhere: Counter[str] = Counter()
+            reached = np.zeros(len(self._volumes.reason_bits), dtype=np.int64)
+            for volume in table.volumes:
+                # The first reason why the volume does not match the claim on any node.
+                ref, mode = self._binder.assumed.claim_ref(volume), volume.spec.volume_mode
+                has_modes = set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+                is_selected = selector is None or selector.matches(volume.metadata.labels)
+                reasons = (
+                    (ref is not None and not is_bound_to(ref, claim), "taken by other claims"),
+                    (capacity(volume) < requested(claim), "too small"),
+                    (mode != claim.spec.volume_mode, f"of mode {mode}"),
+                    (bool(volume.metadata.deletion_timestamp), "being deleted"),
+                    (not is_compatible(claim, volume), "with another attributes class"),
+                    # What follows bars volumes that have no claim yet.
+                    (ref is not None, ""),
+                    (volume.status.phase != AVAILABLE, f"in phase {volume.status.phase}"),
+                    (not has_modes, "without the access modes"),
+                    (not is_selected, "not selected"),
+                )
+                mismatch = next((reason for applies, reason in reasons if applies), "")
+                if mismatch:
+                    everywhere[mismatch] += 1
+                else:
+                    reached[self._binder.volumes.reach.rows(volume.spec.node_affinity)] += 1
+            suitable = len(table.volumes) - everywhere.total()
+            counts = MismatchCounts(everywhere, suitable, reached)
+            self._mismatches[claim.key] = counts
         mismatches = counts.everywhere.copy()
         reaching = int(counts.reaching[node.row])
         mismatches["out of the node's reach"] = counts.suitable - reaching
         mismatches["taken by another claim of the pod"] = reaching
-        parts = [f"{count} {mismatch}" for mismatch, count in mismatches.most_common() if count]
+        parts = [f"{count} {reason}" for reason, count in mismatches.most_common() if count]
         if len(table.volumes) == 1:
             return f"the only volume is {parts[0][2:]}"
         return f"of {len(table.volumes)} volumes {', '.join(parts)}"
-
-    def _count_mismatches(
-        self, claim: PersistentVolumeClaim, table: ClassVolumes
-    ) -> MismatchCounts:
-        selector = claim_selector(claim)
-        everywhere: Counter[str] = Counter()
-        reaching = np.zeros(len(self._volumes.reason_bits), dtype=np.int64)
-        for volume in table.volumes:
-            mismatch = self._mismatch(claim, volume, selector)
-            if mismatch:
-                everywhere[mismatch] += 1
-            else:
-                reaching[self._binder.volumes.reach.rows(volume.spec.node_affinity)] += 1
-        return MismatchCounts(everywhere, len(table.volumes) - everywhere.total(), reaching)
-
-    def _mismatch(
-        self, claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
-    ) -> str:
-        """Return why the volume does not match the claim on any node, or ""."""
-        ref, mode = self._binder.assumed.claim_ref(volume), volume.spec.volume_mode
-        has_modes = set(claim.spec.access_modes) <= set(volume.spec.access_modes)
-        is_selected = selector is None or selector.matches(volume.metadata.labels)
-        reasons = (
-            (ref is not None and not is_bound_to(ref, claim), "taken by other claims"),
-            (capacity(volume) < requested(claim), "too small"),
-            (mode != claim.spec.volume_mode, f"of mode {mode}"),
-            (bool(volume.metadata.deletion_timestamp), "being deleted"),
-            (not is_compatible(claim, volume), "with another attributes class"),
-            # What follows bars volumes that have no claim yet.
-            (ref is not None, ""),
-            (volume.status.phase != AVAILABLE, f"in phase {volume.status.phase}"),
-            (not has_modes, "without the access modes"),
-            (not is_selected, "not selected"),
-        )
-        return next((reason for applies, reason in reasons if applies), "")
-
-
-def _topologies_text(terms: Sequence[TopologySelectorTerm], node: NodeInfo) -> str:
-    topologies = (
-        " and ".join(f"{e.key} is {' or '.join(e.values)}" for e in term.match_label_expressions)
-        for term in terms
-    )
-    keys = dict.fromkeys(each.key for term in terms for each in term.match_label_expressions)
-    labels = ", ".join(label_text(node, key) for key in keys)
-    return f"{' or '.join(topologies)}, the node has {labels}"
