@@ -1,10 +1,12 @@
 """How few nodes would do, were every pod placed afresh."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.analysis.drained_cluster import DrainedCluster
 from ksched_cli.analysis.more_nodes import likes_of
+from ksched_cli.analysis.placement_model import has_solver
 from ksched_cli.analysis.repack import NewNodes, Repack, repack, repack_onto
 from ksched_cli.analysis.search import Search
 from ksched_cli.analysis.shrink import ShrinkLimits, shrink
@@ -56,6 +58,71 @@ def test_pods_that_fit_nowhere_afresh_do_not_count_in_repacking() -> None:
     )
     base = DrainedCluster.after_run(run, RULES)
     assert repack(base, ["b", "a"]) == Repack(1, 1, 1)
+
+
+# A pod of a node that takes none any more, and of that alone.
+STRANDED = [
+    node("closed", cpu=4, labels={"only": "here"}, unschedulable=True),
+    owned("stranded", cpu=0, node="closed", spec={"nodeSelector": {"only": "here"}}),
+]
+
+
+@pytest.mark.parametrize(
+    ("requests", "nodes", "at_least"),
+    [
+        # Two pods of 3 are more than a node of 4 has, three more than two have.
+        ((3, 2), 2, 2),
+        ((3, 3, 3), 3, 3),
+        # Alone, each takes most of a node; what they request together would be on fewer.
+        ((3, 3, 3, 3), 4, 3),
+        ((1, 1, 1, 1), 1, 1),
+    ],
+)
+def test_what_pods_request_together_takes_so_many_nodes(
+    requests: tuple[int, ...], nodes: int, at_least: int
+) -> None:
+    # A pod that has no node afresh leaves it at that: no solver proves more.
+    cpu_of = dict(zip("abcd", requests, strict=False))
+    objects = [
+        *(node(name, cpu=4) for name in "abcd"),
+        *(owned(f"p{name}", cpu=cpu, node=name) for name, cpu in cpu_of.items()),
+        *STRANDED,
+    ]
+    base = DrainedCluster.after_run(simulation(cluster(*objects)), RULES)
+    assert repack(base, ["closed", *"dcba"]) == Repack(nodes, at_least, 1)
+
+
+def test_nodes_that_must_stay_are_needed_at_least() -> None:
+    objects = [*(node(name, cpu=4) for name in "abc"), owned("p", cpu=1, node="a")]
+    objects += STRANDED
+    base = DrainedCluster.after_run(simulation(cluster(*objects)), RULES)
+    assert repack(base, ["closed"]) == Repack(3, 3, 1)
+    assert repack(base, ["closed", "c"]) == Repack(2, 2, 1)
+
+
+@pytest.mark.skipif(not has_solver(), reason="the extra `optimum` is not installed")
+def test_a_solver_proves_that_pods_which_take_most_of_a_node_need_one_each() -> None:
+    objects = [node(name, cpu=4) for name in "abcde"]
+    objects += [owned(f"p{name}", cpu=3, node=name) for name in "abcd"]
+    base = DrainedCluster.after_run(simulation(cluster(*objects)), RULES)
+    assert repack(base, list("edcba")) == Repack(4, 4, 0)
+    assert repack(base, list("dcba")) == Repack(4, 4, 0)
+
+
+def test_what_goes_with_a_node_takes_its_room() -> None:
+    owner = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent",
+              "controller": True}]  # fmt: skip
+    objects = [
+        *(node(name, cpu=4) for name in "abc"),
+        *(
+            pod(f"agent-{name}", cpu=3, node=name) | {"metadata": {
+                "name": f"agent-{name}", "namespace": "default", "ownerReferences": owner}}
+            for name in "abc"
+        ),
+        *(owned(f"p{name}", cpu=1, node=name) for name in "ab"),
+    ]  # fmt: skip
+    base = DrainedCluster.after_run(simulation(cluster(*objects)), RULES)
+    assert repack(base, list("cba")) == Repack(2, 2, 0)
 
 
 # -- new nodes ------------------------------------------------------------------------------------
