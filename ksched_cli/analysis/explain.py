@@ -51,7 +51,7 @@ from ksched_cli.run.run import NEEDS_NO_TIMELINE
 from ksched_cli.scenario.owned_pods import owner_of
 
 if TYPE_CHECKING:
-    from ksched_cli.engine.replay.autoscaler.scale_up import GroupReview
+    pass
 
 
 class GroupVerdict(StrEnum):
@@ -111,36 +111,36 @@ def scale_up_of(subject: Subject, pod: str) -> ScaleUp:
     assert replay.autoscaler is not None
     review = replay.autoscaler.review(pod)
     replay.cluster.engine.close()
-    groups = tuple(_of_group(each, pod) for each in review.groups)
+    groups = []
+    for each in review.groups:
+        group, option = each.group, each.option
+        helps = option is not None and pod in option.pods
+        if each.rejections:
+            verdict = GroupVerdict.REJECTS
+        elif helps:
+            verdict = GroupVerdict.SCALES_UP if each.is_chosen else GroupVerdict.NOT_CHOSEN
+        elif each.headroom > 0:
+            verdict = GroupVerdict.FULL
+        elif each.size >= group.max_size:
+            verdict = GroupVerdict.AT_MAX_SIZE
+        else:
+            verdict = GroupVerdict.AT_MAX_TOTAL
+        groups.append(
+            GroupScaleUp(
+                group=group.name,
+                nodes=each.size,
+                max_size=group.max_size,
+                verdict=verdict,
+                adds=option.count if option is not None and helps else 0,
+                pods=len(option.pods) if option is not None and helps else 0,
+                rejections=tuple(map(PluginStatus.of, each.rejections)),
+            )
+        )
     return ScaleUp(
         autoscaler=run.autoscaler,
         would_scale_up=any(each.verdict is GroupVerdict.SCALES_UP for each in groups),
         because=review.because,
-        groups=groups,
-    )
-
-
-def _of_group(review: GroupReview, pod: str) -> GroupScaleUp:
-    group, option = review.group, review.option
-    helps = option is not None and pod in option.pods
-    if review.rejections:
-        verdict = GroupVerdict.REJECTS
-    elif helps:
-        verdict = GroupVerdict.SCALES_UP if review.is_chosen else GroupVerdict.NOT_CHOSEN
-    elif review.headroom > 0:
-        verdict = GroupVerdict.FULL
-    elif review.size >= group.max_size:
-        verdict = GroupVerdict.AT_MAX_SIZE
-    else:
-        verdict = GroupVerdict.AT_MAX_TOTAL
-    return GroupScaleUp(
-        group=group.name,
-        nodes=review.size,
-        max_size=group.max_size,
-        verdict=verdict,
-        adds=option.count if option is not None and helps else 0,
-        pods=len(option.pods) if option is not None and helps else 0,
-        rejections=tuple(map(PluginStatus.of, review.rejections)),
+        groups=tuple(groups),
     )
 
 
@@ -324,9 +324,25 @@ def explain(
     elif diagnosis is not None:
         record = simulation.record()
         hints = Hints(simulation, record, pod if alone else None, workloads=workloads)
-        alike = (pod.key,) if alone else _waiting_alike(simulation, record, pod)
+        # The change has to help the pods of the same controller that wait, too.
+        pending, owner = frozenset(record.pending), pod.pod.metadata.controller
+        alike = tuple(
+            each.key
+            for each in simulation.state.pods
+            if each.key == pod.key
+            or (
+                owner is not None
+                and not alone
+                and each.key in pending
+                and each.namespace == pod.namespace
+                and each.metadata.controller == owner
+            )
+        )
         diagnosis = with_hints(diagnosis, hints, pod, alike, pod.key, owner_of(pod.pod))
     rank, best = _rank_of(answer.nodes, attempt.node), answer.best_of_all
+    # The margin is that to the best of the nodes that were worse.
+    below = [total for total in attempt.detail.totals.values() if total != attempt.score]
+    margin = attempt.score - max(below) if attempt.score is not None and below else None
     return replace(
         answer,
         node=attempt.node,
@@ -334,7 +350,7 @@ def explain(
         evaluated=attempt.evaluated,
         score=attempt.score,
         ties=attempt.ties,
-        margin=_margin(attempt),
+        margin=margin,
         rank=rank,
         diagnosis=diagnosis,
         message=attempt.why_not if not attempt.error else "",
@@ -347,23 +363,6 @@ def explain(
         undecided=turn.failed,
         may_preempt=answer.may_preempt and not attempt.node,
         notes=tuple(_notes(simulation, pod, attempt, is_gated=turn.gated is not None)),
-    )
-
-
-def _waiting_alike(simulation: Simulation, record: RunRecord, pod: PodInfo) -> tuple[str, ...]:
-    """Return the pod and those of the same controller that the run has left pending, too."""
-    pending = frozenset(record.pending)
-    owner = pod.pod.metadata.controller
-    return tuple(
-        each.key
-        for each in simulation.state.pods
-        if each.key == pod.key
-        or (
-            owner is not None
-            and each.key in pending
-            and each.namespace == pod.namespace
-            and each.metadata.controller == owner
-        )
     )
 
 
@@ -404,14 +403,6 @@ def ranking(explanation: Explanation) -> list[NodeExplanation]:
 
 def _rank_of(nodes: Iterable[NodeExplanation], name: str) -> int | None:
     return next((node.rank for node in nodes if node.node == name), None)
-
-
-def _margin(attempt: Attempt) -> int | None:
-    """Return the margin; None where no node was worse."""
-    below = [total for total in attempt.detail.totals.values() if total != attempt.score]
-    if attempt.score is None or not below:
-        return None
-    return attempt.score - max(below)
 
 
 class _View:
@@ -463,6 +454,19 @@ def _of_all_nodes(evaluation: Evaluation, tie_break: TieBreak, *, all_details: b
     ties = tuple(names[row] for row in best_rows.tolist())
     node = names[tie_break(best_rows) if len(ties) > 1 else best_rows[0]] if fits else ""
     below = totals[totals < best]
+    # Preemption may help where a node has pods of lower priority, and is rejected only for reasons
+    # that may leave with them.
+    pod, snapshot = evaluation.pod, evaluation.statuses.snapshot
+    may_preempt = (
+        pod.spec.preemption_policy != NEVER_PREEMPTS
+        and evaluation.pre_filter is None
+        and any(
+            rejections
+            and all(rejection.status.code == Code.UNSCHEDULABLE for rejection in rejections)
+            and any(other.priority < pod.priority for other in snapshot.pods[row])
+            for row, rejections in enumerate(evaluation.rejections)
+        )
+    )
     return Explanation(
         pod=evaluation.pod.key,
         profile=profile.scheduler_name,
@@ -479,23 +483,9 @@ def _of_all_nodes(evaluation: Evaluation, tie_break: TieBreak, *, all_details: b
         message="" if fits or evaluation.error else evaluation.fit_error(),
         error=evaluation.error,
         pre_filter=status_of(evaluation.pre_filter),
-        may_preempt=_may_preempt(evaluation),
+        may_preempt=may_preempt,
         reasons=() if evaluation.error else reasons(evaluation),
         funnel=() if evaluation.error else funnel(evaluation),
-    )
-
-
-def _may_preempt(evaluation: Evaluation) -> bool:
-    """Return whether a node has pods of lower priority, and is rejected only for reasons that may
-    leave with them."""
-    pod, snapshot = evaluation.pod, evaluation.statuses.snapshot
-    if pod.spec.preemption_policy == NEVER_PREEMPTS or evaluation.pre_filter is not None:
-        return False
-    return any(
-        rejections
-        and all(rejection.status.code == Code.UNSCHEDULABLE for rejection in rejections)
-        and any(other.priority < pod.priority for other in snapshot.pods[row])
-        for row, rejections in enumerate(evaluation.rejections)
     )
 
 
@@ -663,8 +653,15 @@ def explain_group(
     blocker = None
     if waiting:
         blocker = view.blocker(run) or _holder(simulation, group, spec, waiting)
-        hints = Hints(simulation, run, workloads=workloads)
-        blocker = _with_hints(blocker, hints, [member.pod for member in waiting])
+        # Its diagnosis says what helps the members that wait.
+        diagnosis = blocker.diagnosis
+        pod = next((pod for pod in simulation.pending() if pod.key == blocker.pod), None)
+        if diagnosis is not None and pod is None:
+            blocker = replace(blocker, diagnosis=unverified(diagnosis, simulation.state))
+        elif diagnosis is not None and pod is not None:
+            hints = Hints(simulation, run, workloads=workloads)
+            names = [member.pod for member in waiting]
+            blocker = replace(blocker, diagnosis=with_hints(diagnosis, hints, pod, names))
     return GroupExplanation(
         group=group.key,
         composite=spec is not None and spec.is_composite,
@@ -680,17 +677,6 @@ def explain_group(
         parts=view.parts(run),
         members=members,
     )
-
-
-def _with_hints(blocker: Blocker, hints: Hints, waiting: Sequence[str]) -> Blocker:
-    """Return the blocker with what helps the members that wait."""
-    diagnosis = blocker.diagnosis
-    if diagnosis is None:
-        return blocker
-    pod = next((pod for pod in hints.simulation.pending() if pod.key == blocker.pod), None)
-    if pod is None:
-        return replace(blocker, diagnosis=unverified(diagnosis, hints.simulation.state))
-    return replace(blocker, diagnosis=with_hints(diagnosis, hints, pod, waiting))
 
 
 def _member(run: RunRecord, pod: str, running_on: str) -> Member:
@@ -832,7 +818,14 @@ class _GroupView:
     def blocker(self, run: RunRecord) -> Blocker | None:
         """Return the blocker; None where no attempt identified one."""
         if self._group.plugin:
-            return self._blocker_alone(run)
+            # The last member that found no node, for whatever reason but its group's, blocks it.
+            for attempt in reversed(run.attempts):
+                statuses = attempt.pre_filter, attempt.reserve, attempt.permit
+                is_own = any(status and status.plugin == self._group.plugin for status in statuses)
+                if attempt.pod in self._group.pods and not attempt.node and not is_own:
+                    diagnosis = self._diagnoses.get((attempt.pod, ""))
+                    return Blocker(attempt.pod, "", attempt.why_not, diagnosis, self._group.key)
+            return None
         if self.result is None:
             return None
         part = self._blocking()
@@ -845,16 +838,6 @@ class _GroupView:
         domain = best.placement.name
         message = message or best.message or self.message
         return Blocker(pod, domain, message, self._diagnoses.get((pod, domain)), name)
-
-    def _blocker_alone(self, run: RunRecord) -> Blocker | None:
-        """Return the last member that found no node, for whatever reason but its group's."""
-        for attempt in reversed(run.attempts):
-            statuses = attempt.pre_filter, attempt.reserve, attempt.permit
-            is_own = any(status and status.plugin == self._group.plugin for status in statuses)
-            if attempt.pod in self._group.pods and not attempt.node and not is_own:
-                diagnosis = self._diagnoses.get((attempt.pod, ""))
-                return Blocker(attempt.pod, "", attempt.why_not, diagnosis, self._group.key)
-        return None
 
     def parts(self, run: RunRecord) -> tuple[GroupPart, ...]:
         """Return the tree that the group is in."""

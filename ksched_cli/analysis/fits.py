@@ -4,7 +4,7 @@ applied now, without evictions and with them, how many more fit then, and what s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, structs
@@ -116,14 +116,17 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
     alone: bool = False
 
     def answer(self, opened: Opened) -> FitResult:
-        opener, run, source = opened.opener, opened.run, _source(self.manifests)
+        opener, run, source = opened.opener, opened.run, self.manifests
+        source = source if isinstance(source, ChangeSource) else ChangeSource(apply=source)
         before = opener.final_state(run) if run.timeline else opener.state(run)
         (apply,) = opener.inputs.changes(structs.replace(run, changes=(source,)))
         assert isinstance(apply, Apply)
         state, _ = apply_changes(before, [apply], workloads=run.workloads)
         _check_makes_pods(apply, state)
         waited = {pod.key for pod in before.pods if not pod.node_name}
-        new = _new_pods(state, waited)
+        new = [
+            pod for pod in state.pods if not (pod.node_name or pod.finished or pod.key in waited)
+        ]
         if self.alone:
             others = [pod for pod in state.pods if pod.key in waited]
             state, waited = without_pods(state, others), set()
@@ -139,7 +142,6 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         if is_tried_again:
             last = opener.simulation(run, state=state)
             record = last.run()
-        evictions = [each for each in record.evicted if each.preemptor in keys]
         subject = Subject(opener, structs.replace(run, preemption=False), calm)
         workloads = tuple(self._workloads(subject, apply, new, placed))
         only = workloads[0] if len(workloads) == 1 else None
@@ -149,7 +151,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             pods=len(keys - placed.gated.keys()),
             fit=len(keys & placed.placements.keys()),
             fit_after_evictions=len(keys & record.placements.keys()),
-            evictions=tuple(evictions),
+            evictions=tuple(each for each in record.evicted if each.preemptor in keys),
             displaced=self._displaced(subject, before, waited, placed),
             workloads=workloads,
             nodes=_counted(placed.placements[key] for key in keys & placed.placements.keys()),
@@ -187,7 +189,13 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
     ) -> Iterator[FittedWorkload]:
         """Yield the workloads of the manifests, in their order. subject: its simulation has run"""
         after = subject.simulation.current_state()
-        pods: dict[str, list[Pod]] = {owner: [] for owner in _owners(apply)}
+        # First those that the manifests name, in their order.
+        pods: dict[str, list[Pod]] = {}
+        for manifest in apply.manifests:
+            metadata = manifest.get("metadata") or {}
+            if manifest["kind"] in ("Pod", *WORKLOADS) and metadata.get("name"):
+                namespace = metadata.get("namespace") or apply.namespace
+                pods[f"{namespace}/{manifest['kind']}/{metadata['name']}"] = []
         for pod in new:
             pods.setdefault(owner_path(pod), []).append(pod)
         # What a CronJob makes are the pods of a Job.
@@ -237,28 +245,9 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         )
 
 
-def _source(manifests: PodOrManifest) -> ChangeSource:
-    return manifests if isinstance(manifests, ChangeSource) else ChangeSource(apply=manifests)
-
-
-def _new_pods(state: ClusterState, waited: Container[str]) -> list[Pod]:
-    """Return the pods that need a node. waited: those that did before"""
-    pods = (pod for pod in state.pods if not (pod.node_name or pod.finished))
-    return [pod for pod in pods if pod.key not in waited]
-
-
 def _counted(nodes: Iterable[str]) -> dict[str, int]:
     """Return how often each node is there, by name."""
     return dict(sorted(Counter(nodes).items()))
-
-
-def _owners(apply: Apply) -> Iterator[str]:
-    """Yield namespace/Kind/name of what makes pods, in the order of the manifests."""
-    for manifest in apply.manifests:
-        metadata = manifest.get("metadata") or {}
-        if manifest["kind"] in ("Pod", *WORKLOADS) and metadata.get("name"):
-            namespace = metadata.get("namespace") or apply.namespace
-            yield f"{namespace}/{manifest['kind']}/{metadata['name']}"
 
 
 def _check_makes_pods(apply: Apply, state: ClusterState) -> None:

@@ -89,10 +89,17 @@ def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
     for kind, name in (("Deployment", deployment_of(pod)), pod.owner):
         if not name or kind not in WORKLOADS:
             continue
-        workload = objects_of(state, KINDS[kind]).get((pod.namespace, name))
+        workload: Any = objects_of(state, KINDS[kind]).get((pod.namespace, name))
         if workload is not None:
             stuck: tuple[str, ...] = ()
-            if _keeps_pods(kind, workload):
+            # These keep pods that wait as they are when the template changes. Upstream:
+            # updateStatefulSet, which waits with policy OrderedReady while a pod is not available.
+            on_delete = (
+                kind in ("StatefulSet", "DaemonSet")
+                and workload.spec.update_strategy.type == "OnDelete"
+            )
+            in_order = kind == "StatefulSet" and workload.spec.pod_management_policy != "Parallel"
+            if kind in ("ReplicaSet", "ReplicationController") or on_delete or in_order:
                 own = OwnedPods.of(state.pods).active.get((pod.namespace, kind, name), ())
                 waiting = [each for each in own if not each.node_name]
                 # Those that ksched has made for the workload are not there in the cluster.
@@ -100,18 +107,6 @@ def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
                 stuck = tuple(sorted(each.name for each in existing or waiting))
             return ChangedObject(kind, pod.namespace, name, stuck)
     return ChangedObject("Pod", pod.namespace, pod.name)
-
-
-def _keeps_pods(kind: str, workload: Any) -> bool:
-    """Return whether pods that wait stay as they are when the template changes. Upstream:
-    updateStatefulSet, which waits with policy OrderedReady while a pod is not available."""
-    if kind in ("ReplicaSet", "ReplicationController"):
-        return True
-    if kind not in ("StatefulSet", "DaemonSet"):
-        return False
-    if workload.spec.update_strategy.type == "OnDelete":
-        return True
-    return kind == "StatefulSet" and workload.spec.pod_management_policy != "Parallel"
 
 
 def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[ChangedObject, ...]:
@@ -156,7 +151,11 @@ def change_lines(steps: Sequence[Step]) -> tuple[str, ...]:
             if proposal.requests and subject.kind not in WITH_TEMPLATE:
                 patch = combined(patch, _requesting(proposal.requests))
             elif proposal.requests:
-                lines += _resource_lines(proposal.requests, subject)
+                for container, amounts in proposal.requests.items():
+                    line = f"set resources {subject.text} -n {subject.namespace} -c {container}"
+                    line += f" --requests={_pairs(amounts)}"
+                    limits = container_patch(container, amounts)["resources"].get("limits")
+                    lines.append(line + (f" --limits={_pairs(limits)}" if limits else ""))
         if patch:
             text = json.dumps(subject.patch(_of_template(patch, subject)), separators=(",", ":"))
             lines.append(f"patch {subject.text} -n {subject.namespace} -p {shlex.quote(text)}")
@@ -203,16 +202,6 @@ def _requesting(requests: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """Return a patch of the containers' requests, and of the limits that must equal them."""
     containers = [container_patch(*each) for each in requests.items()]
     return {"spec": {"containers": containers}} if containers else {}
-
-
-def _resource_lines(
-    requests: Mapping[str, Mapping[str, str]], subject: ChangedObject
-) -> Iterator[str]:
-    for container, amounts in requests.items():
-        line = f"set resources {subject.text} -n {subject.namespace} -c {container}"
-        line += f" --requests={_pairs(amounts)}"
-        limits = container_patch(container, amounts)["resources"].get("limits")
-        yield line + (f" --limits={_pairs(limits)}" if limits else "")
 
 
 def _pairs(amounts: Mapping[str, str]) -> str:
@@ -262,7 +251,13 @@ def kubectl_command(line: str) -> str:
     if verb == "apply" and "-f" in tokens:
         return f"echo {shlex.quote(tokens[tokens.index('-f') + 1])} | kubectl apply -f -"
     kind, _, name = target.partition("/")
-    if verb == "patch" and kind in _REPLACED and not _is_mutable(kind, tokens):
+    # The API server accepts few patches for an existing object of these kinds.
+    is_replaced = False
+    if verb == "patch" and kind in _REPLACED:
+        data = json.loads(tokens[tokens.index("-p") + 1])
+        mutable = _MUTABLE if kind == "pod" else set()
+        is_replaced = isinstance(data, list) or not set(data.get("spec") or {}) <= mutable
+    if is_replaced:
         namespace = f" -n {tokens[tokens.index('-n') + 1]}" if "-n" in tokens else ""
         patch = shlex.quote(tokens[tokens.index("-p") + 1])
         form = " --type=json" if "--type=json" in tokens else ""
@@ -271,14 +266,6 @@ def kubectl_command(line: str) -> str:
             f" | kubectl patch --local -f - -o yaml{form} -p {patch} | kubectl replace --force -f -"
         )
     return f"kubectl {line}"
-
-
-def _is_mutable(kind: str, tokens: Sequence[str]) -> bool:
-    """Return whether the API server accepts the patch for an existing object."""
-    patch = json.loads(tokens[tokens.index("-p") + 1])
-    if isinstance(patch, list):
-        return False
-    return set(patch.get("spec") or {}) <= (_MUTABLE if kind == "pod" else set())
 
 
 # -- changes that the question has made -----------------------------------------------------------
@@ -754,7 +741,14 @@ def _by_node(
         )
         # A plugin may reject a node twice: before all nodes are looked at, and as one of them.
         names = dict.fromkeys(answer.plugin for answer in rejecting)
-        by_plugin = [_proposals(evaluation, name, node) for name in names]
+        by_plugin: list[Sequence[Proposal]] = []
+        for name in names:
+            plugin = evaluation.framework.plugin(name) if name else None
+            proposed: Sequence[Proposal] = ()
+            if isinstance(plugin, Proposes):
+                caller = evaluation.framework.caller
+                proposed = caller.propose(plugin, evaluation.state, evaluation.pod, node)
+            by_plugin.append(proposed)
         if len(rejecting) > FREELY_COMBINED:
             by_plugin = [sorted(proposals, key=cost_of)[:1] for proposals in by_plugin]
         for proposals in product(*by_plugin):
@@ -762,13 +756,6 @@ def _by_node(
             if (key := tuple(p.text for p in candidate.proposals)) not in unique:
                 unique.add(key)
                 yield candidate
-
-
-def _proposals(evaluation: Evaluation, name: str, node: NodeInfo) -> Sequence[Proposal]:
-    plugin = evaluation.framework.plugin(name) if name else None
-    if not isinstance(plugin, Proposes):
-        return ()
-    return evaluation.framework.caller.propose(plugin, evaluation.state, evaluation.pod, node)
 
 
 def _without_repeated(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:

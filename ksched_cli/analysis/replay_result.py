@@ -301,17 +301,14 @@ class ReplaySummary(Part, frozen=True):
 def replay_warnings(replay: Replay) -> list[str]:
     """Return the warnings of an ended replay, line by line."""
     about_answer = (tie_warning(replay), unpriced_warning(replay))
-    return [*replay.applier.warnings, *_endless_warnings(replay), *filter(None, about_answer)]
-
-
-def _endless_warnings(replay: Replay) -> list[str]:
-    """Return the labels of which pods had no run time for the value of their node, in sentences."""
-    return [
+    # Pods for which a label of their node had no run time.
+    endless = [
         f"{count:,} {'pod does' if count == 1 else 'pods do'} not end: runsFor has no time for the"
         f" node's value of label {label}; the first is {pod} on {node} (add the value, or"
         " `otherwise`)"
         for label, (count, pod, node) in replay.log.endless.items()
     ]
+    return [*replay.applier.warnings, *endless, *filter(None, about_answer)]
 
 
 def tie_warning(replay: Replay) -> str:
@@ -603,6 +600,12 @@ def replay_result(
     order = sorted(range(len(records)), key=lambda at: (records[at].queued, records[at].pod))
     lists_pods = replay.log.departed is not None
     places = replay.places() if traces else {}
+    # Those that still wait, by their message; the most pods first.
+    waiting: dict[str, list[str]] = {}
+    for record in replay.log.live.values():
+        if record.outcome is PodOutcome.PENDING:
+            waiting.setdefault(record.message, []).append(record.pod)
+    pending = (PendingPods(message, tuple(pods)) for message, pods in waiting.items())
     return ReplayResult(
         timeline=name,
         start=datetime.fromtimestamp(replay.clock.start, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -628,7 +631,7 @@ def replay_result(
         resources=tuple(resources(usage)),
         steps=tuple(UsageStep(step.at, sample_of[step.moment], step.highest) for step in steps),
         moments=_all_moments(replay, usage) if all_moments else (),
-        still_pending=_still_pending(replay),
+        still_pending=tuple(sorted(pending, key=lambda group: -len(group.pods))),
         left=tuple(sorted(range(len(order)), key=order.__getitem__)) if lists_pods else (),
         undecided=bool(replay.scheduler.failed),
     )
@@ -656,15 +659,6 @@ def sizes_at(counts: NodeCountSeries, times: Sequence[int]) -> list[int]:
     starts = [at for at, _ in counts.steps]
     indexes = (bisect_right(starts, time) - 1 for time in times)
     return [counts.steps[index][1] if index >= 0 else 0 for index in indexes]
-
-
-def _still_pending(replay: Replay) -> tuple[PendingPods, ...]:
-    groups: dict[str, list[str]] = {}
-    for record in replay.log.live.values():
-        if record.outcome is PodOutcome.PENDING:
-            groups.setdefault(record.message, []).append(record.pod)
-    pending = (PendingPods(message, tuple(pods)) for message, pods in groups.items())
-    return tuple(sorted(pending, key=lambda group: -len(group.pods)))
 
 
 def seconds(time: int) -> int | float:
@@ -836,45 +830,39 @@ def forward_look(
         _pod_times(pod, state, now) for pod in state.pods if not pod.finished and not pod.deleting
     ]
     pod_times.sort(key=lambda each: each.key)
+    pending = {each.key for each in pod_times if not each.runs}
+    start = int(unix_seconds(now)) if now else 0
     starts: dict[str, list[PodRecord]] = {}
     for count, seed in enumerate(seeds, start=1):
-        for key, record in _draw(run, opener, pod_times, history, seed, now, until).items():
+        draw = random.Random(seed)  # nosec B311  # the same times for the same seed
+        drawn = ((each.key, each.draw(history, draw)) for each in pod_times)
+        times = {key: time for key, time in drawn if time is not None}
+        watch = Watch(keeps_records=True, start=start, run_times=times, until=until)
+        replay: Replay = opener.replay(structs.replace(run, tie_break="random", seed=seed), watch)
+        replay.run()
+        replay.cluster.engine.close()
+        # The first wait of each pod that is pending now counts.
+        first: dict[str, PodRecord] = {}
+        for record in replay.log.records:
+            if record.pod in pending:
+                first.setdefault(record.pod, record)
+        for key, record in first.items():
             starts.setdefault(key, []).append(record)
         if on_progress is not None:
             on_progress(count, len(seeds))
     pods = [_forecast(records) for records in starts.values()]
     pods.sort(key=lambda pod: (*(inf if p is None else p for p in (pod.p50, pod.p90)), pod.pod))
+    counts = Counter((each.owner, each.runs, each.basis(history)) for each in pod_times)
+    assumptions = (
+        Assumption(owner, count, runs, basis, len(history.by_owner.get(owner, ())))
+        for (owner, runs, basis), count in sorted(counts.items())
+    )
     return ForwardLook(
         now=now,
         draws=len(seeds),
         pods=tuple(pods),
-        assumptions=tuple(_assumptions(pod_times, history)),
+        assumptions=tuple(assumptions),
     )
-
-
-def _draw(
-    run: Run,
-    opener: Opener,
-    pods: Sequence[_PodTimes],
-    history: RunTimes,
-    seed: int,
-    now: str,
-    until: str,
-) -> Mapping[str, PodRecord]:
-    """Return the record of each pod that is pending now: of its first wait."""
-    draw = random.Random(seed)  # nosec B311  # the same times for the same seed
-    times = {each.key: time for each in pods if (time := each.draw(history, draw)) is not None}
-    pending = {each.key for each in pods if not each.runs}
-    start = int(unix_seconds(now)) if now else 0
-    watch = Watch(keeps_records=True, start=start, run_times=times, until=until)
-    replay: Replay = opener.replay(structs.replace(run, tie_break="random", seed=seed), watch)
-    replay.run()
-    replay.cluster.engine.close()
-    first: dict[str, PodRecord] = {}
-    for record in replay.log.records:
-        if record.pod in pending:
-            first.setdefault(record.pod, record)
-    return first
 
 
 def _pod_times(pod: Pod, state: ClusterState, now: str) -> _PodTimes:
@@ -916,14 +904,6 @@ def _forecast(records: Sequence[PodRecord]) -> PodForecast:
         gated=record.outcome is PodOutcome.GATED,
         message="" if waiting is None else waiting.message,
     )
-
-
-def _assumptions(pods: Sequence[_PodTimes], history: RunTimes) -> list[Assumption]:
-    counts = Counter((each.owner, each.runs, each.basis(history)) for each in pods)
-    return [
-        Assumption(owner, count, runs, basis, len(history.by_owner.get(owner, ())))
-        for (owner, runs, basis), count in sorted(counts.items())
-    ]
 
 
 # -- the questions --------------------------------------------------------------------------------
