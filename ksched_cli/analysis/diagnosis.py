@@ -24,7 +24,7 @@ from ksched_cli.analysis.circumstances import (
     circumstances,
     read_at,
 )
-from ksched_cli.analysis.fixed_places import FixedPlace, fixed_places
+from ksched_cli.analysis.fixed_places import fixed_places
 from ksched_cli.analysis.gates import READS
 from ksched_cli.analysis.held_pods import (
     AbsentPods,
@@ -45,7 +45,7 @@ from ksched_cli.cluster.loading.state_warnings import absent_kind
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
 from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, PodAffinityTerm, Taint
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
+from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.cluster.topology.pod_index import selector_text
@@ -393,12 +393,29 @@ class _Nodes:
         # 3. What other nodes lack is a sentence of its own.
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
         proposals = () if only_cause else _proposals(self._evaluation, self._state, nearest)
-        advice = "; ".join(dict.fromkeys(self._leaving(nearest)))
+        #    Where they are being taken away, the advice says by whom.
+        taken = (
+            taint_sentence(owner, taint_text(taint), self._snapshot.names[row])
+            for row in nearest[:_MAX_LISTED].tolist()
+            for taint in untolerated(self._evaluation, row)
+            if (owner := owner_of_taint(taint.key)) is not None and owner.leaves
+        )
+        advice = "; ".join(dict.fromkeys(taken))
         if is_nowhere:
-            cause = _nowhere(places)
+            everywhere = " and ".join(place.where for place in places)
+            empty = (f"{each.where}, {each.missing}" for each in places if not each.rows.any())
+            cause = next(empty, f"{everywhere}: no node is in both places")
             return Diagnosis(cause, nodes=nodes, advice=advice, proposals=proposals)
         where = [place.where for place in places]
-        cause = self._cause(least, nodes, np.flatnonzero(allowed))
+        selects = any(obstacle.difficulty is Difficulty.LABEL for obstacle in least)
+        if len(least) == 1 and least[0].difficulty in (Difficulty.RESOURCE, Difficulty.TOO_BIG):
+            cause = least[0].what
+        elif selects and (missing := self._absent_labels(np.flatnonzero(allowed))):
+            cause = missing
+        else:
+            *first, last = (obstacle.beside or obstacle.what for obstacle in least)
+            what = f"{', '.join(first)} and {last}" if first else last
+            cause = f"{_named(nodes)} would take it but for {what}"
         if where:
             subject = "it " if cause == least[0].what else ""
             cause = f"{'; '.join(where)}; {subject}{cause}"
@@ -406,8 +423,18 @@ class _Nodes:
         shortage = ", ".join(shortages) if len(shortages) == len(least) else ""
         if only_cause:
             return Diagnosis(cause, nodes=nodes, shortage=shortage)
-        elsewhere = [obstacle.what for obstacle in self._elsewhere(int(nearest[0]))]
-        rows = np.array(sorted({*nearest.tolist(), *self._open_rows().tolist()}), dtype=np.intp)
+        open_rows = self._open_rows()
+        elsewhere = [
+            obstacle.what
+            for answer in self._answers
+            if answer.plugin == "NodeResourcesFit"
+            and len(open_rows)
+            and nearest[0] not in open_rows
+            for obstacle in self._of_resources(
+                answer.verdicts.statuses[answer.verdicts.ids[open_rows[0]]], open_rows
+            )
+        ]
+        rows = np.array(sorted({*nearest.tolist(), *open_rows.tolist()}), dtype=np.intp)
         in_cause = {
             pod.uid for pods in self._nominated.values() for pod in pods if pod.key in cause
         }
@@ -457,39 +484,6 @@ class _Nodes:
             holders.append((amount, RoomHolder(owner, count, priority, resource, held, whole, age)))
         largest = sorted(holders, key=lambda each: -each[0])[:_MAX_LISTED]
         return tuple(holder for amount, holder in largest if amount)
-
-    def _leaving(self, rows: Rows) -> Iterator[str]:
-        """Yield who takes the nodes away, by taints."""
-        for row in rows[:_MAX_LISTED].tolist():
-            for taint in untolerated(self._evaluation, row):
-                owner = owner_of_taint(taint.key)
-                if owner is not None and owner.leaves:
-                    yield taint_sentence(owner, taint_text(taint), self._snapshot.names[row])
-
-    def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str], allowed: Rows) -> str:
-        """Return the cause. nodes: which have these obstacles; allowed: the rows where its volumes
-        are"""
-        if len(obstacles) == 1 and obstacles[0].difficulty in (
-            Difficulty.RESOURCE,
-            Difficulty.TOO_BIG,
-        ):
-            return obstacles[0].what
-        if any(obstacle.difficulty is Difficulty.LABEL for obstacle in obstacles):
-            missing = self._absent_labels(allowed)
-            if missing:
-                return missing
-        *first, last = (obstacle.beside or obstacle.what for obstacle in obstacles)
-        what = f"{', '.join(first)} and {last}" if first else last
-        return f"{_named(nodes)} would take it but for {what}"
-
-    def _elsewhere(self, row: int) -> Iterator[Obstacle]:
-        """Yield what the nodes lack that nothing but their room keeps the pod from. row: one that
-        the cause is about"""
-        rows = self._open_rows()
-        for answer in self._answers:
-            if answer.plugin == "NodeResourcesFit" and len(rows) and row not in rows:
-                status = answer.verdicts.statuses[answer.verdicts.ids[rows[0]]]
-                yield from self._of_resources(status, rows)
 
     def _alike(self) -> Iterator[Rows]:
         """Group the rows of which every plugin says the same, about the same taints."""
@@ -602,9 +596,10 @@ class _Nodes:
             if resource in self._pod.resources.requests:
                 yield self._of_resource(resource, usable, rows)
             else:
+                many = "1 node" if len(usable) == 1 else f"{len(usable):,} nodes"
                 yield Obstacle(
                     Difficulty.RESOURCE,
-                    f"{_nodes(len(usable))} it may use: no room for one more pod (pods)"
+                    f"{many} it may use: no room for one more pod (pods)"
                     f"{self._as_nominated(usable)}",
                     beside=f"no room for one more pod{self._as_nominated(rows)}",
                 )
@@ -616,7 +611,11 @@ class _Nodes:
         written = written_request(self._pod, resource)
         allocatable = self._snapshot.allocatable(resource)
         has_room = allocatable - self._snapshot.requested(resource) >= amount
-        free = self._free(resource)
+        # What nobody has, and no pod that is nominated to the row gets.
+        free = allocatable - self._snapshot.requested(resource)
+        for row, pods in self._nominated.items():
+            taken = sum(pod.resources.requests.get(resource, 0) for pod in pods)
+            free[row] = max(0, free[row] - taken)
 
         def most_on(rows: Rows) -> tuple[bool, str, int]:
             """Return whether it is too big for all of them, and which has the most room."""
@@ -642,16 +641,9 @@ class _Nodes:
         has = f"{best} has {text}{'' if never else ' free'}"
         has += self._as_nominated(rows[has_room[rows]])
         beside = f"too little {resource} (requests {requested}, {has})"
-        difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
-        return Obstacle(difficulty, what, resource, beside)
-
-    def _free(self, resource: str) -> Column:
-        """Return, per row, how much nobody has, and no pod that is nominated to the row gets."""
-        free = self._snapshot.allocatable(resource) - self._snapshot.requested(resource)
-        for row, pods in self._nominated.items():
-            taken = sum(pod.resources.requests.get(resource, 0) for pod in pods)
-            free[row] = max(0, free[row] - taken)
-        return free
+        return Obstacle(
+            Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE, what, resource, beside
+        )
 
     def _overhead(self, resource: str, most: int) -> str:
         """Return how much of a request is the pod's overhead, where it would fit without it. most:
@@ -699,14 +691,6 @@ class _Nodes:
         return f"{nobody} has the {noun} {' and '.join(texts)}, which it selects{hint}"
 
 
-def _nowhere(places: Sequence[FixedPlace]) -> str:
-    """Return why no node is in all of the places."""
-    for place in places:
-        if not place.rows.any():
-            return f"{place.where}, {place.missing}"
-    return f"{' and '.join(place.where for place in places)}: no node is in both places"
-
-
 def _of_reasons(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
     for reason in status.reasons or ("",):
         for (name, begin), what in _OBSTACLES.items():
@@ -745,10 +729,6 @@ def _named(nodes: Sequence[str]) -> str:
     if len(nodes) <= _MAX_LISTED:
         return ", ".join(nodes)
     return f"{len(nodes):,} nodes ({', '.join(nodes[: _MAX_LISTED - 1])}, …)"
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count:,} nodes"
 
 
 # -- pods that a run leaves pending, those of one owner and cause together ------------------------
@@ -836,7 +816,7 @@ def pending_report(
     )
 
 
-def pending_groups(
+def pending_groups(  # noqa: PLR0915  # one grouping, from top to bottom
     simulation: Simulation,
     run: RunRecord,
     hints: Hints | None = None,
@@ -884,22 +864,15 @@ def pending_groups(
         same = groups.get(cause)
         groups[cause] = group if same is None else replace(same, pods=same.pods + keys)
     largest = sorted(groups.values(), key=lambda group: -len(group.pods))
-    return tuple(
-        replace(group, diagnosis=_with_hints(group, pods[group.pods[0]], simulation, hints))
-        for group in largest
-    )
-
-
-def _with_hints(
-    group: PendingGroup, first: PodInfo, simulation: Simulation, hints: Hints | None
-) -> Diagnosis | None:
-    """Return the group's diagnosis with what helps its pods."""
-    diagnosis = group.diagnosis
-    if diagnosis is None:
-        return None
-    if hints is None:
-        return unverified(diagnosis, simulation.state)
-    return with_hints(diagnosis, hints, first, group.pods)
+    answer = []
+    for group in largest:
+        diagnosis = group.diagnosis
+        if diagnosis is not None and hints is None:
+            diagnosis = unverified(diagnosis, simulation.state)
+        elif diagnosis is not None and hints is not None:
+            diagnosis = with_hints(diagnosis, hints, pods[group.pods[0]], group.pods)
+        answer.append(replace(group, diagnosis=diagnosis))
+    return tuple(answer)
 
 
 def _notes(simulation: Simulation, pod: PodInfo, recorded: str) -> Iterator[str]:
