@@ -526,7 +526,8 @@ class Run(
         if not self.timeline:
             for name in ("autoscaler", "prices", *_OF_REPLAYS):
                 if getattr(self, name) and name not in uses:
-                    raise UsageError(f"{_option_of(name)} requires a timeline")
+                    (field,) = (field for field in FIELDS if field.name == name)
+                    raise UsageError(f"{field.typed(field.options[0])} requires a timeline")
 
     def _check_extenders(self) -> None:
         if self.record_extenders and self.replay_extenders:
@@ -566,12 +567,6 @@ def setting_of(field: Field, value: Any, from_here: Callable[[str], str]) -> Any
     if field.in_files is not None and field.in_files.is_path:
         return from_here(value)
     return not value if field.is_on else field.type(value)
-
-
-def _option_of(name: str) -> str:
-    """Return the option of a field, as it is typed."""
-    (field,) = (field for field in FIELDS if field.name == name)
-    return field.typed(field.options[0])
 
 
 def arguments_of(run: Run) -> list[str]:

@@ -281,7 +281,16 @@ class Apply(Change):
             if kind is not None:
                 state, more = self._apply_to(state, kind, group)
             elif custom in state.pod_makers or custom in state.others or custom in groups:
-                state, more = _with_custom(state, custom, group, self.namespace)
+                # Objects that only plugins read are plain data; each replaces the one before it.
+                more = []
+                for manifest in group:
+                    manifest["metadata"].setdefault("namespace", self.namespace)
+                    key = custom_key(manifest)
+                    before = custom_objects_of(state, custom).get(key)
+                    state = replaced(state, custom, [manifest])
+                    action = "unchanged" if before == manifest else "configured"
+                    action = "created" if before is None else action
+                    more.append(Effect(f"{name} {'/'.join(key)}", action))
             else:
                 names = ((each.get("metadata") or {}).get("name", "") for each in group)
                 reason = "the scheduler does not read this kind"
@@ -369,23 +378,6 @@ class Apply(Change):
             subject = f"{manifest['kind']}: metadata.name"
             raise InputError(self.source, "expected a name", subject=subject)
         return namespace, metadata["name"]
-
-
-def _with_custom(
-    state: ClusterState, kind: str, manifests: Iterable[Manifest], namespace: str
-) -> Changed:
-    """Add objects that only plugins read, as plain data; each replaces the one before it."""
-    name, _, _ = kind.partition(".")
-    effects = []
-    for manifest in manifests:
-        manifest["metadata"].setdefault("namespace", namespace)
-        key = custom_key(manifest)
-        before = custom_objects_of(state, kind).get(key)
-        state = replaced(state, kind, [manifest])
-        is_same = before == manifest
-        action = "created" if before is None else "unchanged" if is_same else "configured"
-        effects.append(Effect(f"{name} {'/'.join(key)}", action))
-    return state, effects
 
 
 def _run(state: ClusterState, cron_job: CronJob) -> Changed:

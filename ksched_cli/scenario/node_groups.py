@@ -279,27 +279,27 @@ class _Reader:
                 problem = f'two node groups are named "{group.name}"'
                 raise self.file.error(problem, "nodeGroups", index, "name")
             names.add(group.name)
+        scan_interval = self.file.time(
+            data.scan_interval, 10 * SECOND, "scanInterval", least=SECOND
+        )
+        down = data.scale_down
+        unneeded = self.file.time(down.unneeded_time, 10 * MINUTE, "scaleDown", "unneededTime")
+        delay = self.file.time(down.delay_after_add, 10 * MINUTE, "scaleDown", "delayAfterAdd")
         return AutoscalerSettings(
             groups,
-            self.file.time(data.scan_interval, 10 * SECOND, "scanInterval", least=SECOND),
+            scan_interval,
             data.expanders,
             data.max_nodes_total if data.max_nodes_total is not UNSET else None,
             data.expendable_pods_priority_cutoff,
             data.skip_nodes_with_system_pods,
             data.skip_nodes_with_local_storage,
-            self._scale_down(data.scale_down),
-        )
-
-    def _scale_down(self, data: ScaleDownEntry) -> ScaleDown:
-        unneeded, delay = (
-            self.file.time(value, 10 * MINUTE, "scaleDown", key)
-            for key, value in (
-                ("unneededTime", data.unneeded_time),
-                ("delayAfterAdd", data.delay_after_add),
-            )
-        )
-        return ScaleDown(
-            data.enabled, unneeded, data.utilization_threshold, delay, data.max_empty_bulk_delete
+            ScaleDown(
+                down.enabled,
+                unneeded,
+                down.utilization_threshold,
+                delay,
+                down.max_empty_bulk_delete,
+            ),
         )
 
     def _group(self, data: NodeGroupEntry, *place: str | int) -> NodeGroup:

@@ -19,7 +19,6 @@ from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.objects import (
-    PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimStatus,
     PersistentVolumeStatus,
@@ -215,26 +214,9 @@ def _after_leaving(
 
     pending_again: the pods are pending now, and the claims made for them stay
     """
-    budgets = _budgets_after(state, pods)
-    claims = _claims_after(state, pods, pending_again=pending_again)
-    attachments = _attachments_after(state, pods)
-    return replace(
-        _without_ephemeral_volumes(state, pods, pending_again=pending_again),
-        pod_disruption_budgets=budgets,
-        resource_claims=claims,
-        volume_attachments=attachments,
-    )
-
-
-def _budgets_after(
-    state: ClusterState, pods: Iterable[Pod]
-) -> dict[tuple[str, str], PodDisruptionBudget]:
-    """Return the budgets without the healthy pods that left. Upstream: pkg/controller/disruption
-    (trySync)."""
+    # Budgets count healthy pods. Upstream: pkg/controller/disruption (trySync).
     budgets = dict(state.pod_disruption_budgets)
-    if not budgets:
-        return budgets
-    healthy = [pod for pod in pods if is_ready(pod)]
+    healthy = [pod for pod in pods if is_ready(pod)] if budgets else []
     for key, budget in budgets.items():
         lost = sum(map(budget_matcher(budget), healthy))
         if lost:
@@ -243,7 +225,14 @@ def _budgets_after(
                 current_healthy=max(0, budget.status.current_healthy - lost),
                 disruptions_allowed=max(0, budget.status.disruptions_allowed - lost),
             )
-    return budgets
+    claims = _claims_after(state, pods, pending_again=pending_again)
+    attachments = _attachments_after(state, pods)
+    return replace(
+        _without_ephemeral_volumes(state, pods, pending_again=pending_again),
+        pod_disruption_budgets=budgets,
+        resource_claims=claims,
+        volume_attachments=attachments,
+    )
 
 
 def with_counts(budget: PodDisruptionBudget, **counts: int) -> PodDisruptionBudget:
@@ -336,8 +325,20 @@ def _without_ephemeral_volumes(
                 metadata = structs.replace(new.metadata, uid="")
                 claims[key] = structs.replace(new, metadata=metadata)
             bound = volumes.get(claim.spec.volume_name)
-            if bound is not None:
-                _reclaim(volumes, bound, claim)
+            if bound is None:
+                continue
+            # The volume whose claim is gone is deleted or released. Upstream:
+            # pkg/controller/volume/persistentvolume (reclaimVolume).
+            if bound.spec.persistent_volume_reclaim_policy == "Delete":
+                del volumes[bound.name]
+            elif bound.spec.claim_ref is not None:
+                # It belongs to the former claim for ever, whatever the name of the next one.
+                former = structs.replace(bound.spec.claim_ref, uid=claim.uid or claim.key)
+                volumes[bound.name] = structs.replace(
+                    bound,
+                    spec=structs.replace(bound.spec, claim_ref=former),
+                    status=PersistentVolumeStatus("Released"),
+                )
     if not is_changed:
         return state
     return replace(state, persistent_volume_claims=claims, persistent_volumes=volumes)
@@ -353,24 +354,6 @@ def unbound_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
         spec=structs.replace(claim.spec, volume_name=""),
         status=PersistentVolumeClaimStatus(),
     )
-
-
-def _reclaim(
-    volumes: dict[str, PersistentVolume], volume: PersistentVolume, claim: PersistentVolumeClaim
-) -> None:
-    """Delete or release the volume, whose claim is gone. Upstream:
-    pkg/controller/volume/persistentvolume (reclaimVolume)."""
-    spec = volume.spec
-    if spec.persistent_volume_reclaim_policy == "Delete":
-        del volumes[volume.name]
-    elif spec.claim_ref is not None:
-        # The volume belongs to the former claim for ever, whatever the name of the next one.
-        former = structs.replace(spec.claim_ref, uid=claim.uid or claim.key)
-        volumes[volume.name] = structs.replace(
-            volume,
-            spec=structs.replace(spec, claim_ref=former),
-            status=PersistentVolumeStatus("Released"),
-        )
 
 
 def _attachments_after(state: ClusterState, pods: Iterable[Pod]) -> Mapping[str, VolumeAttachment]:

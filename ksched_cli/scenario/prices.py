@@ -86,7 +86,12 @@ def read_prices(texts: Sequence[str], path_of: Callable[[str], str] = str) -> Pr
     listed: list[NodePrice] = []
     for text in texts:
         if is_price_file(text):
-            listed += _of_file(path_of(text), text)
+            document, file = read_own_document(path_of(text), PricesDocument, _HINT, text)
+            for index, entry in enumerate(file.prices):
+                price = price_from(document, entry.price, "prices", index, "price")
+                labels, pattern = entry.node_selector or {}, entry.node or ""
+                name = pattern or ",".join(f"{key}={value}" for key, value in labels.items())
+                listed.append(NodePrice(name, price, pattern, labels))
         else:
             listed.append(_inline(text))
     return Prices(tuple(listed))
@@ -157,19 +162,6 @@ class PricesDocument(FilePart, frozen=True, kw_only=True):
     api_version: Literal["ksched/v1"]
     kind: Literal["Prices"]
     prices: Annotated[tuple[PriceEntry, ...], Meta(min_length=1)]
-
-
-def _of_file(path: str, shown: str) -> Iterable[NodePrice]:
-    """Yield the prices of a file. Raises InputError.
-
-    shown: the file's name in messages
-    """
-    document, file = read_own_document(path, PricesDocument, _HINT, shown)
-    for index, entry in enumerate(file.prices):
-        price = price_from(document, entry.price, "prices", index, "price")
-        labels, pattern = entry.node_selector or {}, entry.node or ""
-        name = pattern or ",".join(f"{key}={value}" for key, value in labels.items())
-        yield NodePrice(name, price, pattern, labels)
 
 
 def price_from(document: OwnDocument, data: HourlyPrice, *place: str | int) -> Price:

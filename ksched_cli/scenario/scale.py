@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -217,29 +216,22 @@ def resize(change: Change, state: ClusterState, workload: NamedWorkload, replica
     effects = [Effect(workload.text, "scaled", f"{before} → {replicas} pods")]
     effects += moved(surplus, "removed")
     state = without_pods(state, surplus)
-    state = _with_replicas(state, workload, surplus, replicas)
+    if workload.obj is not None:
+        kind = KINDS[workload.kind]
+        state = replaced(state, kind, [plain_object(kind, workload.obj, replicas=replicas)])
+    if workload.replica_sets:
+        lost = {id(pod) for pod in surplus}
+        counts = Counter(pod.owner[1] for pod in workload.pods if id(pod) not in lost)
+        # The newest takes what is added: the one with most pods, where a rollout is not under way.
+        newest = max(workload.replica_sets, key=lambda rs: (rs.spec.replicas or 0, counts[rs.name]))
+        counts[newest.name] += max(0, replicas - sum(counts.values()))
+        kind = KINDS["ReplicaSet"]
+        sets = [plain_object(kind, rs, replicas=counts[rs.name]) for rs in workload.replica_sets]
+        state = replaced(state, kind, sets)
     if workload.obj is None and not workload.replica_sets and replicas > before:
         state, copies = _copies(change, state, workload, replicas - before)
         effects += [Effect(pod.key, "pending", f"created for {workload.text}") for pod in copies]
     return state, effects
-
-
-def _with_replicas(
-    state: ClusterState, workload: NamedWorkload, surplus: Sequence[Pod], replicas: int
-) -> ClusterState:
-    if workload.obj is not None:
-        kind = KINDS[workload.kind]
-        state = replaced(state, kind, [plain_object(kind, workload.obj, replicas=replicas)])
-    if not workload.replica_sets:
-        return state
-    lost = {id(pod) for pod in surplus}
-    counts = Counter(pod.owner[1] for pod in workload.pods if id(pod) not in lost)
-    # The newest takes what is added: the one with most pods, where a rollout is not under way.
-    newest = max(workload.replica_sets, key=lambda rs: (rs.spec.replicas or 0, counts[rs.name]))
-    counts[newest.name] += max(0, replicas - sum(counts.values()))
-    kind = KINDS["ReplicaSet"]
-    sets = [plain_object(kind, rs, replicas=counts[rs.name]) for rs in workload.replica_sets]
-    return replaced(state, kind, sets)
 
 
 def _copies(
