@@ -643,7 +643,10 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
     differences = []
     for pod in pods:
         records = tuple(side.records.get(pod) for side in sides)
-        first, *others = map(_placement, records)
+        first, *others = (
+            None if each is None else (each.node, each.placed, each.outcome is PodOutcome.EVICTED)
+            for each in records
+        )
         differs = [False, *(other != first for other in others)]
         if any(differs):
             waits = tuple(
@@ -661,13 +664,6 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
             ReplayCurves.of(side.replay, usage) for side, usage in zip(sides, usages, strict=True)
         ),
     )
-
-
-def _placement(record: PodRecord | None) -> tuple[object, ...] | None:
-    if record is None:
-        return None
-    is_evicted = record.outcome is PodOutcome.EVICTED
-    return (record.node, record.placed, is_evicted)
 
 
 # -- several draws: the means of figures, and how sure these are ----------------------------------

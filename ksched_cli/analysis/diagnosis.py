@@ -43,7 +43,7 @@ from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.loading.state_warnings import absent_kind
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
-from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, PodAffinityTerm, Taint
+from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, Taint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -713,16 +713,16 @@ def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
     affinity = pod.spec.affinity
     if affinity is not None and affinity.pod_anti_affinity and begin.endswith("pod anti-affinity"):
         terms = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
-        return [_separation(term, pod) for term in terms]
+        subjects = []
+        for term in terms:
+            # The pods that it keeps the pod from, and by what.
+            selector = label_selector(term.label_selector)
+            if selector.matches(pod.labels):
+                subjects.append(f"one per {term.topology_key}")
+            else:
+                subjects.append(f"to {selector_text(selector)} by {term.topology_key}")
+        return subjects
     return []
-
-
-def _separation(term: PodAffinityTerm, pod: PodInfo) -> str:
-    """Return the pods that a term of anti-affinity keeps the pod from, and by what."""
-    selector = label_selector(term.label_selector)
-    if selector.matches(pod.labels):
-        return f"one per {term.topology_key}"
-    return f"to {selector_text(selector)} by {term.topology_key}"
 
 
 def _named(nodes: Sequence[str]) -> str:

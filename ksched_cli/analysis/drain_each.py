@@ -3,7 +3,7 @@ the other and each for itself. Every one is a trial of the same cluster, which i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, ClassVar, Literal
 
@@ -21,7 +21,7 @@ from ksched_cli.analysis.drain import (
     with_lifts,
 )
 from ksched_cli.analysis.named_objects import Subject
-from ksched_cli.analysis.question import OnProgress, Opened, Question
+from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.analysis.usage import POOL_LABELS, set_apart
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
@@ -134,8 +134,28 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
         if not self.failed:
             opened.warn(*budget_warnings(state))
         base = before_drains(subject, failed=self.failed)
+        tried: list[DomainDrain] = []
         with opened.observer.progress("nodes tried") as on_progress:
-            tried = self._tried(base, domains, on_progress)
+            done = 0
+            for value, names in domains.items():
+                trial = DrainTrial.of(base, names, force=self.force)
+                tried.append(
+                    DomainDrain(
+                        value=value,
+                        nodes=tuple(names),
+                        possible=trial.is_possible,
+                        leaving=len(trial.pods.leaving),
+                        waiting=trial.drains.waiting,
+                        pending=trial.drains.groups,
+                        blocked_by=trial.blockers,
+                        evicted=trial.drains.evicted,
+                        recreated=trial.drains.recreated,
+                        without_controller=tuple(sorted(pod.key for pod in trial.pods.gone)),
+                    )
+                )
+                done += len(names)
+                if on_progress is not None:
+                    on_progress(done, sum(map(len, domains.values())))
         rows = sorted(tried, key=lambda row: (row.possible, -len(row.waiting), row.value))
         rows = [*self._with_remedies(subject, base, rows)]
         selected = ("-l", self.selector) if self.selector else ()
@@ -164,31 +184,6 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
                 return label
         hint = near_hint(self.each, sorted(labels))
         raise UsageError(f'no node has the label "{self.each}"{hint}; or give "{EACH_NODE}"')
-
-    def _tried(
-        self,
-        base: LeavingCluster,
-        domains: Mapping[str, Sequence[str]],
-        on_progress: OnProgress | None,
-    ) -> Iterator[DomainDrain]:
-        total, done = sum(map(len, domains.values())), 0
-        for value, names in domains.items():
-            trial = DrainTrial.of(base, names, force=self.force)
-            yield DomainDrain(
-                value=value,
-                nodes=tuple(names),
-                possible=trial.is_possible,
-                leaving=len(trial.pods.leaving),
-                waiting=trial.drains.waiting,
-                pending=trial.drains.groups,
-                blocked_by=trial.blockers,
-                evicted=trial.drains.evicted,
-                recreated=trial.drains.recreated,
-                without_controller=tuple(sorted(pod.key for pod in trial.pods.gone)),
-            )
-            done += len(names)
-            if on_progress is not None:
-                on_progress(done, total)
 
     def _with_remedies(
         self, subject: Subject, base: LeavingCluster, rows: Sequence[DomainDrain]

@@ -970,8 +970,23 @@ class Expect(Question[ExpectationsResult], frozen=True, kw_only=True):
         def outcome(run: Run) -> tuple[Outcome, str]:
             """Return the outcome of a Run, and the release whose rules were applied."""
             key = as_json(run)
-            if key not in outcomes:
-                outcomes[key] = _outcome(opened, run)
+            if key not in outcomes and run.timeline:
+                measuring = MeasuringPlugins()
+                watch = Watch(keeps_records=True, on_instant=measuring.measure)
+                replay = opened.opener.replay(run, watch)
+                opened.introduce(replay, are_run=False)
+                measured = outcome_of_replay(opened.opener, run, replay, measuring)
+                opened.conclude(replay)
+                release = replay.cluster.engine.configuration.release
+                outcomes[key] = measured, release.version
+            elif key not in outcomes:
+                simulation = opened.opener.simulation(run)
+                opened.introduce(simulation, are_run=False)
+                release = simulation.configuration.release
+                opened.warn(*idle_constraint_lines(simulation.state, release))
+                measured = outcome_of(opened.opener, run, simulation)
+                opened.conclude(simulation)
+                outcomes[key] = measured, release.version
             return outcomes[key]
 
         cases = [
@@ -985,24 +1000,6 @@ class Expect(Question[ExpectationsResult], frozen=True, kw_only=True):
         ]
         undecided = any(each.undecided for each, _ in outcomes.values())
         return ExpectationsResult.of(cases, undecided=undecided)
-
-
-def _outcome(opened: Opened, run: Run) -> tuple[Outcome, str]:
-    if run.timeline:
-        measuring = MeasuringPlugins()
-        watch = Watch(keeps_records=True, on_instant=measuring.measure)
-        replay = opened.opener.replay(run, watch)
-        opened.introduce(replay, are_run=False)
-        outcome = outcome_of_replay(opened.opener, run, replay, measuring)
-        opened.conclude(replay)
-        return outcome, replay.cluster.engine.configuration.release.version
-    simulation = opened.opener.simulation(run)
-    opened.introduce(simulation, are_run=False)
-    release = simulation.configuration.release
-    opened.warn(*idle_constraint_lines(simulation.state, release))
-    outcome = outcome_of(opened.opener, run, simulation)
-    opened.conclude(simulation)
-    return outcome, release.version
 
 
 def _case(

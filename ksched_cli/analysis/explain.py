@@ -425,8 +425,52 @@ class _View:
         """
         evaluation = self.simulation.evaluate(pod, Mode.EXHAUSTIVE)
         self._evaluation = None if self._all_details else evaluation
-        self.explanation = replace(
-            _of_all_nodes(evaluation, tie_break, all_details=self._all_details),
+        profile = evaluation.framework.profile
+        names = evaluation.statuses.snapshot.names
+        rows = evaluation.feasible.indices()
+        totals = evaluation.totals
+        if totals is None:
+            totals = np.zeros(len(rows), dtype=np.int64)
+        fits = len(rows) > 0 and not evaluation.error
+        best = int(totals.max()) if fits else 0
+        best_rows = rows[totals == best] if fits else rows[:0]
+        ties = tuple(names[row] for row in best_rows.tolist())
+        node = names[tie_break(best_rows) if len(ties) > 1 else best_rows[0]] if fits else ""
+        below = totals[totals < best]
+        # Preemption may help where a node has pods of lower priority, and is rejected only for
+        # reasons that may leave with them.
+        may_preempt = (
+            evaluation.pod.spec.preemption_policy != NEVER_PREEMPTS
+            and evaluation.pre_filter is None
+            and any(
+                rejections
+                and all(rejection.status.code == Code.UNSCHEDULABLE for rejection in rejections)
+                and any(
+                    other.priority < evaluation.pod.priority
+                    for other in evaluation.statuses.snapshot.pods[row]
+                )
+                for row, rejections in enumerate(evaluation.rejections)
+            )
+        )
+        self.explanation = Explanation(
+            pod=evaluation.pod.key,
+            profile=profile.scheduler_name,
+            nodes=_nodes(evaluation, self._all_details),
+            node=node,
+            node_count=len(names),
+            evaluated=len(names),
+            score=best if fits else None,
+            ties=ties if len(ties) > 1 else (),
+            margin=best - int(below.max()) if fits and len(below) else None,
+            best_of_all=BestNode(node, best) if fits else None,
+            feasible=len(rows) if fits else 0,
+            nodes_to_find=feasible_nodes_to_find(profile.percentage_of_nodes_to_score, len(names)),
+            message="" if fits or evaluation.error else evaluation.fit_error(),
+            error=evaluation.error,
+            pre_filter=status_of(evaluation.pre_filter),
+            may_preempt=may_preempt,
+            reasons=() if evaluation.error else reasons(evaluation),
+            funnel=() if evaluation.error else funnel(evaluation),
             diagnosis=diagnose(evaluation, self.simulation.state),
         )
         if self._evaluation is not None and self.explanation.node:
@@ -439,54 +483,6 @@ class _View:
             scores = evaluation.with_score_details(nodes[row].scores, row)
             nodes[row] = replace(nodes[row], scores=scores)
             self.explanation = replace(self.explanation, nodes=tuple(nodes))
-
-
-def _of_all_nodes(evaluation: Evaluation, tie_break: TieBreak, *, all_details: bool) -> Explanation:
-    profile = evaluation.framework.profile
-    names = evaluation.statuses.snapshot.names
-    rows = evaluation.feasible.indices()
-    totals = evaluation.totals
-    if totals is None:
-        totals = np.zeros(len(rows), dtype=np.int64)
-    fits = len(rows) > 0 and not evaluation.error
-    best = int(totals.max()) if fits else 0
-    best_rows = rows[totals == best] if fits else rows[:0]
-    ties = tuple(names[row] for row in best_rows.tolist())
-    node = names[tie_break(best_rows) if len(ties) > 1 else best_rows[0]] if fits else ""
-    below = totals[totals < best]
-    # Preemption may help where a node has pods of lower priority, and is rejected only for reasons
-    # that may leave with them.
-    pod, snapshot = evaluation.pod, evaluation.statuses.snapshot
-    may_preempt = (
-        pod.spec.preemption_policy != NEVER_PREEMPTS
-        and evaluation.pre_filter is None
-        and any(
-            rejections
-            and all(rejection.status.code == Code.UNSCHEDULABLE for rejection in rejections)
-            and any(other.priority < pod.priority for other in snapshot.pods[row])
-            for row, rejections in enumerate(evaluation.rejections)
-        )
-    )
-    return Explanation(
-        pod=evaluation.pod.key,
-        profile=profile.scheduler_name,
-        nodes=_nodes(evaluation, all_details),
-        node=node,
-        node_count=len(names),
-        evaluated=len(names),
-        score=best if fits else None,
-        ties=ties if len(ties) > 1 else (),
-        margin=best - int(below.max()) if fits and len(below) else None,
-        best_of_all=BestNode(node, best) if fits else None,
-        feasible=len(rows) if fits else 0,
-        nodes_to_find=feasible_nodes_to_find(profile.percentage_of_nodes_to_score, len(names)),
-        message="" if fits or evaluation.error else evaluation.fit_error(),
-        error=evaluation.error,
-        pre_filter=status_of(evaluation.pre_filter),
-        may_preempt=may_preempt,
-        reasons=() if evaluation.error else reasons(evaluation),
-        funnel=() if evaluation.error else funnel(evaluation),
-    )
 
 
 def _nodes(evaluation: Evaluation, all_details: bool) -> tuple[NodeExplanation, ...]:
@@ -862,23 +858,25 @@ class _GroupView:
         )
 
     def domains(self) -> tuple[Domain, ...]:
-        return tuple(map(self._domain, self._tried_as(self._group.group_key)))
-
-    def _domain(self, tried: TriedPlacement) -> Domain:
         outcomes = self.result.outcomes if self.result is not None else ()
         placed = ((pod.key, each.row) for pod, each in outcomes if each.row is not None)
         rows = {row for key, row in placed if key in self._group.pods}
-        pod, message = _first_rejected(tried)
-        return Domain(
-            tried.placement.name,
-            len(tried.placement.rows),
-            _fitting(tried),
-            len(tried.trials),
-            not tried.message,
-            bool(rows) and rows <= set(tried.placement.rows.tolist()),
-            pod,
-            message or tried.message,
-        )
+        domains = []
+        for tried in self._tried_as(self._group.group_key):
+            pod, message = _first_rejected(tried)
+            domains.append(
+                Domain(
+                    tried.placement.name,
+                    len(tried.placement.rows),
+                    _fitting(tried),
+                    len(tried.trials),
+                    not tried.message,
+                    bool(rows) and rows <= set(tried.placement.rows.tolist()),
+                    pod,
+                    message or tried.message,
+                )
+            )
+        return tuple(domains)
 
 
 def _first_rejected(tried: TriedPlacement) -> tuple[str, str]:

@@ -253,7 +253,14 @@ class Looks:
     def look(self, pod: PodInfo) -> None:
         """Look at the cluster as it is before an attempt of one of the pods."""
         evaluation = self.simulation.evaluate(pod, Mode.REASONS)
-        domain = self._domain(pod)
+        # KEY=VALUE of the domain that the pod's group is being tried in; "" where it may use any
+        # node.
+        groups, rows = self.simulation.pod_groups, self.simulation.pipeline.placement
+        group = groups.get(pod) if groups is not None else None
+        domain = ""
+        if rows is not None and group is not None and len(rows):
+            labels = self.simulation.snapshot.nodes[rows[0]].metadata.labels
+            domain = f"{group.topology_key}={labels.get(group.topology_key, '')}"
         looks = self._looks.setdefault(domain, {})
         fitting = self._fitting.setdefault(domain, set())
         fitting.discard(pod.key)
@@ -287,16 +294,6 @@ class Looks:
     def _group(self, pod: PodInfo) -> str:
         key = group_key(pod.pod) if self.simulation.pod_groups is not None else None
         return "/".join(key) if key is not None else ""
-
-    def _domain(self, pod: PodInfo) -> str:
-        """Return KEY=VALUE of the domain that the pod's group is being tried in; "" where it may
-        use any node."""
-        groups, rows = self.simulation.pod_groups, self.simulation.pipeline.placement
-        group = groups.get(pod) if groups is not None else None
-        if rows is None or group is None or not len(rows):
-            return ""
-        node = self.simulation.snapshot.nodes[rows[0]]
-        return f"{group.topology_key}={node.metadata.labels.get(group.topology_key, '')}"
 
     def conclude(self, record: RunRecord) -> Look | None:
         """Return the look at the first pod that waits after the run, with what might help in any of

@@ -175,9 +175,17 @@ class PlacementModel:
         ]
         classes = _merged(classes, simulation.state.namespaces)
         count = sum(bool(each.pods) for each in classes)
-        conflicts = tuple(_conflicts(classes, simulation.state.namespaces))
+        # The pairs of classes that avoid each other, with the topology key.
+        conflicts: dict[tuple[int, int, str], None] = {}
+        for number, each in enumerate(classes):
+            keys = [term.topology_key for term in each.avoids]
+            avoided_by = _avoided(each, simulation.state.namespaces)
+            for key, avoids in zip(keys, avoided_by, strict=True):
+                for other, avoided in enumerate(classes):
+                    if avoids(avoided.pod.namespace, avoided.pod.labels):
+                        conflicts[min(number, other), max(number, other), key] = None
         spreads = tuple(_spreads(simulation.snapshot, classes))
-        return cls(simulation.snapshot, classes, count, conflicts, spreads, chosen)
+        return cls(simulation.snapshot, classes, count, tuple(conflicts), spreads, chosen)
 
     @property
     def weights(self) -> list[int]:
@@ -808,20 +816,20 @@ def _merged(classes: Sequence[PodClass], namespaces: Mapping[str, Namespace]) ->
             continue
         key = (tuple(sorted(each.requests.items())), each.ports, each.allowed.tobytes())
         merged.setdefault(key, []).append(each)
-    return [_joined(group) for group in merged.values()]
-
-
-def _joined(classes: Sequence[PodClass]) -> PodClass:
-    """Return the classes as one. The pods of a node that are the cheapest to move come first: those
-    of a low priority, then the young ones."""
-    by_row: dict[int, list[PodInfo]] = {}
-    for each in classes:
-        for row, pods in each.by_row.items():
-            by_row.setdefault(row, []).extend(pods)
-    for own in by_row.values():
-        own.sort(key=lambda pod: pod.pod.metadata.creation_timestamp, reverse=True)
-        own.sort(key=lambda pod: pod.priority)
-    return replace(classes[0], by_row={row: tuple(own) for row, own in by_row.items()})
+    # The pods of a node that are the cheapest to move come first: those of a low priority, then the
+    # young ones.
+    joined = []
+    for group in merged.values():
+        by_row: dict[int, list[PodInfo]] = {}
+        for each in group:
+            for row, pods in each.by_row.items():
+                by_row.setdefault(row, []).extend(pods)
+        for own in by_row.values():
+            own.sort(key=lambda pod: pod.pod.metadata.creation_timestamp, reverse=True)
+            own.sort(key=lambda pod: pod.priority)
+        rows = {row: tuple(own) for row, own in by_row.items()}
+        joined.append(replace(group[0], by_row=rows))
+    return joined
 
 
 Matches: TypeAlias = Callable[[str, Mapping[str, str]], bool]
@@ -830,20 +838,6 @@ Matches: TypeAlias = Callable[[str, Mapping[str, str]], bool]
 def _avoided(each: PodClass, namespaces: Mapping[str, Namespace]) -> list[Matches]:
     """Return what tells the pods that a class avoids."""
     return [as_incoming(term, namespaces).matches for term in each.avoids]
-
-
-def _conflicts(
-    classes: Sequence[PodClass], namespaces: Mapping[str, Namespace]
-) -> Iterator[tuple[int, int, str]]:
-    """Yield the pairs of classes that avoid each other, with the topology key."""
-    unique: dict[tuple[int, int, str], None] = {}
-    for number, each in enumerate(classes):
-        keys = [term.topology_key for term in each.avoids]
-        for key, avoids in zip(keys, _avoided(each, namespaces), strict=True):
-            for other, avoided in enumerate(classes):
-                if avoids(avoided.pod.namespace, avoided.pod.labels):
-                    unique[min(number, other), max(number, other), key] = None
-    yield from unique
 
 
 def _counted(each: PodClass) -> Callable[[Constraint], Matches]:

@@ -602,7 +602,31 @@ def candidates(
         yield from for_rejected_pod(evaluation.framework, snapshot, pod, evaluation.pre_filter)
         return
     yield from _by_node(evaluation, distances(evaluation).order(), MAX_NODES)
-    yield from _more_nodes(simulation, evaluation, waiting)
+    # One more node like those that the pod may use, the smallest first, with the labels that it
+    # asks for; where none is large enough, one of the size that the pod requests, or that all pods
+    # that wait request.
+    snapshot, own = evaluation.statuses.snapshot, evaluation.pod.resources.requests
+    # Pods that wait take the room of a new node, too; larger ones do not fit there.
+    pending = [each.resources.requests for each in simulation.pending()]
+    pending = [r for r in pending if all(n <= own.get(name, 0) for name, n in r.items())]
+    totals = {name: sum(each.get(name, 0) for each in pending) for name in own}
+    for index, model in enumerate(_models(simulation.state, evaluation)):
+        name = snapshot.names[model.row]
+        size = _enlarged(snapshot, model.row, own)
+        # Another shape is better than a machine of a new size, and that is better than several.
+        amount = 0.4 * index + 2 * len(size) + len(model.labels)
+        counts = (*NODE_COUNTS, *(n for n in MANY_NODE_COUNTS if n <= waiting))
+        for number, count in enumerate(counts if not index else (1,)):
+            yield _added(name, count, size, model.labels, amount + 2 * number)
+        larger = _enlarged(snapshot, model.row, totals)
+        # A machine of many times the size of all others is none that anybody has.
+        is_likely = all(
+            required
+            <= LARGEST * max(int(snapshot.allocatable(resource).max()), size.get(resource, 0))
+            for resource, required in larger.items()
+        )
+        if not index and larger != size and is_likely:
+            yield _added(name, 1, larger, model.labels, amount + 1.5)
     # Priority classes with which it may evict others, the lowest first.
     higher = sorted(
         (each.value, name)
@@ -781,37 +805,6 @@ class _Model(Struct, frozen=True):
 
     row: int
     labels: Mapping[str, str]
-
-
-def _more_nodes(
-    simulation: Simulation, evaluation: Evaluation, waiting: int
-) -> Iterator[Candidate]:
-    """Yield one more node like those that the pod may use, the smallest first, with the labels that
-    it asks for; where none is large enough, one of the size that the pod requests, or that all pods
-    that wait request."""
-    snapshot, pod = evaluation.statuses.snapshot, evaluation.pod
-    own = pod.resources.requests
-    # Pods that wait take the room of a new node, too; larger ones do not fit there.
-    pending = [each.resources.requests for each in simulation.pending()]
-    pending = [r for r in pending if all(n <= own.get(name, 0) for name, n in r.items())]
-    totals = {name: sum(each.get(name, 0) for each in pending) for name in own}
-    for index, model in enumerate(_models(simulation.state, evaluation)):
-        name = snapshot.names[model.row]
-        size = _enlarged(snapshot, model.row, own)
-        # Another shape is better than a machine of a new size, and that is better than several.
-        amount = 0.4 * index + 2 * len(size) + len(model.labels)
-        counts = (*NODE_COUNTS, *(n for n in MANY_NODE_COUNTS if n <= waiting))
-        for number, count in enumerate(counts if not index else (1,)):
-            yield _added(name, count, size, model.labels, amount + 2 * number)
-        larger = _enlarged(snapshot, model.row, totals)
-        # A machine of many times the size of all others is none that anybody has.
-        is_likely = all(
-            required
-            <= LARGEST * max(int(snapshot.allocatable(resource).max()), size.get(resource, 0))
-            for resource, required in larger.items()
-        )
-        if not index and larger != size and is_likely:
-            yield _added(name, 1, larger, model.labels, amount + 1.5)
 
 
 def _models(state: ClusterState, evaluation: Evaluation) -> Iterator[_Model]:

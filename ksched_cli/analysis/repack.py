@@ -80,7 +80,27 @@ def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
         else:
             misfits = middle
     nodes = all_nodes - fits
-    least = max(_least_nodes(base), all_nodes - len(free))
+    # The fewest are at least the largest nodes that have, together, what pods request of each
+    # resource.
+    least = all_nodes - len(free)
+    snapshot, catalog = base.simulation.snapshot, base.simulation.catalog
+    fixed = [
+        (pod.pod, row)
+        for row, pods in enumerate(snapshot.pods)
+        for pod in pods
+        if goes_with_node(pod.pod)
+    ]
+    for resource, allocatable in snapshot.node_columns.allocatable.items():
+        is_count = resource == PODS
+        requests = snapshot.pod_count if is_count else snapshot.requested(resource)
+        room, total = allocatable.copy(), int(requests.sum())
+        for pod, row in fixed:
+            amount = 1 if is_count else catalog.info(pod).resources.requests.get(resource, 0)
+            room[row] -= amount
+            total -= amount
+        if total > 0:
+            sums = np.cumsum(np.sort(np.maximum(room, 0))[::-1])
+            least = max(least, int(np.searchsorted(sums, total)) + 1)
     if unplaced:
         # What they request counts, too.
         least = min(least, nodes)
@@ -152,28 +172,3 @@ def _proven_nodes(base: DrainedCluster, free: Sequence[str]) -> int:
     used = PlacementModel.of(simulation, waiting, ()).fewest(PROOF_SECONDS, groups)
     simulation.close()
     return len(base.state.nodes) - len(free) + used
-
-
-def _least_nodes(base: DrainedCluster) -> int:
-    """Return the largest nodes that have, together, what pods request of each resource."""
-    snapshot = base.simulation.snapshot
-    least = 0
-    catalog = base.simulation.catalog
-    fixed = [
-        (pod.pod, row)
-        for row, pods in enumerate(snapshot.pods)
-        for pod in pods
-        if goes_with_node(pod.pod)
-    ]
-    for resource, allocatable in snapshot.node_columns.allocatable.items():
-        is_count = resource == PODS
-        requests = snapshot.pod_count if is_count else snapshot.requested(resource)
-        free, total = allocatable.copy(), int(requests.sum())
-        for pod, row in fixed:
-            amount = 1 if is_count else catalog.info(pod).resources.requests.get(resource, 0)
-            free[row] -= amount
-            total -= amount
-        if total > 0:
-            sums = np.cumsum(np.sort(np.maximum(free, 0))[::-1])
-            least = max(least, int(np.searchsorted(sums, total)) + 1)
-    return least

@@ -133,7 +133,17 @@ class ReplayCurves(Struct, frozen=True):
             }
             return {name: curve for name, curve in curves.items() if any(curve.values)}
 
+        # A node group's size is 0 before its first size.
         groups = {} if replay.autoscaler is None else replay.autoscaler.state.counts
+        sizes, now = dict[str, Curve](), replay.clock.now
+        for name, counts in groups.items():
+            steps = dict([(0, 0), *counts.steps])
+            most = max(steps.values())
+            highest = next(at for at, count in steps.items() if count == most) / SECOND
+            mean = counts.node_time_until(now) / now if now else counts.last
+            extent = Extent(round(mean, DIGITS), most, highest)
+            own_times = [at / SECOND for at in steps]
+            sizes[f"nodes of {name}"] = Curve(own_times, [*steps.values()], extent)
         return cls(
             replay.options.start,
             replay.clock.now / SECOND,
@@ -146,10 +156,7 @@ class ReplayCurves(Struct, frozen=True):
                 "nodes with pods": Curve(
                     times, [each.nodes_used for each in samples], extents.nodes_used
                 ),
-                **{
-                    f"nodes of {name}": _sizes(counts, replay.clock.now)
-                    for name, counts in groups.items()
-                },
+                **sizes,
             },
             shares("utilization", extents.utilization),
             shares("stranded", {}),
@@ -204,16 +211,6 @@ def _merged(curves: Sequence[Curve]) -> Curve:
         listed(rows.min(axis=0)),
         listed(rows.max(axis=0)),
     )
-
-
-def _sizes(counts: NodeCountSeries, now: int) -> Curve:
-    """Return a node group's sizes over time; 0 before its first size. now: the end of the replay"""
-    steps = dict([(0, 0), *counts.steps])
-    most = max(steps.values())
-    highest = next(at for at, count in steps.items() if count == most) / SECOND
-    mean = counts.node_time_until(now) / now if now else counts.last
-    times = [at / SECOND for at in steps]
-    return Curve(times, [*steps.values()], Extent(round(mean, DIGITS), most, highest))
 
 
 def _events(replay: Replay) -> list[CurveEvent]:

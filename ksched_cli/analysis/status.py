@@ -3,7 +3,7 @@ that let no pod go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from ksched_cli.analysis.cluster_cost import ClusterCost, cluster_cost
 from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.gates import READS
-from ksched_cli.analysis.held_pods import GATED, HeldPods, held_pods
+from ksched_cli.analysis.held_pods import GATED, held_pods
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.idle_constraints import idle_constraint_lines
 from ksched_cli.analysis.question import Opened, Question
@@ -179,6 +179,19 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             apart.setdefault(usage.apart, []).append(usage.name)
         ordinary = apart.pop("", [])
         blocking, idle = _budgets(with_statuses(state))
+        gated = tuple(
+            GatedGroup(
+                f"{each.namespace}/{each.owner}", each.pods, "; ".join(each.notes) or each.reason
+            )
+            for each in held_pods(simulation, run)
+            if each.state == GATED
+        )
+        # Kinds that an API server's objects may have left behind.
+        lacks = tuple(
+            name
+            for name in (_NEEDED if is_dump(state) else ())
+            if name not in state.whole_kinds and not objects_of(state, KINDS[name])
+        )
         return ClusterStatus(
             nodes=NodeCounts(
                 len(usages), len(ordinary), {why: tuple(names) for why, names in apart.items()}
@@ -193,24 +206,16 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             pools=utilization_by(_label(self.by, usages), usages),
             cost=cost,
             pending=pending,
-            gated=tuple(_gated(held_pods(simulation, run))),
+            gated=gated,
             blocking_budgets=blocking,
             idle_budgets=idle,
             idle_constraints=tuple(
                 idle_constraint_lines(state, simulation.configuration.release, running=True)
             ),
-            lacks=tuple(_lacking(state)),
+            lacks=lacks,
             usages=usages,
             undecided=bool(simulation.caller.defects),
         )
-
-
-def _gated(held: Iterable[HeldPods]) -> Iterator[GatedGroup]:
-    """Yield the gated ones of the pods that no attempt is made for, with who holds them back."""
-    for each in held:
-        if each.state == GATED:
-            because = "; ".join(each.notes) or each.reason
-            yield GatedGroup(f"{each.namespace}/{each.owner}", each.pods, because)
 
 
 def _budgets(state: ClusterState) -> tuple[tuple[BlockingBudget, ...], tuple[str, ...]]:
@@ -252,15 +257,6 @@ def _budgets(state: ClusterState) -> tuple[tuple[BlockingBudget, ...], tuple[str
             )
     blocking.sort(key=lambda each: (-each.nodes, each.budget))
     return tuple(blocking), tuple(idle)
-
-
-def _lacking(state: ClusterState) -> Iterator[str]:
-    """Yield kinds that an API server's objects may have left behind."""
-    if not is_dump(state):
-        return
-    for name in _NEEDED:
-        if name not in state.whole_kinds and not objects_of(state, KINDS[name]):
-            yield name
 
 
 class Fullness(StateAnswer, frozen=True, kw_only=True):

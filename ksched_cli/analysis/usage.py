@@ -153,6 +153,8 @@ def node_usages(snapshot: Snapshot, prices: Prices = NO_PRICES) -> tuple[NodeUsa
         for resource, column in sorted(snapshot.node_columns.allocatable.items())
     }
     requested = {resource: _plain(snapshot.used(resource)) for resource in allocatable}
+    listed = map(prices.of_node, snapshot.nodes)
+    per_hour = [None if each is None else each.price.per_hour for each in listed]
     return tuple(
         NodeUsage(
             name,
@@ -169,7 +171,7 @@ def node_usages(snapshot: Snapshot, prices: Prices = NO_PRICES) -> tuple[NodeUsa
             counts[row],
             set_apart(snapshot.nodes[row]),
             snapshot.nodes[row].metadata.labels,
-            _price(prices, snapshot.nodes[row]),
+            per_hour[row],
         )
         for row, name in enumerate(snapshot.names)
     )
@@ -181,11 +183,6 @@ def _plain(amounts: NDArray[np.int64] | NDArray[np.float64]) -> list[float]:
     if amounts.dtype == np.int64:
         return plain
     return [int(amount) if amount == int(amount) else amount for amount in plain]
-
-
-def _price(prices: Prices, node: Node) -> float | None:
-    price = prices.of_node(node)
-    return None if price is None else price.price.per_hour
 
 
 class PoolUsage(Part, frozen=True):
