@@ -319,10 +319,12 @@ def _simulation_by(opener: Opener, run: Run, watch: Watch, release: Release) -> 
     return opener.by(release).simulation(run, watch)
 
 
-def compare(sides: Sequence[Side]) -> Comparison:
+def compare(  # noqa: C901, PLR0915  # one comparison, from top to bottom
+    sides: Sequence[Side],
+) -> Comparison:
     """Run all sides, and compare the others with the first."""
     outcomes = [_outcome(side) for side in sides]
-    # Pods differ that are not on the same node everywhere, or on none for other reasons.
+    # 1. Pods differ that are not on the same node everywhere, or on none for other reasons.
     first, *others = outcomes
     differing: dict[str, None] = {}
     for other in others:
@@ -337,6 +339,7 @@ def compare(sides: Sequence[Side]) -> Comparison:
         key: next(owner_path(each.pods[key]) for each in outcomes if key in each.pods)
         for key in differing
     }
+    # 2. The result of each side.
     results = []
     for index, outcome in enumerate(outcomes):
         own = [key for key, each in places.items() if differs(each[0], each[index])]
@@ -351,7 +354,26 @@ def compare(sides: Sequence[Side]) -> Comparison:
             effects = _rule_effects(first, outcome, sorted(own))
             result = structs.replace(result, rules=effects)
         results.append(result)
-    examined = _examined(outcomes, places, owners)
+    # 3. The pods whose causes are looked for: the first of every owner and kind of difference, then
+    #    the second of each, and so on; not those whose turn comes late in a long run.
+    turns: list[dict[str, int]] = []
+    for outcome in outcomes:
+        attempts = outcome.run.attempts
+        turns.append({attempt.pod: at for at, attempt in enumerate(attempts)})
+    limits = [max(MAX_ATTEMPTS, len(outcome.run.attempts) // 2) for outcome in outcomes]
+    turn_of = {
+        key: [turn.get(key, -1) for turn in turns]
+        for key in places
+        if all(turn.get(key, -1) < limit for turn, limit in zip(turns, limits, strict=True))
+    }
+    seen: Counter[object] = Counter()
+    candidates = []
+    for key, turn in sorted(turn_of.items(), key=lambda item: item[1]):
+        group = (owners[key], tuple(place.standing for place in places[key]))
+        candidates.append((seen[group], turn, key))
+        seen[group] += 1
+    examined = {key for _, _, key in sorted(candidates)[:MAX_CAUSES]}
+    # 4. Their causes, as the runs judge the nodes of each.
     for outcome in outcomes:
         nodes = {key: {place.node for place in places[key] if place.node} for key in examined}
         attempted = {key: names for key, names in nodes.items() if key in outcome.run.last}
@@ -443,32 +465,6 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
         ),
         usages=usages,
     )
-
-
-def _examined(
-    outcomes: Sequence[_Outcome],
-    places: Mapping[str, tuple[Place, ...]],
-    owners: Mapping[str, str],
-) -> set[str]:
-    """Return the pods whose causes are looked for: the first of every owner and kind of difference,
-    then the second of each, and so on; not those whose turn comes late in a long run."""
-    turns: list[dict[str, int]] = []
-    for outcome in outcomes:
-        attempts = outcome.run.attempts
-        turns.append({attempt.pod: index for index, attempt in enumerate(attempts)})
-    limits = [max(MAX_ATTEMPTS, len(outcome.run.attempts) // 2) for outcome in outcomes]
-    turn_of = {
-        key: [turn.get(key, -1) for turn in turns]
-        for key in places
-        if all(turn.get(key, -1) < limit for turn, limit in zip(turns, limits, strict=True))
-    }
-    seen: Counter[object] = Counter()
-    candidates = []
-    for key, turn in sorted(turn_of.items(), key=lambda item: item[1]):
-        group = (owners[key], tuple(place.standing for place in places[key]))
-        candidates.append((seen[group], turn, key))
-        seen[group] += 1
-    return {key for _, _, key in sorted(candidates)[:MAX_CAUSES]}
 
 
 def _cause(outcomes: Sequence[_Outcome], key: str, places: Sequence[Place]) -> Cause:

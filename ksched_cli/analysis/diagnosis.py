@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -49,14 +50,13 @@ from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.cluster.topology.pod_index import selector_text
-from ksched_cli.engine.evaluation import Evaluation, Mode, PluginVerdicts
+from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.resource_claims import may_allocate_devices
-from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import PluginError, Status
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement, label_selector, requirement_text
@@ -493,30 +493,24 @@ class _Nodes:
         if not columns:
             yield np.arange(len(self._snapshot))
             return
-        columns += [
-            self._shortages(answer)
-            for answer in self._answers
-            if answer.plugin in ("DynamicResources", "InterPodAffinity")
-        ]
+        for answer in self._answers:
+            if answer.plugin not in ("DynamicResources", "InterPodAffinity"):
+                continue
+            # Rejected rows that fall short alike have one number; the plugin's words stay.
+            numbers: dict[str, int] = {}
+            shortages = np.zeros(len(self._snapshot), dtype=np.int32)
+            rows = np.flatnonzero(answer.verdicts.ids)
+            plugin = self._evaluation.framework.plugin(answer.plugin)
+            if isinstance(plugin, DynamicResources | InterPodAffinity):
+                with suppress(PluginError):  # its PreFilter may be switched off
+                    texts = plugin.shortages(self._evaluation.state, self._pod, rows)
+                    shortages[rows] = [numbers.setdefault(text, len(numbers) + 1) for text in texts]
+                    by_row = dict(zip(rows.tolist(), texts, strict=True))
+                    self._shortage_texts[answer.plugin] = by_row
+            columns.append(shortages)
         classes = alike(columns)
         order = np.argsort(classes, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
-
-    def _shortages(self, answer: PluginVerdicts) -> Ids:
-        """Return a number per row, the same for rejected rows that fall short alike, and keep the
-        plugin's words for them."""
-        numbers: dict[str, int] = {}
-        shortages = np.zeros(len(self._snapshot), dtype=np.int32)
-        rows = np.flatnonzero(answer.verdicts.ids)
-        plugin = self._evaluation.framework.plugin(answer.plugin)
-        if isinstance(plugin, DynamicResources | InterPodAffinity):
-            try:
-                texts = plugin.shortages(self._evaluation.state, self._pod, rows)
-            except PluginError:
-                return shortages  # its PreFilter is switched off
-            shortages[rows] = [numbers.setdefault(text, len(numbers) + 1) for text in texts]
-            self._shortage_texts[answer.plugin] = dict(zip(rows.tolist(), texts, strict=True))
-        return shortages
 
     def _obstacles(self, row: int, rows: Rows) -> Iterator[Obstacle]:
         """Yield the obstacles on the row, which represents all the rows."""
@@ -853,8 +847,12 @@ def pending_groups(  # noqa: PLR0915  # one grouping, from top to bottom
         why, diagnosis = by_look[look]
         left = recorded.differing(first.pod, message)
         if diagnosis is not None:
-            notes = (*diagnosis.notes, *_notes(simulation, first, left))
-            diagnosis = replace(diagnosis, notes=notes)
+            # What there is to say about the pod beside its nodes.
+            notes, group_of = [*diagnosis.notes], group_key(first.pod)
+            if simulation.pod_groups is not None and group_of is not None:
+                notes += group_notes(simulation.pod_groups, group_of, simulation.state)
+            notes += [left] if left else []
+            diagnosis = replace(diagnosis, notes=tuple(notes))
         keys = tuple(pod.key for pod in members)
         undecided = any(key in simulation.scheduler.failed for key in keys)
         if undecided:
@@ -873,15 +871,6 @@ def pending_groups(  # noqa: PLR0915  # one grouping, from top to bottom
             diagnosis = with_hints(diagnosis, hints, pods[group.pods[0]], group.pods)
         answer.append(replace(group, diagnosis=diagnosis))
     return tuple(answer)
-
-
-def _notes(simulation: Simulation, pod: PodInfo, recorded: str) -> Iterator[str]:
-    """Yield what there is to say about the pod beside its nodes. recorded: see RecordedMessages"""
-    key = group_key(pod.pod)
-    if simulation.pod_groups is not None and key is not None:
-        yield from group_notes(simulation.pod_groups, key, simulation.state)
-    if recorded:
-        yield recorded
 
 
 def owner_path(pod: Pod) -> str:

@@ -20,7 +20,6 @@ from ksched_cli.analysis.drain import (
     selected_nodes,
     with_lifts,
 )
-from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.analysis.usage import POOL_LABELS, set_apart
@@ -120,7 +119,9 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
     force: bool = False
     failed: bool = False
 
-    def answer(self, opened: Opened) -> DrainResults:
+    def answer(  # noqa: PLR0915  # one domain after the other, then what makes room
+        self, opened: Opened
+    ) -> DrainResults:
         subject = opened.subject()
         state = subject.simulation.state
         among = frozenset(selected_nodes(state, self.selector)) if self.selector else None
@@ -157,7 +158,23 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
                 if on_progress is not None:
                     on_progress(done, sum(map(len, domains.values())))
         rows = sorted(tried, key=lambda row: (row.possible, -len(row.waiting), row.value))
-        rows = [*self._with_remedies(subject, base, rows)]
+        # Some of those that are not possible have what makes them so.
+        lifted, left = set[object](), MAX_LIFTED
+        for at, row in enumerate(rows):
+            if row.possible:
+                continue
+            budgets = {each.budgets for each in row.blocked_by if each.budgets}
+            if budgets - lifted and len(lifted) < MAX_LIFTED:
+                # One budget blocks many nodes: what lifts it is tried once.
+                lifted |= budgets
+                refused = frozenset(pod for each in row.blocked_by for pod in each.pods)
+                refused -= {pod for each in row.blocked_by if each.budgets for pod in each.pods}
+                blocked_by = tuple(with_lifts(subject, row.blocked_by, row.nodes, refused))
+                rows[at] = structs.replace(rows[at], blocked_by=blocked_by)
+            if row.waiting and left:
+                left -= 1
+                more = _more_nodes(base, rows[at], force=self.force)
+                rows[at] = structs.replace(rows[at], possible_with=more)
         selected = ("-l", self.selector) if self.selector else ()
         answer = DrainResults(
             label=label,
@@ -184,29 +201,6 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
                 return label
         hint = near_hint(self.each, sorted(labels))
         raise UsageError(f'no node has the label "{self.each}"{hint}; or give "{EACH_NODE}"')
-
-    def _with_remedies(
-        self, subject: Subject, base: LeavingCluster, rows: Sequence[DomainDrain]
-    ) -> Iterator[DomainDrain]:
-        """Yield the domains, some of those that are not possible with what makes them so."""
-        tried = set[object]()
-        left = MAX_LIFTED
-        for row in rows:
-            if row.possible:
-                yield row
-                continue
-            budgets = {each.budgets for each in row.blocked_by if each.budgets}
-            if budgets - tried and len(tried) < MAX_LIFTED:
-                # One budget blocks many nodes: what lifts it is tried once.
-                tried |= budgets
-                refused = frozenset(pod for each in row.blocked_by for pod in each.pods)
-                refused -= {pod for each in row.blocked_by if each.budgets for pod in each.pods}
-                blocked_by = tuple(with_lifts(subject, row.blocked_by, row.nodes, refused))
-                row = structs.replace(row, blocked_by=blocked_by)
-            if row.waiting and left:
-                left -= 1
-                row = structs.replace(row, possible_with=_more_nodes(base, row, force=self.force))
-            yield row
 
 
 def _more_nodes(base: LeavingCluster, row: DomainDrain, *, force: bool) -> MoreLike | None:

@@ -7,7 +7,7 @@ The detail is of all nodes, and of all plugins, on the cluster as that attempt f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -41,11 +41,11 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find
 from ksched_cli.engine.pod_group_cycle import GroupAttempt, TriedPlacement
 from ksched_cli.engine.queue import why_ignored
-from ksched_cli.engine.records import Attempt, NodeScore, RunRecord
+from ksched_cli.engine.records import NodeScore, RunRecord
 from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
-from ksched_cli.framework.pod_groups import GroupKey, PodGroup, PodGroups, group_key
+from ksched_cli.framework.pod_groups import GroupKey, PodGroup, group_key
 from ksched_cli.framework.status import Code
 from ksched_cli.run.run import NEEDS_NO_TIMELINE
 from ksched_cli.scenario.owned_pods import owner_of
@@ -273,7 +273,7 @@ def explain_subject(
     return select(answer, nodes, top) if nodes or top else answer
 
 
-def explain(
+def explain(  # noqa: PLR0915  # one answer, from top to bottom
     simulation: Simulation,
     pod: PodInfo,
     *,
@@ -339,6 +339,16 @@ def explain(
             )
         )
         diagnosis = with_hints(diagnosis, hints, pod, alike, pod.key, owner_of(pod.pod))
+    # The notes say what bears on the pod beside its nodes.
+    notes: list[str] = []
+    groups, key = simulation.pod_groups, group_key(pod.pod)
+    if turn.gated is not None:
+        notes += held_notes(pod.pod, simulation)
+    elif groups is not None and key is not None and not attempt.node:
+        notes += group_notes(groups, key, simulation.state)
+    notes += idle_constraints(pod.pod, simulation.state, simulation.configuration.release)
+    recorded = RecordedMessages(simulation.state).differing(pod.pod, attempt.why_not)
+    notes += [recorded] if recorded else []
     rank, best = _rank_of(answer.nodes, attempt.node), answer.best_of_all
     # The margin is that to the best of the nodes that were worse.
     below = [total for total in attempt.detail.totals.values() if total != attempt.score]
@@ -362,22 +372,8 @@ def explain(
         held_by=held_by(pod.pod, simulation.state) if turn.gated else "",
         undecided=turn.failed,
         may_preempt=answer.may_preempt and not attempt.node,
-        notes=tuple(_notes(simulation, pod, attempt, is_gated=turn.gated is not None)),
+        notes=tuple(notes),
     )
-
-
-def _notes(
-    simulation: Simulation, pod: PodInfo, attempt: Attempt, *, is_gated: bool
-) -> Iterator[str]:
-    groups, key = simulation.pod_groups, group_key(pod.pod)
-    if is_gated:
-        yield from held_notes(pod.pod, simulation)
-    elif groups is not None and key is not None and not attempt.node:
-        yield from group_notes(groups, key, simulation.state)
-    yield from idle_constraints(pod.pod, simulation.state, simulation.configuration.release)
-    recorded = RecordedMessages(simulation.state).differing(pod.pod, attempt.why_not)
-    if recorded:
-        yield recorded
 
 
 def select(explanation: Explanation, names: Sequence[str], top: int) -> Explanation:
@@ -700,45 +696,43 @@ def _holder(
         diagnosis = Diagnosis(missing, advice="might help: create it")
         return Blocker("", "", waiting[0].message, diagnosis, group.key)
     if groups is not None and spec is not None:
-        short = _short_part(groups, spec)
-        if short is not None:
-            return Blocker("", "", waiting[0].message, short[1], short[0])
+        *_, root = groups.ancestors(spec)
+        if root.parent:
+            missing = f"{root.namespace}/{root.parent}"
+            diagnosis = Diagnosis(
+                f"there is no CompositePodGroup {missing}", advice="might help: create it"
+            )
+            return Blocker("", "", waiting[0].message, diagnosis, missing)
+        if not groups.is_ready(root, groups.pod_count):
+            # The smallest part of the group's tree that has too few pods or groups.
+            short = spec if not groups.is_ready(spec, groups.pod_count) else root
+            while short.is_composite:
+                parts = groups.children(short)
+                lacking = (each for each in parts if not groups.is_ready(each, groups.pod_count))
+                smaller = next(lacking, None)
+                if smaller is None:
+                    break
+                short = smaller
+            what, field = (
+                ("groups", "minGroupCount") if short.is_composite else ("pods", "minCount")
+            )
+            least = 1 if short.min_count is None else short.min_count
+            parts = groups.children(short) if short.is_composite else ()
+            count = len(parts) if short.is_composite else groups.pod_count(short.key)
+            subject = (
+                "the gang" if short is spec else f"{short.kind} {short.namespace}/{short.name}"
+            )
+            diagnosis = Diagnosis(
+                f"{count} of the {least:,} {what} that {subject} needs are there",
+                advice=f"might help: create {least - count:,} more, or lower its {field}",
+            )
+            part = f"{short.namespace}/{short.name}"
+            return Blocker("", "", waiting[0].message, diagnosis, part)
     for pod in simulation.pending():
         status = simulation.frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
         if pod.key in group.pods and not status.is_success:
             return Blocker(pod.key, "", status.message)
     return Blocker(waiting[0].pod, "", waiting[0].message)
-
-
-def _short_part(groups: PodGroups, spec: PodGroup) -> tuple[str, Diagnosis] | None:
-    """Return the part of the group's tree that has too few pods or groups, and what to do about
-    it."""
-    *_, root = groups.ancestors(spec)
-    if root.parent:
-        missing = f"{root.namespace}/{root.parent}"
-        return missing, Diagnosis(
-            f"there is no CompositePodGroup {missing}", advice="might help: create it"
-        )
-    if groups.is_ready(root, groups.pod_count):
-        return None
-    short = spec if not groups.is_ready(spec, groups.pod_count) else root
-    while short.is_composite:
-        lacking = (
-            child
-            for child in groups.children(short)
-            if not groups.is_ready(child, groups.pod_count)
-        )
-        part = next(lacking, None)
-        if part is None:
-            break
-        short = part
-    what, field = ("groups", "minGroupCount") if short.is_composite else ("pods", "minCount")
-    least = 1 if short.min_count is None else short.min_count
-    count = len(groups.children(short)) if short.is_composite else groups.pod_count(short.key)
-    subject = "the gang" if short is spec else f"{short.kind} {short.namespace}/{short.name}"
-    cause = f"{count} of the {least:,} {what} that {subject} needs are there"
-    advice = f"might help: create {least - count:,} more, or lower its {field}"
-    return f"{short.namespace}/{short.name}", Diagnosis(cause, advice=advice)
 
 
 class _GroupView:
@@ -796,17 +790,6 @@ class _GroupView:
         tried = self.result.tried if self.result is not None else ()
         return [each for each in tried if each.group == key]
 
-    def _blocking(self) -> PodGroup | None:
-        """Return the smallest group of the tree that does not fit, in the group or else beside
-        it."""
-        groups, spec = self._simulation.pod_groups, self._spec
-        if groups is None or spec is None or self._root is None or not self._root.is_composite:
-            return spec
-        part = spec if self._fails(spec) else self._root
-        while (child := next(filter(self._fails, groups.children(part)), None)) is not None:
-            part = child
-        return part
-
     def _fails(self, group: PodGroup) -> bool:
         tried = self._tried_as(group.key)
         return bool(tried) and all(each.message for each in tried)
@@ -824,7 +807,13 @@ class _GroupView:
             return None
         if self.result is None:
             return None
-        part = self._blocking()
+        # The smallest group of the tree that does not fit blocks it, in the group or else beside
+        # it.
+        groups, root, part = self._simulation.pod_groups, self._root, self._spec
+        if groups is not None and part is not None and root is not None and root.is_composite:
+            part = part if self._fails(part) else root
+            while (child := next(filter(self._fails, groups.children(part)), None)) is not None:
+                part = child
         name = self._group.key if part is None else f"{part.namespace}/{part.name}"
         tried = self._tried_as(self._group.group_key if part is None else part.key)
         if not tried:

@@ -115,7 +115,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
     maximum: int = MAX_COPIES
     alone: bool = False
 
-    def answer(self, opened: Opened) -> FitResult:
+    def answer(self, opened: Opened) -> FitResult:  # noqa: PLR0915  # one answer, top to bottom
         opener, run, source = opened.opener, opened.run, self.manifests
         source = source if isinstance(source, ChangeSource) else ChangeSource(apply=source)
         before = opener.final_state(run) if run.timeline else opener.state(run)
@@ -144,6 +144,12 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             record = last.run()
         subject = Subject(opener, structs.replace(run, preemption=False), calm)
         workloads = tuple(self._workloads(subject, apply, new, placed))
+        # The pods that wait, and would get a node if the manifests were not applied.
+        displaced = waited.intersection(placed.pending)
+        if displaced:
+            without = subject.simulation_of(before)
+            displaced &= without.run().placements.keys()
+            without.close()
         only = workloads[0] if len(workloads) == 1 else None
         hints = Hints(last, record, workloads=run.workloads)
         answer = FitResult(
@@ -152,7 +158,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             fit=len(keys & placed.placements.keys()),
             fit_after_evictions=len(keys & record.placements.keys()),
             evictions=tuple(each for each in record.evicted if each.preemptor in keys),
-            displaced=self._displaced(subject, before, waited, placed),
+            displaced=tuple(sorted(displaced)),
             workloads=workloads,
             nodes=_counted(placed.placements[key] for key in keys & placed.placements.keys()),
             count=UNSET if only is None else only.more,
@@ -166,19 +172,6 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             calm.caller.defects.update(last.caller.defects)
             last.close()
         return answer
-
-    def _displaced(
-        self, subject: Subject, before: ClusterState, waited: Iterable[str], placed: RunRecord
-    ) -> tuple[str, ...]:
-        """Return the pods that wait and would get a node if the manifests were not applied.
-        before: the state without them"""
-        losers = set(waited).intersection(placed.pending)
-        if not losers:
-            return ()
-        simulation = subject.simulation_of(before)
-        record = simulation.run()
-        simulation.close()
-        return tuple(sorted(losers & record.placements.keys()))
 
     def _workloads(
         self,

@@ -26,7 +26,7 @@ from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.gates import READS, held_by
 from ksched_cli.analysis.group_placement import PodPlacement, group_placement
 from ksched_cli.analysis.in_turns import states_in_turns
-from ksched_cli.analysis.moves import Move, MovePlan, Mover, MoveSearch, NoMoves, UsageChange
+from ksched_cli.analysis.moves import Move, Mover, MoveSearch, NoMoves, UsageChange
 from ksched_cli.analysis.named_objects import Subject, pods_of
 from ksched_cli.analysis.placement_model import has_solver
 from ksched_cli.analysis.proposals import (
@@ -670,11 +670,7 @@ class Fixer:
             return [*remedies], plan
         if not plan.moves:
             return [*remedies], None
-        both = sorted([*remedies, self._moves(plan, before)], key=lambda each: each.cost.points)
-        return both[: search.most], None
-
-    def _moves(self, plan: MovePlan, before: RemedyRun) -> Remedy:
-        """Return the remedy that makes the plan's moves."""
+        # The remedy that makes the plan's moves.
         simulation = self.open(plan.state)
         record = simulation.run()
         simulation.close()
@@ -684,11 +680,10 @@ class Fixer:
         count = len(plan.moves)
         texts = [f"{each.pod} from {each.from_node} to {each.to_node}" for each in plan.moves]
         text = f"move {', and '.join(texts)}"
-        lost = len(also.pending_again)
-        preference = 10 if "move" in self.search.prefer else 1
+        preference = 10 if "move" in search.prefer else 1
         points = (COSTS["move"] + count) / preference + DISRUPTED_COST * count
-        points += PENDING_AGAIN_COST * lost
-        return Remedy(
+        points += PENDING_AGAIN_COST * len(also.pending_again)
+        moving = Remedy(
             text,
             ("move",),
             plan.lines,
@@ -696,8 +691,8 @@ class Fixer:
             (),
             RemedyCost(round(points, 2), count, count),
             after.nodes[min(plan.waiting)],
-            tuple(f"{each.plugin}: {each.reason}" for each in before.look.conflict)
-            if before.look is not None
+            tuple(f"{each.plugin}: {each.reason}" for each in look.conflict)
+            if look is not None
             else (),
             also=also,
             moves=plan.moves,
@@ -706,10 +701,12 @@ class Fixer:
             resolves=tuple(sorted(plan.waiting)),
             parts=(text,),
         )
+        both = sorted([*remedies, moving], key=lambda each: each.cost.points)
+        return both[: search.most], None
 
     # -- the search -------------------------------------------------------------------------------
 
-    def remedies(  # noqa: PLR0915  # one search, from top to bottom
+    def remedies(  # noqa: C901, PLR0915  # one search, from top to bottom
         self, pods: frozenset[str], before: RemedyRun, name: str = "the search"
     ) -> tuple[list[Remedy], Counter[str]]:
         """Return the remedies of the pods, best first, and how many changes were not tried, by the
@@ -728,7 +725,20 @@ class Fixer:
                 self._group_placement(before.look, pods),
             )
         )
-        by_kinds = self._by_control(frontier, before, pods)
+        # Pods that are not as their template says are made anew, where that alone helps. Then no
+        # patch of the template is the cause of what it does: the frontier leaves them out.
+        by_kinds: dict[tuple[str, ...], Remedy] = {}
+        subject = before.look.subjects[0]
+        control = renewing_pods(before.look.pod.pod, subject, self.state)
+        after = None if control is None else self._try(control.lines, pods)
+        if (
+            control is not None
+            and after is not None
+            and self.places(control.lines, pods, before, after)
+        ):
+            frontier.confounded.add(subject)
+            if remedy := self._remedy(control, before, after, pods):
+                by_kinds[control.kinds] = remedy
         settled = {*by_kinds}
         while len(by_kinds) < self.search.most and not self._limit:
             candidate = frontier.pop(settled)
@@ -771,22 +781,6 @@ class Fixer:
             return ()
         self.placement += placement.pods
         return placement.candidates
-
-    def _by_control(
-        self, frontier: _Frontier, before: RemedyRun, pods: frozenset[str]
-    ) -> dict[tuple[str, ...], Remedy]:
-        """Return the remedy to make the pods anew, by its kinds, where they are not as their
-        template says and that alone helps. Then no patch of the template is the cause of what it
-        does: the frontier leaves them out."""
-        assert before.look is not None
-        subject = before.look.subjects[0]
-        control = renewing_pods(before.look.pod.pod, subject, self.state)
-        after = None if control is None else self._try(control.lines, pods)
-        if control is None or after is None or not self.places(control.lines, pods, before, after):
-            return {}
-        frontier.confounded.add(subject)
-        remedy = self._remedy(control, before, after, pods)
-        return {} if remedy is None else {control.kinds: remedy}
 
     def _largest_request(
         self, candidate: Candidate, before: RemedyRun, after: RemedyRun, pods: frozenset[str]

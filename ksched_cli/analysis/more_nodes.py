@@ -626,7 +626,7 @@ def mixes_of(nodes: int, kinds: int) -> Iterator[Totals]:
         yield from ((first, *rest) for rest in mixes_of(nodes - first, kinds - 1))
 
 
-def nodes_needed(
+def nodes_needed(  # noqa: PLR0915  # one answer, from top to bottom
     simulation: Simulation,
     likes: Sequence[Node],
     open_with: OpenWith,
@@ -656,6 +656,14 @@ def nodes_needed(
     fewer = [mix for mix, each in runs if growth.rank(mix) < growth.rank(best)]
     fewer = [mix for mix in fewer if seen[mix].lacking - rest]
     nearest = max(fewer, key=growth.rank, default=None)
+    why_not = ""
+    if nearest is not None:
+        # What a run with fewer nodes leaves without one.
+        left = seen[nearest]
+        number, nodes = len([pod for pod in left.lacking if pod not in rest]), sum(nearest)
+        pods = "1 pod has" if number == 1 else f"{number:,} pods have"
+        count = f"{nodes:,}" if nodes else "no more"
+        why_not = f"with {count}, {pods} no node: {_why_pending(left.record, left.lacking, rest)}"
     names = [node.name for node in likes]
     least = growth.least(rest) if is_helped else 0
     if least < sum(best) and has_solver() and not (stopped or progress.is_short()):
@@ -664,16 +672,26 @@ def nodes_needed(
     with suppress(EndedError):
         groups = growth.explained(largest) if rest else ()
     hopeless = [group for group in groups if rest.intersection(group.pods)]
+    # The pods of each owner that some number helps, and the least that does.
+    by_owner: dict[tuple[str, str], list[str]] = {}
+    for group in first.groups:
+        own = [pod for pod in group.pods if pod not in rest]
+        if own:
+            by_owner.setdefault((group.owner, group.namespace), []).extend(own)
+    helped = []
+    for (owner, namespace), own in by_owner.items():
+        enough = (sum(mix) for mix, run in runs if run.lacking.isdisjoint(own))
+        helped.append(HelpedGroup(owner, namespace, tuple(own), min(enough, default=0)))
     return NodesNeeded(
         like=tuple(names),
         nodes_needed=None if rest else sum(best),
         mix=dict(zip(names, best, strict=True)) if is_helped else {},
         at_least=least,
-        why_not_fewer="" if nearest is None else _why_not(sum(nearest), seen[nearest], rest),
+        why_not_fewer=why_not,
         evicted=seen[best].spared,
         per_hour=round(price_of(best, prices), 6) if prices else UNSET,
         limited_by=_why_pending(last.record, rest) if rest else "",
-        helped=tuple(_helped(first.groups, rest, seen)),
+        helped=tuple(helped),
         not_helped=tuple(hopeless),
         runs=tuple(
             NodeTrial(
@@ -689,14 +707,6 @@ def nodes_needed(
     )
 
 
-def _why_not(nodes: int, seen: Seen, rest: Container[str]) -> str:
-    """Return what a run with fewer nodes leaves without one."""
-    number = len([pod for pod in seen.lacking if pod not in rest])
-    pods = "1 pod has" if number == 1 else f"{number:,} pods have"
-    count = "no more" if not nodes else f"{nodes:,}"
-    return f"with {count}, {pods} no node: {_why_pending(seen.record, seen.lacking, rest)}"
-
-
 def _why_pending(record: RunRecord, pods: Container[str], but: Container[str] = frozenset()) -> str:
     """Return why the first of these pods stays pending, or which is evicted."""
     for pod in record.pending:
@@ -707,20 +717,6 @@ def _why_pending(record: RunRecord, pods: Container[str], but: Container[str] = 
     if eviction is None:
         return ""
     return f"{eviction.pod} is evicted from {eviction.node} for {eviction.preemptor}"
-
-
-def _helped(
-    waiting: Sequence[PendingGroup], rest: Container[str], seen: Mapping[Mix, Seen]
-) -> Iterator[HelpedGroup]:
-    """waiting: without more nodes; rest: the pods that no number helps"""
-    by_owner: dict[tuple[str, str], list[str]] = {}
-    for group in waiting:
-        pods = [pod for pod in group.pods if pod not in rest]
-        if pods:
-            by_owner.setdefault((group.owner, group.namespace), []).extend(pods)
-    for (owner, namespace), pods in by_owner.items():
-        enough = (sum(mix) for mix, run in seen.items() if run.lacking.isdisjoint(pods))
-        yield HelpedGroup(owner, namespace, tuple(pods), min(enough, default=0))
 
 
 # -- the question ---------------------------------------------------------------------------------

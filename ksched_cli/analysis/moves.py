@@ -288,7 +288,9 @@ class Mover:
 
     # -- plans ------------------------------------------------------------------------------------
 
-    def _steps(self, model: PlacementModel, solution: Solution) -> Iterator[_Steps]:
+    def _steps(  # noqa: C901, PLR0915  # one way after the other
+        self, model: PlacementModel, solution: Solution
+    ) -> Iterator[_Steps]:
         """Yield the steps of a solution, in an order in which there is room for each move, and with
         ever more cordons: none; of the node that a pod leaves; of all nodes that others leave or
         come to; of all that would take it but one; of all that change, until the end."""
@@ -311,7 +313,18 @@ class Mover:
             choosy = sorted(solution.placed, key=lambda key: model.classes[key[0]].allowed.sum())
             for order in (choosy, choosy[::-1]):
                 first = [names[row] for _, row in order if names[row] in closed_names]
-                yield self._closed(model, moves, dict.fromkeys((*first, *closed_names)))
+                # All nodes are cordoned but the one that a pod goes to; they are uncordoned in this
+                # order once all pods have moved.
+                in_turn = dict.fromkeys((*first, *closed_names))
+                steps = _Steps()
+                steps.lines.append(f"cordon {' '.join(sorted(in_turn))}")
+                for _, pod, row in moves:
+                    target = names[row]
+                    steps.lines += [f"uncordon {target}"] * (target in in_turn)
+                    steps.evict(pod, tuple(name for name in sorted(in_turn) if name != target))
+                    steps.lines += [f"cordon {target}"] * (target in in_turn)
+                steps.lines += [f"uncordon {name}" for name in in_turn]
+                yield steps
         if len(moves) > 1 and len(closed_names) <= MAX_SWAPPED:
             # Pods that change places: all leave, and the nodes open one by one.
             pods = [pod for _, pod, _ in moves]
@@ -339,24 +352,6 @@ class Mover:
                 steps.lines.append(f"cordon {' '.join(cordoned)}")
             steps.evict(pod, cordoned)
             steps.lines += [f"uncordon {' '.join(cordoned)}"] * bool(cordoned)
-        return steps
-
-    def _closed(
-        self,
-        model: PlacementModel,
-        moves: Sequence[tuple[int, PodInfo, int]],
-        names: Mapping[str, None],
-    ) -> _Steps:
-        """Cordon all nodes but the one that a pod goes to; uncordon them in the order of names once
-        all pods have moved."""
-        steps = _Steps()
-        steps.lines.append(f"cordon {' '.join(sorted(names))}")
-        for _, pod, row in moves:
-            target = model.snapshot.names[row]
-            steps.lines += [f"uncordon {target}"] * (target in names)
-            steps.evict(pod, tuple(name for name in sorted(names) if name != target))
-            steps.lines += [f"cordon {target}"] * (target in names)
-        steps.lines += [f"uncordon {name}" for name in names]
         return steps
 
     def _run(

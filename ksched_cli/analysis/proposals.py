@@ -932,11 +932,18 @@ def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator
             if subjects:
                 continue
             is_own = subject in candidate.subjects[0]
-            more = (
-                _leaving_first(subject, pods, state)
-                if is_own
-                else _scaled(subject, len(pods), state)
-            )
+            more = _leaving_first(subject, pods, state) if is_own else None
+            if not is_own and subject.kind in _SCALABLE:
+                key = subject.namespace, subject.name
+                workload: Any = objects_of(state, KINDS[subject.kind])[key]
+                replicas = workload.spec.replicas
+                if replicas is not None and replicas >= len(pods):
+                    rest = replicas - len(pods)
+                    line = f"scale {subject.text} -n {subject.namespace} --replicas={rest}"
+                    text = (
+                        f"scale {subject.namespace}/{subject.text} down from {replicas} to {rest}"
+                    )
+                    more = Proposal("scale", text, (line,), amount=len(pods))
             if more is not None:
                 yield Candidate((more,), candidate.because, candidate.subjects)
 
@@ -988,15 +995,3 @@ def _without_surge(
     limits = f"maxSurge 0 and maxUnavailable {unavailable}"
     text = f"set {limits} for {subject.text}, so that its old {noun} first"
     return Proposal("rollout", text, (line, *more))
-
-
-def _scaled(subject: ChangedObject, fewer: int, state: ClusterState) -> Proposal | None:
-    if subject.kind not in _SCALABLE:
-        return None
-    workload: Any = objects_of(state, KINDS[subject.kind])[subject.namespace, subject.name]
-    replicas = workload.spec.replicas
-    if replicas is None or replicas < fewer:
-        return None
-    line = f"scale {subject.text} -n {subject.namespace} --replicas={replicas - fewer}"
-    text = f"scale {subject.namespace}/{subject.text} down from {replicas} to {replicas - fewer}"
-    return Proposal("scale", text, (line,), amount=fewer)
