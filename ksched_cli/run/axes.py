@@ -135,11 +135,6 @@ def _state_label(run: Run) -> str:
     return names if run.workloads else f"{names} without workloads"
 
 
-def _state_content(run: Run, inputs: Inputs) -> Sequence[Any]:
-    sources = inputs.sources(run.states) if run.states else ()
-    return [run.live, run.workloads, *(source.data for source in sources)]
-
-
 def changes_label(run: Run) -> str:
     return ", ".join(change.text for change in run.changes) or "without changes"
 
@@ -192,11 +187,6 @@ def _timeline_label(run: Run) -> str:
     return f"{run.timeline or 'without timeline'}{until}"
 
 
-def _timeline_content(run: Run, inputs: Inputs) -> Sequence[Any]:
-    namespace = run.namespace if run.timeline else ""
-    return [*_file("timeline")(run, inputs), run.until, namespace]
-
-
 def _ties_label(run: Run) -> str:
     if run.tie_break == "name":
         return "ties by name"
@@ -230,13 +220,29 @@ PLUGINS_AXIS = Axis(
     ],
 )
 PATCHES_AXIS = Axis("patches", _patches_label)
-STATE_AXIS = Axis("state", _state_label, _state_content)
+STATE_AXIS = Axis(
+    "state",
+    _state_label,
+    lambda run, inputs: [
+        run.live,
+        run.workloads,
+        *(each.data for each in (inputs.sources(run.states) if run.states else ())),
+    ],
+)
 CHANGES_AXIS = Axis(
     "changes",
     changes_label,
     lambda run, inputs: [inputs.changes_content(run), run.namespace if run.changes else ""],
 )
-TIMELINE_AXIS = Axis("timeline", _timeline_label, _timeline_content)
+TIMELINE_AXIS = Axis(
+    "timeline",
+    _timeline_label,
+    lambda run, inputs: [
+        *_file("timeline")(run, inputs),
+        run.until,
+        run.namespace if run.timeline else "",
+    ],
+)
 PRICES_AXIS = Axis(
     "prices",
     of_field("prices", "prices", "at {}", "without prices").label,

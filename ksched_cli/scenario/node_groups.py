@@ -323,28 +323,27 @@ class _Reader:
     def _model(self, data: NodeGroupEntry, *place: str | int) -> tuple[Node, CSINode | None]:
         """Return the model that the group's new nodes are copies of."""
         if data.template is not UNSET:
-            return self._template(data.template, data.name, *place, "template"), None
+            place = (*place, "template")
+            metadata = data.template.get("metadata") or {}
+            given = metadata.get("labels") or {} if isinstance(metadata, dict) else None
+            if not isinstance(given, dict):
+                raise self.file.error("metadata and its labels: expected objects", *place)
+            # The kubelet labels its node with its host name.
+            labels = {HOSTNAME_LABEL: data.name, **given}
+            metadata = {**metadata, "name": data.name, "labels": labels}
+            node = {"apiVersion": "v1", **data.template, "kind": "Node", "metadata": metadata}
+            try:
+                nodes = load_objects(self.state, [node], self.file.name).nodes
+            except InputError as error:
+                subject = f": {error.subject}" if error.subject else ""
+                raise self.file.error(f"{error.problem}{subject}", *place) from None
+            if not nodes:
+                problem = f'a Node has apiVersion "v1", not "{node["apiVersion"]}"'
+                raise self.file.error(problem, *place, "apiVersion")
+            return nodes[0], None
         like = str(data.like)
         if like in self.nodes:
             return self.nodes[like], self.state.csi_nodes.get(like)
         hint = near_hint(like, self.nodes, cutoff=0.5)
         problem = f'no node "{like}" in the state ({len(self.nodes)} nodes){hint}'
         raise self.file.error(problem, *place, "like")
-
-    def _template(self, manifest: Mapping[str, Any], name: str, *place: str | int) -> Node:
-        metadata = manifest.get("metadata") or {}
-        given = metadata.get("labels") or {} if isinstance(metadata, dict) else None
-        if not isinstance(given, dict):
-            raise self.file.error("metadata and its labels: expected objects", *place)
-        # The kubelet labels its node with its host name.
-        metadata = {**metadata, "name": name, "labels": {HOSTNAME_LABEL: name, **given}}
-        node = {"apiVersion": "v1", **manifest, "kind": "Node", "metadata": metadata}
-        try:
-            nodes = load_objects(self.state, [node], self.file.name).nodes
-        except InputError as error:
-            subject = f": {error.subject}" if error.subject else ""
-            raise self.file.error(f"{error.problem}{subject}", *place) from None
-        if not nodes:
-            problem = f'a Node has apiVersion "v1", not "{node["apiVersion"]}"'
-            raise self.file.error(problem, *place, "apiVersion")
-        return nodes[0]

@@ -24,8 +24,6 @@ from ksched_cli.cluster.objects import (
     PersistentVolumeStatus,
     Pod,
     PodDisruptionBudget,
-    ResourceClaim,
-    VolumeAttachment,
 )
 from ksched_cli.cluster.objects.base import ObjectMeta, plain_fields
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN, PodResourceClaimStatus
@@ -225,8 +223,34 @@ def _after_leaving(
                 current_healthy=max(0, budget.status.current_healthy - lost),
                 disruptions_allowed=max(0, budget.status.disruptions_allowed - lost),
             )
-    claims = _claims_after(state, pods, pending_again=pending_again)
-    attachments = _attachments_after(state, pods)
+    # A claim that nobody reserves is deallocated; one that was made for a pod is deleted with it.
+    # Upstream: pkg/controller/resourceclaim (syncClaim).
+    claims = dict(state.resource_claims)
+    uids = {pod.uid for pod in (pods if claims else ())}
+    for name, claim in state.resource_claims.items():
+        owner = claim.metadata.controller
+        if owner is not None and owner.kind == "Pod" and owner.uid in uids and not pending_again:
+            del claims[name]
+            continue
+        reserved = tuple(user for user in claim.status.reserved_for if user.uid not in uids)
+        if len(reserved) < len(claim.status.reserved_for):
+            allocation = claim.status.allocation if reserved else None
+            status = structs.replace(claim.status, reserved_for=reserved, allocation=allocation)
+            claims[name] = structs.replace(claim, status=status)
+    # Volumes that no pod of the node uses any more are detached. Upstream:
+    # pkg/controller/volume/attachdetach.
+    attachments = state.volume_attachments
+    if attachments:
+        nodes = {pod.node_name for pod in pods if pod.node_name}
+        there = [pod for pod in select_on_nodes(state.pods, nodes) if not pod.finished]
+        unused = {(pod.node_name, volume) for pod in pods for volume in _volumes_of(state, pod)}
+        unused -= {(pod.node_name, volume) for pod in there for volume in _volumes_of(state, pod)}
+        attachments = {
+            name: attachment
+            for name, attachment in attachments.items()
+            if (attachment.spec.node_name, attachment.spec.source.persistent_volume_name)
+            not in unused
+        }
     return replace(
         _without_ephemeral_volumes(state, pods, pending_again=pending_again),
         pod_disruption_budgets=budgets,
@@ -282,28 +306,6 @@ class PodsByLabel:
         return [*filter(budget_matcher(budget), candidates)]
 
 
-def _claims_after(
-    state: ClusterState, pods: Iterable[Pod], *, pending_again: bool
-) -> dict[tuple[str, str], ResourceClaim]:
-    """Return the claims after pods left: a claim that nobody reserves is deallocated; one that was
-    made for a pod is deleted with it. Upstream: pkg/controller/resourceclaim (syncClaim)."""
-    claims = dict(state.resource_claims)
-    if not claims:
-        return claims
-    uids = {pod.uid for pod in pods}
-    for key, claim in state.resource_claims.items():
-        owner = claim.metadata.controller
-        if owner is not None and owner.kind == "Pod" and owner.uid in uids and not pending_again:
-            del claims[key]
-            continue
-        reserved = tuple(user for user in claim.status.reserved_for if user.uid not in uids)
-        if len(reserved) < len(claim.status.reserved_for):
-            allocation = claim.status.allocation if reserved else None
-            status = structs.replace(claim.status, reserved_for=reserved, allocation=allocation)
-            claims[key] = structs.replace(claim, status=status)
-    return claims
-
-
 def _without_ephemeral_volumes(
     state: ClusterState, pods: Iterable[Pod], *, pending_again: bool
 ) -> ClusterState:
@@ -354,24 +356,6 @@ def unbound_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
         spec=structs.replace(claim.spec, volume_name=""),
         status=PersistentVolumeClaimStatus(),
     )
-
-
-def _attachments_after(state: ClusterState, pods: Iterable[Pod]) -> Mapping[str, VolumeAttachment]:
-    """Return the attachments without those of volumes that no pod of the node uses any more.
-    Upstream: pkg/controller/volume/attachdetach."""
-    attachments = state.volume_attachments
-    if not attachments:
-        return attachments
-    nodes = {pod.node_name for pod in pods if pod.node_name}
-    remaining = [pod for pod in select_on_nodes(state.pods, nodes) if not pod.finished]
-    in_use = {(pod.node_name, volume) for pod in remaining for volume in _volumes_of(state, pod)}
-    unused = {(pod.node_name, volume) for pod in pods for volume in _volumes_of(state, pod)}
-    unused -= in_use
-    return {
-        name: attachment
-        for name, attachment in attachments.items()
-        if (attachment.spec.node_name, attachment.spec.source.persistent_volume_name) not in unused
-    }
 
 
 def _volumes_of(state: ClusterState, pod: Pod) -> Iterator[str]:

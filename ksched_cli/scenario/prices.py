@@ -93,22 +93,17 @@ def read_prices(texts: Sequence[str], path_of: Callable[[str], str] = str) -> Pr
                 name = pattern or ",".join(f"{key}={value}" for key, value in labels.items())
                 listed.append(NodePrice(name, price, pattern, labels))
         else:
-            listed.append(_inline(text))
+            target, _, number = text.rpartition("=")
+            try:
+                amount = float(number)
+            except ValueError:
+                amount = -1
+            if not target.strip("=") or not isfinite(amount) or not 0 <= amount <= _MAX:
+                raise UsageError(f'--price takes NODE=N, LABEL=VALUE=N or a file; not "{text}"')
+            label, equals, value = target.partition("=")
+            price, labels = Price(amount), {label: value} if equals else {}
+            listed.append(NodePrice(target, price, "" if equals else target, labels))
     return Prices(tuple(listed))
-
-
-def _inline(text: str) -> NodePrice:
-    target, _, number = text.rpartition("=")
-    try:
-        price = float(number)
-    except ValueError:
-        price = -1
-    if not target.strip("=") or not isfinite(price) or not 0 <= price <= _MAX:
-        raise UsageError(f'--price takes NODE=N, LABEL=VALUE=N or a file; not "{text}"')
-    label, equals, value = target.partition("=")
-    if equals:
-        return NodePrice(target, Price(price), labels={label: value})
-    return NodePrice(target, Price(price), target)
 
 
 # -- files ----------------------------------------------------------------------------------------
