@@ -372,7 +372,7 @@ class DrainTrial:
         return self.drains.rest is None and not self.pods.refused
 
 
-def drain_nodes(
+def drain_nodes(  # noqa: PLR0915  # one answer, from top to bottom
     subject: Subject, nodes: Sequence[str], *, force: bool, failed: bool = False
 ) -> DrainResult:
     """Drain nodes of the subject, whose simulation has not run yet. failed: they are lost"""
@@ -411,6 +411,13 @@ def drain_nodes(
     }
     flags = [flag for flag, is_needed in needed.items() if is_needed]
     command = shlex.join(["kubectl", "drain", *in_order, *flags])
+    # The budgets of pods that leave, the one that allows the least first.
+    counts = Counter(key for pod in leaving for key in _selecting(state, pod))
+    budgets = [(state.pod_disruption_budgets[key], count) for key, count in counts.items()]
+    uses = []
+    for budget, count in sorted(budgets, key=lambda each: (_allowed(each[0]), each[0].key)):
+        healthy, desired = budget.status.current_healthy, budget.status.desired_healthy
+        uses.append(BudgetUse(budget.key, count, _allowed(budget), healthy, desired))
     answer = DrainResult(
         nodes=tuple(nodes),
         failed=failed,
@@ -423,7 +430,7 @@ def drain_nodes(
         evicted=drains.evicted,
         recreated=drains.recreated,
         leaves_zones=dict(sorted(left.items())),
-        budgets=() if failed else tuple(_uses(state, leaving)),
+        budgets=() if failed else tuple(uses),
         waits=sum(max(0, drain.rounds - 1) for drain in drains.outcomes),
         without_controller=tuple(sorted(pod.key for pod in pods.gone)),
         local_storage=local,
@@ -528,16 +535,6 @@ def _of_budgets(state: ClusterState, pods: Iterable[Pod]) -> Iterator[DrainBlock
         is_final = status.desired_healthy >= status.expected_pods
         waits_for = "" if is_final else f"{unready} more ready pod{'s' * (unready > 1)}"
         yield _blocker(because, members, waits_for=waits_for, budgets=keys)
-
-
-def _uses(state: ClusterState, pods: Iterable[Pod]) -> Iterator[BudgetUse]:
-    """Yield the budgets of pods that leave, the one that allows the least first."""
-    counts = Counter(key for pod in pods for key in _selecting(state, pod))
-    budgets = [(state.pod_disruption_budgets[key], count) for key, count in counts.items()]
-    for budget, count in sorted(budgets, key=lambda each: (_allowed(each[0]), each[0].key)):
-        status = budget.status
-        healthy, needed = status.current_healthy, status.desired_healthy
-        yield BudgetUse(budget.key, count, _allowed(budget), healthy, needed)
 
 
 def with_lifts(

@@ -122,7 +122,16 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         (apply,) = opener.inputs.changes(structs.replace(run, changes=(source,)))
         assert isinstance(apply, Apply)
         state, _ = apply_changes(before, [apply], workloads=run.workloads)
-        _check_makes_pods(apply, state)
+        kinds = Counter(str(manifest.get("kind")) for manifest in apply.manifests)
+        custom = {
+            kind_with_group(str(each.get("apiVersion") or ""), str(each.get("kind") or ""))
+            for each in apply.manifests
+        }
+        if kinds.keys().isdisjoint(("Pod", *WORKLOADS)) and not custom & state.pod_makers.keys():
+            there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+            expected = f"{', '.join(('Pod', *WORKLOADS[:-1]))} or {WORKLOADS[-1]}"
+            problem = f"nothing in it makes pods (it has {there or 'nothing'}); expected {expected}"
+            raise InputError(apply.source, problem)
         waited = {pod.key for pod in before.pods if not pod.node_name}
         new = [
             pod for pod in state.pods if not (pod.node_name or pod.finished or pod.key in waited)
@@ -241,21 +250,3 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
 def _counted(nodes: Iterable[str]) -> dict[str, int]:
     """Return how often each node is there, by name."""
     return dict(sorted(Counter(nodes).items()))
-
-
-def _check_makes_pods(apply: Apply, state: ClusterState) -> None:
-    """Check that the manifests make pods. Raises InputError where no manifest is of a kind that
-    pods are made of."""
-    kinds = Counter(str(manifest.get("kind")) for manifest in apply.manifests)
-    custom = {
-        kind_with_group(str(each.get("apiVersion") or ""), str(each.get("kind") or ""))
-        for each in apply.manifests
-    }
-    if not kinds.keys().isdisjoint(("Pod", *WORKLOADS)) or custom & state.pod_makers.keys():
-        return
-    there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "nothing"
-    expected = ", ".join(("Pod", *WORKLOADS[:-1]))
-    raise InputError(
-        apply.source,
-        f"nothing in it makes pods (it has {there}); expected {expected} or {WORKLOADS[-1]}",
-    )

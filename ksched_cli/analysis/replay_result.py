@@ -582,7 +582,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(not self.still_pending, self.undecided)
 
 
-def replay_result(
+def replay_result(  # one part of the answer after the other
     replay: Replay, name: str, *, traces: bool = False, all_moments: bool = False
 ) -> ReplayResult:
     """The pods are listed where their records are kept. name: of the timeline"""
@@ -597,6 +597,21 @@ def replay_result(
     order = sorted(range(len(records)), key=lambda at: (records[at].queued, records[at].pod))
     lists_pods = replay.log.departed is not None
     places = replay.places() if traces else {}
+    # Each moment at which something happened, and the end.
+    rows: list[MomentRow] = []
+    if all_moments:
+        all_samples = usage.samples(range(len(usage)))
+        times: list[int] = usage.times.tolist()
+        if times[-1] != usage.end:
+            times.append(usage.end)
+            all_samples.append(all_samples[-1])
+        biller = replay.biller
+        costs = [None] * len(times) if biller is None else costs_at(biller.bills, times)
+        counts = {} if replay.autoscaler is None else replay.autoscaler.state.counts
+        groups = {name: sizes_at(own, times) for name, own in counts.items()}
+        for at, (time, sample, cost) in enumerate(zip(times, all_samples, costs, strict=True)):
+            sizes = {name: own[at] for name, own in groups.items()}
+            rows.append(MomentRow(seconds(time), sample, cost, sizes))
     # Those that still wait, by their message; the most pods first.
     waiting: dict[str, list[str]] = {}
     for record in replay.log.live.values():
@@ -627,27 +642,10 @@ def replay_result(
         curves=ReplayCurves.of(replay, usage, samples),
         resources=tuple(resources(usage)),
         steps=tuple(UsageStep(step.at, sample_of[step.moment], step.highest) for step in steps),
-        moments=_all_moments(replay, usage) if all_moments else (),
+        moments=tuple(rows),
         still_pending=tuple(sorted(pending, key=lambda group: -len(group.pods))),
         left=tuple(sorted(range(len(order)), key=order.__getitem__)) if lists_pods else (),
         undecided=bool(replay.scheduler.failed),
-    )
-
-
-def _all_moments(replay: Replay, usage: UsageOverTime) -> tuple[MomentRow, ...]:
-    """Return each moment at which something happened, and the end."""
-    samples = usage.samples(range(len(usage)))
-    times: list[int] = usage.times.tolist()
-    if times[-1] != usage.end:
-        times.append(usage.end)
-        samples.append(samples[-1])
-    biller = replay.biller
-    costs = [None] * len(times) if biller is None else costs_at(biller.bills, times)
-    counts = {} if replay.autoscaler is None else replay.autoscaler.state.counts
-    groups = {name: sizes_at(own, times) for name, own in counts.items()}
-    return tuple(
-        MomentRow(seconds(time), sample, cost, {name: own[at] for name, own in groups.items()})
-        for at, (time, sample, cost) in enumerate(zip(times, samples, costs, strict=True))
     )
 
 

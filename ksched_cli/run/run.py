@@ -503,7 +503,9 @@ class Run(
         PRICES_AXIS,
     ] = ()
 
-    def check(self, uses: Collection[str] = ()) -> None:
+    def check(  # noqa: C901  # one check after the other
+        self, uses: Collection[str] = ()
+    ) -> None:
         """Check the fields of the Run. Raises UsageError for fields that contradict each other, or
         do nothing.
 
@@ -513,7 +515,19 @@ class Run(
             field.check(getattr(self, field.name))
         if self.seed is not None and self.tie_break != "random":
             raise UsageError("--seed requires --tie-break random")
-        self._check_extenders()
+        if self.record_extenders and self.replay_extenders:
+            raise UsageError("--record-extenders cannot be combined with --replay-extenders")
+        if not self.extenders and (
+            self.record_extenders or self.replay_extenders or self.extender_bind
+        ):
+            raise UsageError(
+                "--no-extenders cannot be combined with --record-extenders, "
+                "--replay-extenders or --extender-bind"
+            )
+        if self.replay_extenders and self.extender_bind:
+            raise UsageError(
+                "--replay-extenders cannot be combined with --extender-bind: it calls no extender"
+            )
         if self.time_limit != REGRET_SECONDS and not self.regret:
             raise UsageError("--time-limit requires --regret")
         if self.regret_at and not self.regret:
@@ -528,21 +542,6 @@ class Run(
                 if getattr(self, name) and name not in uses:
                     (field,) = (field for field in FIELDS if field.name == name)
                     raise UsageError(f"{field.typed(field.options[0])} requires a timeline")
-
-    def _check_extenders(self) -> None:
-        if self.record_extenders and self.replay_extenders:
-            raise UsageError("--record-extenders cannot be combined with --replay-extenders")
-        if not self.extenders and (
-            self.record_extenders or self.replay_extenders or self.extender_bind
-        ):
-            raise UsageError(
-                "--no-extenders cannot be combined with --record-extenders, "
-                "--replay-extenders or --extender-bind"
-            )
-        if self.replay_extenders and self.extender_bind:
-            raise UsageError(
-                "--replay-extenders cannot be combined with --extender-bind: it calls no extender"
-            )
 
 
 _RELEASE, _SETTINGS = len(ReleaseSettings.__struct_fields__), len(Settings.__struct_fields__)

@@ -306,7 +306,33 @@ class _Reader:
         if data.min_size > data.max_size:
             problem = f"minSize {data.min_size} is more than maxSize {data.max_size}"
             raise self.file.error(problem, *place, "minSize")
-        template, csi_node = self._model(data, *place)
+        # The model that the group's new nodes are copies of: a template, or a node of the state.
+        like, csi_node = str(data.like), None
+        if data.template is not UNSET:
+            own_place = (*place, "template")
+            metadata = data.template.get("metadata") or {}
+            given = metadata.get("labels") or {} if isinstance(metadata, dict) else None
+            if not isinstance(given, dict):
+                raise self.file.error("metadata and its labels: expected objects", *own_place)
+            # The kubelet labels its node with its host name.
+            labels = {HOSTNAME_LABEL: data.name, **given}
+            metadata = {**metadata, "name": data.name, "labels": labels}
+            node = {"apiVersion": "v1", **data.template, "kind": "Node", "metadata": metadata}
+            try:
+                nodes = load_objects(self.state, [node], self.file.name).nodes
+            except InputError as error:
+                subject = f": {error.subject}" if error.subject else ""
+                raise self.file.error(f"{error.problem}{subject}", *own_place) from None
+            if not nodes:
+                problem = f'a Node has apiVersion "v1", not "{node["apiVersion"]}"'
+                raise self.file.error(problem, *own_place, "apiVersion")
+            template = nodes[0]
+        elif like in self.nodes:
+            template, csi_node = self.nodes[like], self.state.csi_nodes.get(like)
+        else:
+            hint = near_hint(like, self.nodes, cutoff=0.5)
+            problem = f'no node "{like}" in the state ({len(self.nodes)} nodes){hint}'
+            raise self.file.error(problem, *place, "like")
         delay = data.provisioning_delay
         return NodeGroup(
             data.name,
@@ -319,31 +345,3 @@ class _Reader:
             data.priority,
             None if data.price is UNSET else price_from(self.file, data.price, *place, "price"),
         )
-
-    def _model(self, data: NodeGroupEntry, *place: str | int) -> tuple[Node, CSINode | None]:
-        """Return the model that the group's new nodes are copies of."""
-        if data.template is not UNSET:
-            place = (*place, "template")
-            metadata = data.template.get("metadata") or {}
-            given = metadata.get("labels") or {} if isinstance(metadata, dict) else None
-            if not isinstance(given, dict):
-                raise self.file.error("metadata and its labels: expected objects", *place)
-            # The kubelet labels its node with its host name.
-            labels = {HOSTNAME_LABEL: data.name, **given}
-            metadata = {**metadata, "name": data.name, "labels": labels}
-            node = {"apiVersion": "v1", **data.template, "kind": "Node", "metadata": metadata}
-            try:
-                nodes = load_objects(self.state, [node], self.file.name).nodes
-            except InputError as error:
-                subject = f": {error.subject}" if error.subject else ""
-                raise self.file.error(f"{error.problem}{subject}", *place) from None
-            if not nodes:
-                problem = f'a Node has apiVersion "v1", not "{node["apiVersion"]}"'
-                raise self.file.error(problem, *place, "apiVersion")
-            return nodes[0], None
-        like = str(data.like)
-        if like in self.nodes:
-            return self.nodes[like], self.state.csi_nodes.get(like)
-        hint = near_hint(like, self.nodes, cutoff=0.5)
-        problem = f'no node "{like}" in the state ({len(self.nodes)} nodes){hint}'
-        raise self.file.error(problem, *place, "like")

@@ -101,7 +101,12 @@ class ClaimMaker:
         names = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
         count = len(self.resource_claims) + len(self.volume_claims)
         for reference in pod.spec.resource_claims:
-            if reference.resource_claim_template_name and self._lacks(pod, reference, names):
+            named = names.get(reference.name)
+            claim = self.state.resource_claims.get((pod.namespace, named or ""))
+            maker = None if claim is None else claim.metadata.controller
+            is_own = maker is not None and maker.uid == pod.uid
+            is_unneeded = reference.name in names and named is None
+            if reference.resource_claim_template_name and not (is_own or is_unneeded):
                 name = self._resource_claim(pod, reference)
                 names |= {reference.name: name} if name else {}
         # 2. A PersistentVolumeClaim for each ephemeral volume.
@@ -128,16 +133,6 @@ class ClaimMaker:
         if len(self.resource_claims) + len(self.volume_claims) > count:
             self.owners.append(pod)
         return pod
-
-    def _lacks(self, pod: Pod, reference: PodResourceClaim, names: dict[str, str | None]) -> bool:
-        if reference.name not in names:
-            return True
-        name = names[reference.name]
-        if name is None:  # the claim is not needed
-            return False
-        claim = self.state.resource_claims.get((pod.namespace, name))
-        owner = None if claim is None else claim.metadata.controller
-        return owner is None or owner.uid != pod.uid
 
     def _resource_claim(self, pod: Pod, reference: PodResourceClaim) -> str:
         """Return the name of the claim that is made for the reference, or was; "" without a

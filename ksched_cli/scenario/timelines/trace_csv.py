@@ -194,9 +194,14 @@ class TraceReader:
         span = 0.0
         for at, event in events:
             event["at"] = number((at - first) * scale)
-            if max(event["at"], *_run_times(event)) > LONGEST:
-                problem = "it takes more than 3,000 years; is --time-unit right?"
-                raise InputError(file.source, problem)
+            lengths = [event.get("runsFor", 0)]
+            if isinstance(lengths[0], dict):
+                by_node = lengths[0]
+                lengths = [*by_node["seconds"].values(), by_node.get("otherwise", 0)]
+            if max(event["at"], *lengths) > LONGEST:
+                raise InputError(
+                    file.source, "it takes more than 3,000 years; is --time-unit right?"
+                )
             span = max(span, event["at"])
         try:
             start = datetime.fromtimestamp(first, UTC)
@@ -446,13 +451,6 @@ class TraceReader:
         if self.rules.annotates:
             metadata["annotations"] = {RUN_TIMES: json.dumps(runs["runsFor"]["seconds"])}
         return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
-
-
-def _run_times(event: Plain) -> list[float]:
-    runs_for = event.get("runsFor", 0)
-    if not isinstance(runs_for, dict):
-        return [runs_for]
-    return [*runs_for["seconds"].values(), runs_for.get("otherwise", 0)]
 
 
 # -- nodes ----------------------------------------------------------------------------------------
