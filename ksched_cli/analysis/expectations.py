@@ -1014,26 +1014,22 @@ def _case(
         failure = expectation.check(result)
         if failure is not None:
             drawn = f"with seed {run.seed}: " if len(file.runs) > 1 else ""
-            command = _explaining(run, failure, version)
+            # The command that shows why, as it is typed.
+            minor = ".".join(version.lstrip("v").split(".")[:2])
+            options = arguments_of(replace(run, kubernetes_version=minor))
+            pod = failure.pod
+            if run.timeline:
+                timeline = options.index("--timeline")
+                options[timeline : timeline + 2] = []
+                command = _command("replay", run.timeline, *options)
+            elif pod:
+                named = [*options, "--", pod] if pod.startswith("-") else [pod, *options]
+                command = _command("explain", *named)
+            else:
+                command = _command("schedule", *options)
             message = f"{drawn}{failure.message}"
             return CaseResult(file.path, expectation.name, False, message, command, version)
     return CaseResult(file.path, expectation.name, True, "", "", version)
-
-
-def _explaining(run: Run, failure: Failure, version: str) -> str:
-    """Return the command that shows why, as it is typed."""
-    minor = ".".join(version.lstrip("v").split(".")[:2])
-    options = arguments_of(replace(run, kubernetes_version=minor))
-    if run.timeline:
-        timeline = options.index("--timeline")
-        options[timeline : timeline + 2] = []
-        return _command("replay", run.timeline, *options)
-    if not failure.pod:
-        return _command("schedule", *options)
-    named = (
-        [*options, "--", failure.pod] if failure.pod.startswith("-") else [failure.pod, *options]
-    )
-    return _command("explain", *named)
 
 
 def _command(*arguments: str) -> str:

@@ -414,7 +414,9 @@ class _View:
         self._all_details = all_details
         self._evaluation: Evaluation | None = None
 
-    def look(self, pod: PodInfo, tie_break: TieBreak = first_by_name) -> None:
+    def look(  # noqa: PLR0915  # one explanation, from top to bottom
+        self, pod: PodInfo, tie_break: TieBreak = first_by_name
+    ) -> None:
         """Evaluate the pod as if it came now, and every node were asked.
 
         tie_break: chooses the node; before an attempt it must not draw, for the attempt will
@@ -448,10 +450,29 @@ class _View:
                 for row, rejections in enumerate(evaluation.rejections)
             )
         )
+        # The nodes in order of name. Where the evaluation broke, those that fit have neither scores
+        # nor rank.
+        rejected, away = evaluation.rejections or [[]] * len(names), distances(evaluation)
+        by_name: dict[str, int] = {}
+        if evaluation.totals is not None:
+            by_name = dict(zip(evaluation.feasible.names(), totals.tolist(), strict=True))
+        # Total → rank, 1 for the highest; equal totals share a rank.
+        highest_first = sorted(by_name.values(), reverse=True)
+        ranks = {value: rank for rank, value in reversed(list(enumerate(highest_first, 1)))}
+        detailed = None if self._all_details else ()
+        scores = evaluation.scores_by_node(detailed) if by_name else {}
+        nodes = []
+        for row, name in enumerate(names):
+            if name in by_name:
+                total = by_name[name]
+                nodes.append(NodeExplanation(name, True, (), scores[name], total, ranks[total]))
+            else:
+                why = tuple(map(NodeRejection.of_node, rejected[row]))
+                nodes.append(NodeExplanation(name, False, why, distance=away.at(row)))
         self.explanation = Explanation(
             pod=evaluation.pod.key,
             profile=profile.scheduler_name,
-            nodes=_nodes(evaluation, self._all_details),
+            nodes=tuple(nodes),
             node=node,
             node_count=len(names),
             evaluated=len(names),
@@ -479,30 +500,6 @@ class _View:
             scores = evaluation.with_score_details(nodes[row].scores, row)
             nodes[row] = replace(nodes[row], scores=scores)
             self.explanation = replace(self.explanation, nodes=tuple(nodes))
-
-
-def _nodes(evaluation: Evaluation, all_details: bool) -> tuple[NodeExplanation, ...]:
-    """Return the nodes in order of name. Where the evaluation broke, nodes that fit have neither
-    scores nor rank."""
-    names = evaluation.statuses.snapshot.names
-    rejections = evaluation.rejections or [[]] * len(names)
-    away = distances(evaluation)
-    totals: dict[str, int] = {}
-    if evaluation.totals is not None:
-        feasible = evaluation.feasible.names()
-        totals = dict(zip(feasible, evaluation.totals.tolist(), strict=True))
-    # Total → rank, 1 for the highest; equal totals share a rank.
-    highest_first = sorted(totals.values(), reverse=True)
-    ranks = {value: rank for rank, value in reversed(list(enumerate(highest_first, 1)))}
-    scores = evaluation.scores_by_node(None if all_details else ()) if totals else {}
-    return tuple(
-        NodeExplanation(name, True, (), scores[name], totals[name], ranks[totals[name]])
-        if name in totals
-        else NodeExplanation(
-            name, False, tuple(map(NodeRejection.of_node, rejections[row])), distance=away.at(row)
-        )
-        for row, name in enumerate(names)
-    )
 
 
 # -- a pod group: the member, the topology domain or the part of its tree that blocks it ----------
@@ -629,7 +626,7 @@ class GroupExplanation(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(not self.pending, self.undecided)
 
 
-def explain_group(
+def explain_group(  # noqa: PLR0915  # one explanation, from top to bottom
     simulation: Simulation, group: GroupName, *, workloads: bool = True
 ) -> GroupExplanation:
     """Run the simulation, which must not have run before. workloads: see Hints"""
@@ -639,7 +636,20 @@ def explain_group(
     run = simulation.run()
     simulation.focus = None
     running = {pod.key: pod.node_name for pod in simulation.state.pods if pod.key in group.pods}
-    members = tuple(_member(run, pod, running[pod]) for pod in group.pods)
+    members = []
+    for pod in group.pods:
+        gate, attempt = run.gated.get(pod), run.last.get(pod)
+        node = run.placements.get(pod, running[pod])
+        gone = next((each for each in run.evicted if each.pod == pod), None)
+        if gate is not None:
+            member = Member(pod, gated=True, message=gate.message)
+        elif gone is not None and pod not in run.placements:
+            member = Member(pod, message=f"evicted for {gone.preemptor}")
+        elif node:
+            member = Member(pod, node, running=bool(running[pod]))
+        else:
+            member = Member(pod, message="" if attempt is None else attempt.why_not)
+        members.append(member)
     waiting = [member for member in members if not member.node]
     key = spec.topology_key if spec is not None and groups is not None and groups.places else ""
     blocker = None
@@ -647,13 +657,13 @@ def explain_group(
         blocker = view.blocker(run) or _holder(simulation, group, spec, waiting)
         # Its diagnosis says what helps the members that wait.
         diagnosis = blocker.diagnosis
-        pod = next((pod for pod in simulation.pending() if pod.key == blocker.pod), None)
-        if diagnosis is not None and pod is None:
+        info = next((each for each in simulation.pending() if each.key == blocker.pod), None)
+        if diagnosis is not None and info is None:
             blocker = replace(blocker, diagnosis=unverified(diagnosis, simulation.state))
-        elif diagnosis is not None and pod is not None:
+        elif diagnosis is not None and info is not None:
             hints = Hints(simulation, run, workloads=workloads)
             names = [member.pod for member in waiting]
-            blocker = replace(blocker, diagnosis=with_hints(diagnosis, hints, pod, names))
+            blocker = replace(blocker, diagnosis=with_hints(diagnosis, hints, info, names))
     return GroupExplanation(
         group=group.key,
         composite=spec is not None and spec.is_composite,
@@ -667,22 +677,8 @@ def explain_group(
         evicts=tuple(each.pod for each in run.evicted if each.preemptor in group.pods),
         domains=view.domains() if key else (),
         parts=view.parts(run),
-        members=members,
+        members=tuple(members),
     )
-
-
-def _member(run: RunRecord, pod: str, running_on: str) -> Member:
-    gate = run.gated.get(pod)
-    if gate is not None:
-        return Member(pod, gated=True, message=gate.message)
-    node = run.placements.get(pod, running_on)
-    gone = next((each for each in run.evicted if each.pod == pod), None)
-    if gone is not None and pod not in run.placements:
-        return Member(pod, message=f"evicted for {gone.preemptor}")
-    if node:
-        return Member(pod, node, running=bool(running_on))
-    attempt = run.last.get(pod)
-    return Member(pod, message="" if attempt is None else attempt.why_not)
 
 
 def _holder(

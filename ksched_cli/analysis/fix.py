@@ -706,7 +706,7 @@ class Fixer:
 
     # -- the search -------------------------------------------------------------------------------
 
-    def remedies(  # noqa: C901, PLR0915  # one search, from top to bottom
+    def remedies(  # noqa: C901, PLR0912, PLR0915  # one search, from top to bottom
         self, pods: frozenset[str], before: RemedyRun, name: str = "the search"
     ) -> tuple[list[Remedy], Counter[str]]:
         """Return the remedies of the pods, best first, and how many changes were not tried, by the
@@ -719,12 +719,14 @@ class Fixer:
         frontier = _Frontier(self.search, self.changes)
         self._last_run = self.search.max_runs + self.runs - 1
         assert before.look is not None
-        frontier.push(
-            chain(
-                with_scaling(before.look.candidates, self.state),
-                self._group_placement(before.look, pods),
-            )
-        )
+        # A group's pods may have a placement that the scheduler does not come to.
+        placement = None
+        if before.look.group and "placement" not in self.search.never:
+            placement = group_placement(self.open, self.state, pods, self.search.time_limit)
+        if placement is not None:
+            self.placement += placement.pods
+        placing = placement.candidates if placement is not None else ()
+        frontier.push(chain(with_scaling(before.look.candidates, self.state), placing))
         # Pods that are not as their template says are made anew, where that alone helps. Then no
         # patch of the template is the cause of what it does: the frontier leaves them out.
         by_kinds: dict[tuple[str, ...], Remedy] = {}
@@ -771,16 +773,6 @@ class Fixer:
         limit = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
         best_first = sorted(by_kinds.values(), key=lambda each: each.cost.points)
         return best_first, frontier.not_tried(limit)
-
-    def _group_placement(self, look: Look, pods: frozenset[str]) -> tuple[Candidate, ...]:
-        """Return what may help the scheduler to a placement of the pods' group."""
-        if not look.group or "placement" in self.search.never:
-            return ()
-        placement = group_placement(self.open, self.state, pods, self.search.time_limit)
-        if placement is None:
-            return ()
-        self.placement += placement.pods
-        return placement.candidates
 
     def _largest_request(
         self, candidate: Candidate, before: RemedyRun, after: RemedyRun, pods: frozenset[str]

@@ -96,11 +96,15 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
     if affinity is not None and affinity.required is not None:
         rows = Reach(snapshot).mask(affinity)
         terms = affinity.required.node_selector_terms
-        host = _only_host(terms)
-        # Terms of nothing but zones, regions and the like say where the volume is.
-        keys = [
-            each.key for term in terms for each in (*term.match_expressions, *term.match_fields)
+        # Terms may name nothing but one host, or nothing but zones, regions and the like.
+        requirements = [
+            each for term in terms for each in (*term.match_expressions, *term.match_fields)
         ]
+        host = ""
+        if len(requirements) == 1 and requirements[0].key in (_HOSTNAME, NODE_NAME_FIELD):
+            (only,) = requirements
+            host = only.values[0] if only.operator == IN and len(only.values) == 1 else ""
+        keys = [each.key for each in requirements]
         is_topology = all(key.startswith("topology.") or key in LABELS for key in keys)
         if host:
             where, missing = f"{subject} is on node {host}", _ABSENT
@@ -119,19 +123,6 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
         rows = VolumeTopology("", volume.name, key, values).matching(snapshot)
         where = f"{subject} is in {requirement_text(Requirement(key, IN, values))}"
         yield FixedPlace(("VolumeZone",), where, rows, "and no node is there")
-
-
-def _only_host(terms: Sequence[NodeSelectorTerm]) -> str:
-    """Return the host that the terms name, if that is all they do."""
-    requirements = [
-        each for term in terms for each in (*term.match_expressions, *term.match_fields)
-    ]
-    if len(requirements) != 1 or requirements[0].key not in (_HOSTNAME, NODE_NAME_FIELD):
-        return ""
-    (requirement,) = requirements
-    if requirement.operator != IN or len(requirement.values) != 1:
-        return ""
-    return requirement.values[0]
 
 
 def _terms_text(terms: Sequence[NodeSelectorTerm]) -> str:

@@ -808,7 +808,7 @@ class _PodTimes:
         return None if rest == inf else round(rest * SECOND)
 
 
-def forward_look(
+def forward_look(  # one forecast, from top to bottom
     run: Run,
     opener: Opener,
     history: RunTimes,
@@ -845,7 +845,25 @@ def forward_look(
             starts.setdefault(key, []).append(record)
         if on_progress is not None:
             on_progress(count, len(seeds))
-    pods = [_forecast(records) for records in starts.values()]
+    pods = []
+    for records in starts.values():
+        # The forecast of a pod, from its draws.
+        placed = sorted(inf if each.placed is None else each.placed for each in records)
+        waiting = next((each for each in records if each.placed is None), None)
+        quantiles = (placed[ceil(share * len(placed)) - 1] for share in (0.5, 0.9))
+        p50, p90 = (None if each == inf else seconds(int(each)) for each in quantiles)
+        pods.append(
+            PodForecast(
+                pod=records[0].pod,
+                owner=records[0].owner,
+                priority=records[0].priority,
+                p50=p50,
+                p90=p90,
+                started=round(sum(time < inf for time in placed) / len(placed), 6),
+                gated=records[0].outcome is PodOutcome.GATED,
+                message="" if waiting is None else waiting.message,
+            )
+        )
     pods.sort(key=lambda pod: (*(inf if p is None else p for p in (pod.p50, pod.p90)), pod.pod))
     counts = Counter((each.owner, each.runs, each.basis(history)) for each in pod_times)
     assumptions = (
@@ -877,28 +895,6 @@ def _pod_times(pod: Pod, state: ClusterState, now: str) -> _PodTimes:
             earlier = unix_seconds(now) - unix_seconds(since) - age if runs and now and since else 0
             deadline = min(deadline, of_job - max(0.0, earlier))
     return _PodTimes(pod.key, history_owner(pod), runs, age, deadline)
-
-
-def _forecast(records: Sequence[PodRecord]) -> PodForecast:
-    """Return the forecast of a pod from its draws, at least one."""
-    placed = sorted(inf if record.placed is None else record.placed for record in records)
-    waiting = next((record for record in records if record.placed is None), None)
-
-    def quantile(share: float) -> float | None:
-        time = placed[ceil(share * len(placed)) - 1]
-        return None if time == inf else seconds(int(time))
-
-    record = records[0]
-    return PodForecast(
-        pod=record.pod,
-        owner=record.owner,
-        priority=record.priority,
-        p50=quantile(0.5),
-        p90=quantile(0.9),
-        started=round(sum(time < inf for time in placed) / len(placed), 6),
-        gated=record.outcome is PodOutcome.GATED,
-        message="" if waiting is None else waiting.message,
-    )
 
 
 # -- the questions --------------------------------------------------------------------------------
