@@ -415,7 +415,10 @@ class _Nodes:
         else:
             *first, last = (obstacle.beside or obstacle.what for obstacle in least)
             what = f"{', '.join(first)} and {last}" if first else last
-            cause = f"{_named(nodes)} would take it but for {what}"
+            shown_nodes = ", ".join(nodes)
+            if len(nodes) > _MAX_LISTED:
+                shown_nodes = f"{len(nodes):,} nodes ({', '.join(nodes[: _MAX_LISTED - 1])}, …)"
+            cause = f"{shown_nodes} would take it but for {what}"
         if where:
             subject = "it " if cause == least[0].what else ""
             cause = f"{'; '.join(where)}; {subject}{cause}"
@@ -717,12 +720,6 @@ def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
                 subjects.append(f"to {selector_text(selector)} by {term.topology_key}")
         return subjects
     return []
-
-
-def _named(nodes: Sequence[str]) -> str:
-    if len(nodes) <= _MAX_LISTED:
-        return ", ".join(nodes)
-    return f"{len(nodes):,} nodes ({', '.join(nodes[: _MAX_LISTED - 1])}, …)"
 
 
 # -- pods that a run leaves pending, those of one owner and cause together ------------------------

@@ -492,7 +492,9 @@ class Growth:
             enough = [mix for mix, each in self.seen.items() if each.lacking <= rest]
             return min(filter(self.covers, enough), key=self.rank, default=enough[0]), rest
 
-    def _search(self, none: Mix, first: Seen) -> tuple[Mix, frozenset[str]]:
+    def _search(  # noqa: C901, PLR0912, PLR0915  # one search, from top to bottom
+        self, none: Mix, first: Seen
+    ) -> tuple[Mix, frozenset[str]]:
         """As `search`, where pods wait. first: the run without more nodes. Raises EndedError."""
         # 1. The cluster grows, with all pools and with each alone.
         starts = [self.grow()]
@@ -514,26 +516,45 @@ class Growth:
             return none, rest
         least = self.least(rest)
         # 3. Nodes that turned out idle go, and then one after the other.
-        reduced = [self._reduced(mix, helps, least) for mix in dict.fromkeys(enough)]
-        best = min(reduced, key=self.rank)
-        # 4. All mixes of few nodes are tried.
-        return self._improved(best, helps, least), rest
-
-    def _reduced(self, mix: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:
-        idle = self.run(mix).idle
-        while any(idle.values()):
-            smaller = tuple(count - idle[index] for index, count in enumerate(mix))
-            if smaller == mix or not helps(smaller):
-                break
-            mix, idle = smaller, self.run(smaller).idle
+        reduced = []
         orders = [*permutations(self.pools)] if len(self.pools) > 1 else [self.pools]
-        results = []
-        for order in orders:
-            smaller = mix
-            for pool in order:
-                smaller = self._with_fewer(smaller, pool, helps, least)
-            results.append(smaller)
-        return min(results, key=self.rank)
+        for mix in dict.fromkeys(enough):
+            busy, idle = mix, self.run(mix).idle
+            while any(idle.values()):
+                smaller = tuple(count - idle[index] for index, count in enumerate(busy))
+                if smaller == busy or not helps(smaller):
+                    break
+                busy, idle = smaller, self.run(smaller).idle
+            results = []
+            for order in orders:
+                smaller = busy
+                for pool in order:
+                    smaller = self._with_fewer(smaller, pool, helps, least)
+                results.append(smaller)
+            reduced.append(min(results, key=self.rank))
+        best = min(reduced, key=self.rank)
+        # 4. All mixes of few nodes that would be better are tried. Parts of one that does not help
+        #    are left out where there are several pools.
+        if len(self.pools) == 1:
+            if sum(best) > LINEAR_MAX:
+                return best, rest
+            least = 1
+        mixes = {
+            self.spread(totals)
+            for nodes in range(LINEAR_MAX, max(least, 1) - 1, -1)
+            for totals in mixes_of(nodes, len(self.pools))
+        }
+        useless: list[Mix] = []
+        for mix in sorted(mixes, key=lambda mix: (*self.rank(mix), mix), reverse=True):
+            if self.rank(mix) >= self.rank(best):
+                continue
+            if len(self.pools) > 1 and any(is_part(mix, larger) for larger in useless):
+                continue
+            if helps(mix):
+                best = mix
+            else:
+                useless.append(mix)
+        return best, rest
 
     def _with_fewer(
         self, mix: Mix, pool: NodePool, helps: Callable[[Mix], bool], least: int
@@ -568,30 +589,6 @@ class Growth:
             if helps(without(probe)):
                 return self._with_fewer(without(probe), pool, helps, least)
         return without(gone)
-
-    def _improved(self, best: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:
-        """Run every mix of up to LINEAR_MAX nodes that would be better; parts of one that does not
-        help are left out where there are several pools."""
-        useless: list[Mix] = []
-        if len(self.pools) == 1:
-            if sum(best) > LINEAR_MAX:
-                return best
-            least = 1
-        mixes = {
-            self.spread(totals)
-            for nodes in range(LINEAR_MAX, max(least, 1) - 1, -1)
-            for totals in mixes_of(nodes, len(self.pools))
-        }
-        for mix in sorted(mixes, key=lambda mix: (*self.rank(mix), mix), reverse=True):
-            if self.rank(mix) >= self.rank(best):
-                continue
-            if len(self.pools) > 1 and any(is_part(mix, larger) for larger in useless):
-                continue
-            if helps(mix):
-                best = mix
-            else:
-                useless.append(mix)
-        return best
 
 
 def with_copies(state: ClusterState, likes: Sequence[Node], mix: Mix) -> ClusterState:

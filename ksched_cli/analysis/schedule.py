@@ -28,7 +28,6 @@ from ksched_cli.analysis.usage import (
     utilization_by,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
-from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.snapshot import REGION_LABELS, ZONE_LABELS
 from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.records import Eviction, ExtenderBinding, IgnoredPod, RunRecord
@@ -93,12 +92,34 @@ def cluster_map(simulation: Simulation, run: RunRecord, before: Sequence[NodeUsa
             for taint in node.spec.taints
         ]
         taints.append(", ".join(own))
+    # What became of each pod, by name.
+    evicted_from = {eviction.pod: eviction for eviction in run.evicted}
+    failed, pending = frozenset(run.failed), frozenset(run.pending)
+    ignored = {pod.pod: pod.reason for pod in run.ignored}
+    pods = []
+    for pod in simulation.state.pods:
+        key, info = pod.key, simulation.catalog.info(pod)
+        state, on, score, why = "running", pod.node_name or "", None, ""
+        if key in run.placements:
+            state, on, score = "placed", run.placements[key], run.last[key].score
+        elif key in pending:
+            state, on, why = "undecided" if key in failed else "pending", "", run.last[key].why_not
+        elif key in evicted_from:
+            eviction = evicted_from[key]
+            state, on, why = "evicted", eviction.node, f"for {eviction.preemptor}"
+        elif key in run.gated:
+            state, why = "gated", run.gated[key].message
+        elif key in ignored:
+            state, on, why = "left out", "", f"it is {ignored[key]}"
+        requests = info.resources.requests
+        pods.append(MappedPod(key, owner_path(pod), state, on, score, why, info.priority, requests))
+    pods.sort(key=lambda pod: pod.pod)
     return ClusterMap(
         before,
         node_usages(simulation.snapshot),
         grouping_labels([node.metadata.labels for node in nodes]),
         taints,
-        _pods(simulation, run),
+        pods,
     )
 
 
@@ -119,33 +140,6 @@ def grouping_labels(nodes: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     keys += sorted(counts.keys() - keys, key=lambda key: (counts[key], key))
     keys = [key for key in keys if counts[key] <= MAX_GROUPS][:MAX_LABELS]
     return {key: [labels.get(key, "") for labels in nodes] for key in keys}
-
-
-def _pods(simulation: Simulation, run: RunRecord) -> list[MappedPod]:
-    evicted_from = {eviction.pod: eviction for eviction in run.evicted}
-    failed, pending = frozenset(run.failed), frozenset(run.pending)
-    ignored = {pod.pod: pod.reason for pod in run.ignored}
-
-    def mapped(pod: Pod) -> MappedPod:
-        key, info = pod.key, simulation.catalog.info(pod)
-        state, node, score, why = "running", pod.node_name or "", None, ""
-        if key in run.placements:
-            state, node, score = "placed", run.placements[key], run.last[key].score
-        elif key in pending:
-            state, node, why = "pending", "", run.last[key].why_not
-            if key in failed:
-                state = "undecided"
-        elif key in evicted_from:
-            eviction = evicted_from[key]
-            state, node, why = "evicted", eviction.node, f"for {eviction.preemptor}"
-        elif key in run.gated:
-            state, why = "gated", run.gated[key].message
-        elif key in ignored:
-            state, node, why = "left out", "", f"it is {ignored[key]}"
-        requests = info.resources.requests
-        return MappedPod(key, owner_path(pod), state, node, score, why, info.priority, requests)
-
-    return sorted(map(mapped, simulation.state.pods), key=lambda pod: pod.pod)
 
 
 # -- the result -----------------------------------------------------------------------------------

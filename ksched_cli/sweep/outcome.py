@@ -238,7 +238,23 @@ class Performer:
         begin = perf_counter()
         outcome: Outcome
         try:
-            outcome = self._replay(task.run) if task.run.timeline else self._simulate(task.run)
+            if task.run.timeline:
+                measuring = MeasuringPlugins()
+                watch = Watch(keeps_records=True, on_instant=measuring.measure)
+                replay = self._opener.replay(task.run, watch)
+                try:
+                    replay.run()
+                    measuring.measure(replay)
+                finally:
+                    replay.cluster.engine.close()
+                outcome = self.after_replay(task.run, replay)
+            else:
+                simulation = self._opener.simulation(task.run)
+                try:
+                    record = simulation.run()
+                finally:
+                    simulation.close()
+                outcome = self.after_simulation(task.run, simulation, record)
         except KschedError as error:
             outcome = Failed(error=str(error), is_defect=isinstance(error, PluginDefectError))
         except MemoryError:
@@ -246,27 +262,6 @@ class Performer:
         except Exception as error:
             outcome = Failed(error=f"{type(error).__name__}: {error}", is_defect=True)
         return structs.replace(outcome, seconds=round(perf_counter() - begin, DIGITS))
-
-    def _simulate(self, run: Run) -> Outcome:
-        """Return the outcome of a Run at one instant. Raises KschedError."""
-        simulation = self._opener.simulation(run)
-        try:
-            record = simulation.run()
-        finally:
-            simulation.close()
-        return self.after_simulation(run, simulation, record)
-
-    def _replay(self, run: Run) -> Outcome:
-        """Return the outcome of a Run over time. Raises KschedError."""
-        measuring = MeasuringPlugins()
-        watch = Watch(keeps_records=True, on_instant=measuring.measure)
-        replay = self._opener.replay(run, watch)
-        try:
-            replay.run()
-            measuring.measure(replay)
-        finally:
-            replay.cluster.engine.close()
-        return self.after_replay(run, replay)
 
     def after_simulation(self, run: Run, simulation: Simulation, record: RunRecord) -> Outcome:
         """Return the outcome of a Run at one instant, which has ended. Raises KschedError."""

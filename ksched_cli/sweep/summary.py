@@ -287,32 +287,20 @@ def effects_of(
                 and (before := figures.get((*indexes[:at], 0, *indexes[at + 1 :]))) is not None
             }
             for metric in metrics:
-                percent, runs = _percent(pairs, metric, seeds)
-                if percent is not None:
-                    effects.append(
-                        AxisEffect(axis.name, value.label, first.label, metric, percent, runs)
-                    )
+                # How much more the second of each pair has, in per cent, seed by seed.
+                changes: dict[Indexes, list[tuple[float, float]]] = {}
+                for indexes, (before, after) in pairs.items():
+                    if metric in before and metric in after:
+                        seed = tuple(indexes[place] for place in seeds)
+                        change = after[metric] - before[metric], before[metric]
+                        changes.setdefault(seed, []).append(change)
+                sums = [[sum(part) for part in zip(*own, strict=True)] for own in changes.values()]
+                if sums and all(base for _, base in sums):
+                    percent = Interval.of([100 * change / base for change, base in sums])
+                    runs = sum(map(len, changes.values()))
+                    labels = axis.name, value.label, first.label
+                    effects.append(AxisEffect(*labels, metric, percent, runs))
     return effects
-
-
-def _percent(
-    pairs: Mapping[Indexes, tuple[Mapping[str, float], Mapping[str, float]]],
-    metric: str,
-    seeds: Sequence[int],
-) -> tuple[Interval | None, int]:
-    """Return how much the second of each pair has more of a metric, in per cent, and of how many
-    pairs that is. seeds: where their indexes are"""
-    changes: dict[Indexes, list[tuple[float, float]]] = {}
-    for indexes, (before, after) in pairs.items():
-        if metric in before and metric in after:
-            seed = tuple(indexes[place] for place in seeds)
-            change = after[metric] - before[metric], before[metric]
-            changes.setdefault(seed, []).append(change)
-    sums = [[sum(part) for part in zip(*own, strict=True)] for own in changes.values()]
-    if not sums or not all(base for _, base in sums):
-        return None, 0
-    percents = [100 * change / base for change, base in sums]
-    return Interval.of(percents), sum(map(len, changes.values()))
 
 
 def pareto_front(points: Mapping[str, tuple[float, ...]]) -> set[str]:
