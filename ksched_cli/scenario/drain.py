@@ -212,7 +212,9 @@ class Drain(Change):
             pod_selector,
         )
 
-    def apply(self, state: ClusterState) -> Changed:
+    def apply(  # noqa: PLR0915  # one drain, from top to bottom
+        self, state: ClusterState
+    ) -> Changed:
         nodes = self.nodes.of(self, state)
         state, effects = cordon(state, nodes)
         place = {name: index for index, name in enumerate(nodes)}
@@ -235,8 +237,20 @@ class Drain(Change):
                 if is_of_daemon_set(pod) and is_running(pod) and not self.ignore_daemonsets:
                     left.append(Effect(pod.key, "kubectl would refuse without --ignore-daemonsets"))
                 continue
-            (gone if self.force and pod.metadata.controller is None else leaving).append(pod)
-            effects += self._effects(pod)
+            has_controller = pod.metadata.controller is not None
+            if self.force and not has_controller:
+                gone.append(pod)
+                reason = f"was on {pod.node_name}; no controller"
+                effects.append(Effect(pod.key, "deleted", reason))
+            else:
+                leaving.append(pod)
+                effects += moved([pod])
+            if not self.force and not has_controller:
+                reason = "no controller, so nothing creates it again"
+                effects.append(Effect(pod.key, "kubectl would refuse without --force", reason))
+            if not self.delete_emptydir and has_empty_dir(pod):
+                refused_for = "kubectl would refuse without --delete-emptydir-data"
+                effects.append(Effect(pod.key, refused_for))
         # Evictions counted the budgets down; pods that count as healthy are not counted twice.
         state = with_budgets(pending_again(without_pods(state, gone), leaving), state, budgets)
         # How the drain of each node ends, the worst first.
@@ -250,20 +264,6 @@ class Drain(Change):
         ]
         verdicts.sort(key=lambda effect: (NEVER, WAITS, FINISHES).index(effect.action))
         return state, [*verdicts, *effects, *left]
-
-    def _effects(self, pod: Pod) -> list[Effect]:
-        effects = []
-        has_controller = pod.metadata.controller is not None
-        if self.force and not has_controller:
-            effects.append(Effect(pod.key, "deleted", f"was on {pod.node_name}; no controller"))
-        else:
-            effects += moved([pod])
-        if not self.force and not has_controller:
-            reason = "no controller, so nothing creates it again"
-            effects.append(Effect(pod.key, "kubectl would refuse without --force", reason))
-        if not self.delete_emptydir and has_empty_dir(pod):
-            effects.append(Effect(pod.key, "kubectl would refuse without --delete-emptydir-data"))
-        return effects
 
 
 def _never_leaves(pod: Pod) -> str:
