@@ -195,7 +195,7 @@ def _regret_now(opener: Opener, run: Run, replay: Replay, metrics: Sequence[Metr
     return regret
 
 
-def best_placement(
+def best_placement(  # noqa: PLR0915  # one algorithm, from top to bottom
     simulation: Simulation,
     state: ClusterState,
     waiting: set[str],
@@ -251,7 +251,13 @@ def best_placement(
     engine = problem.placement(_run(simulation, emptied, waiting, problem.nodes(proposed)))
     empty.close()
     both = problem.values(reached), problem.values(engine)
-    return _regret(problem, both[0], max(both), bounds, unit)
+    columns = zip(problem.everything, both[0], max(both), bounds, strict=True)
+    # A unit may be counted in parts.
+    levels = [
+        RegretLevel(priority, *(parts if unit == 1 else parts / unit for parts in amounts))
+        for priority, amounts in zip(problem.priorities, columns, strict=True)
+    ]
+    return Regret.of(problem.quantity, levels)
 
 
 # A metric is counted in parts of this size where its values are no whole multiples of a larger one.
@@ -285,28 +291,6 @@ def _values(
     )
     unit = next(units, _PARTS)
     return {key: np.ceil(own * unit - 1e-9).astype(np.int64) for key, own in values.items()}, unit
-
-
-def _regret(
-    problem: _Problem,
-    reached: Sequence[int],
-    best: Sequence[int],
-    bounds: Sequence[int],
-    unit: int,
-) -> Regret:
-    """Return how far the scheduler is behind the best placement. unit: how many parts of the
-    quantity are counted as one"""
-
-    def amount(parts: int) -> float:
-        return parts if unit == 1 else parts / unit
-
-    levels = [
-        RegretLevel(priority, amount(everything), amount(own), amount(other), amount(bound))
-        for priority, everything, own, other, bound in zip(
-            problem.priorities, problem.everything, reached, best, bounds, strict=True
-        )
-    ]
-    return Regret.of(problem.quantity, levels)
 
 
 def _run(

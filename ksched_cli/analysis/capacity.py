@@ -7,7 +7,7 @@ counted as they grow. They come when the pod's turn comes in a run, and evict no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import replace as replaced
@@ -33,7 +33,6 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.framework.pod_groups import group_key
-from ksched_cli.scenario.arguments import Target
 from ksched_cli.scenario.objects import objects_of
 from ksched_cli.scenario.pod_claims import has_own_claims
 from ksched_cli.scenario.replicas import (
@@ -107,7 +106,11 @@ def copies_of(subject: Subject, maximum: int) -> Copies:
     target = workload_target(name, subject.namespace)
     if target is not None and all(pod.key != name for pod in simulation.state.pods):
         try:
-            return _replicas(subject, simulation.state, target, maximum)
+            state, own, replicas = next_replicas(simulation.state, target, maximum)
+            is_run = target.kind == "CronJob"
+            text = f"{own.text} of CronJob {own.namespace}/{target.name}" if is_run else own.text
+            differing = replicas if len(replicas) > 1 else ()
+            return Copies(subject.simulation_of(state), replicas[0], differing, text)
         except UsageError:
             # A dump may have the pods of a workload, and not the workload.
             names = {workload for _, workload in objects_of(simulation.state, KINDS[target.kind])}
@@ -115,14 +118,6 @@ def copies_of(subject: Subject, maximum: int) -> Copies:
                 raise
     pod = find_pod(simulation, name, subject.namespace).pod
     return copies_of_pod(subject, simulation.state, pod, maximum)
-
-
-def _replicas(subject: Subject, state: ClusterState, target: Target, maximum: int) -> Copies:
-    state, own, replicas = next_replicas(state, target, maximum)
-    is_run = target.kind == "CronJob"
-    text = f"{own.text} of CronJob {own.namespace}/{target.name}" if is_run else own.text
-    each_differs = len(replicas) > 1
-    return Copies(subject.simulation_of(state), replicas[0], replicas if each_differs else (), text)
 
 
 def copies_of_pod(subject: Subject, state: ClusterState, pod: Pod, maximum: int) -> Copies:
@@ -166,9 +161,12 @@ def capacity(
         return CapacityResult(pod=pod.key, profile=name, limited_by=why)
     info = simulation.catalog.info(pod)
     if all(info.uid != pending.uid for pending in simulation.pending()):
-        info = _add_newcomer(
-            simulation, replicas[-1] if replicas else next(_copies(simulation, pod))
-        )
+        # It waits for a node, as created after all others.
+        newcomer = replicas[-1] if replicas else next(_copies(simulation, pod))
+        ages = (each.metadata.creation_timestamp for each in simulation.state.pods)
+        metadata = structs.replace(newcomer.metadata, creation_timestamp=max(ages, default=""))
+        simulation.newcomers.append(structs.replace(newcomer, metadata=metadata))
+        info = simulation.catalog.info(simulation.newcomers[-1])
     answer = CapacityResult(pod=pod.key, profile=name)
 
     def take_turn(turn: PodInfo) -> None:
@@ -204,14 +202,6 @@ def _copies(simulation: Simulation, model: Pod) -> Iterator[Pod]:
     return copies(replaced(simulation.state, pods=pods), model)
 
 
-def _add_newcomer(simulation: Simulation, newcomer: Pod) -> PodInfo:
-    """Add the pod to those that wait for a node, as created after all others."""
-    created = max((pod.metadata.creation_timestamp for pod in simulation.state.pods), default="")
-    metadata = structs.replace(newcomer.metadata, creation_timestamp=created)
-    simulation.newcomers.append(structs.replace(newcomer, metadata=metadata))
-    return simulation.catalog.info(simulation.newcomers[-1])
-
-
 def _place_copies(
     simulation: Simulation, pod: PodInfo, maximum: int, replicas: Sequence[Pod]
 ) -> tuple[CapacityResult, bool]:
@@ -237,17 +227,22 @@ def _place_copies(
     if not keys:
         simulation.pipeline.search.next_start = start
     else:
-        limited_by = _end_waiting(simulation, keys) or limited_by
+        # Time goes on until no pod waits in Permit any more; one of the copies may be refused.
+        while (deadline := simulation.waiting.next_deadline) is not None:
+            simulation.waiting.clock.jump(deadline)
+            scheduler.settle()
+        attempts = (scheduler.last[key] for key in keys)
+        refusals = (attempt.why_not for attempt in attempts if not attempt.node)
+        limited_by = next(refusals, "") or limited_by
     nodes = Counter(scheduler.placements[key] for key in keys if key in scheduler.placements)
-    placed = nodes.total()
     answer = CapacityResult(
         pod=pod.key,
         profile=framework.profile.scheduler_name,
-        count=placed,
+        count=nodes.total(),
         nodes=dict(sorted(nodes.items())),
         limited_by=limited_by,
         cause=cause,
-        stopped_at=maximum if placed == maximum else None,
+        stopped_at=maximum if nodes.total() == maximum else None,
         undecided=undecided,
     )
     return answer, bool(keys) or scheduler.changes != changes
@@ -259,61 +254,38 @@ def _try_until_misfit(
     """Return the keys of the copies that took a node, and the attempt of the first that did not."""
     keys: list[str] = []
     mates: list[Entry] = []
-    count = 1
-    if simulation.scheduler.is_grouped(pod):
-        count, mates, copies = _join_group(simulation, pod, copies)
+    count, scheduler = 1, simulation.scheduler
+    if scheduler.is_grouped(pod):
+        # 1. As many copies join the pod's group as its gang lacks, and are tried with its pods.
+        groups, key = simulation.pod_groups, group_key(pod.pod)
+        assert groups is not None
+        assert key is not None
+        group = groups.get(pod)
+        least = (group.min_count if group is not None else None) or 0
+        lacking = max(1, least - groups.scheduled_count(key))
+        first = [*islice(copies, lacking)]
+        for copy in first:
+            groups.join(copy.pod)
+        # A gang that was short of pods may be complete now.
+        scheduler.renew()
+        members = scheduler.members(groups.entity_of(pod.pod))
+        mates = [entry for entry in members if entry.pod.uid != pod.uid]
+        own = sum(group_key(entry.pod.pod) == key for entry in mates)
+        count, copies = max(1, lacking - own), chain(first, copies)
+    # 2. Copies are tried until one finds no node.
     while batch := [*islice(copies, count)]:
-        attempts = _try_copies(simulation, batch, mates)
+        if scheduler.is_grouped(batch[0]):
+            entries = [*mates, *map(Entry.alone, batch)]
+            scheduler.schedule_group(sorted(entries, key=lambda entry: -entry.pod.priority))
+            attempts = [scheduler.last[copy.key] for copy in batch]
+        else:
+            attempts = [simulation.try_pod(copy)[-1] for copy in batch]
         keys += [attempt.pod for attempt in attempts if attempt.node]
         misfit = next((attempt for attempt in attempts if not attempt.node), None)
         if misfit is not None:
             return keys, misfit
         count, mates = 1, []
     return keys, None
-
-
-def _join_group(
-    simulation: Simulation, pod: PodInfo, copies: Iterator[PodInfo]
-) -> tuple[int, list[Entry], Iterator[PodInfo]]:
-    """Return how many copies to try first, the pods of the same group to try with them, and the
-    copies."""
-    groups, key, scheduler = simulation.pod_groups, group_key(pod.pod), simulation.scheduler
-    assert groups is not None
-    assert key is not None
-    group = groups.get(pod)
-    least = (group.min_count if group is not None else None) or 0
-    lacking = max(1, least - groups.scheduled_count(key))
-    first = [*islice(copies, lacking)]
-    for copy in first:
-        groups.join(copy.pod)
-    # A gang that was short of pods may be complete now.
-    scheduler.renew()
-    members = scheduler.members(groups.entity_of(pod.pod))
-    mates = [entry for entry in members if entry.pod.uid != pod.uid]
-    own = sum(group_key(entry.pod.pod) == key for entry in mates)
-    return max(1, lacking - own), mates, chain(first, copies)
-
-
-def _try_copies(
-    simulation: Simulation, copies: Sequence[PodInfo], mates: Sequence[Entry]
-) -> list[Attempt]:
-    """Return the last attempt of each copy."""
-    scheduler = simulation.scheduler
-    if not scheduler.is_grouped(copies[0]):
-        return [simulation.try_pod(copy)[-1] for copy in copies]
-    entries = [*mates, *map(Entry.alone, copies)]
-    scheduler.schedule_group(sorted(entries, key=lambda entry: -entry.pod.priority))
-    return [scheduler.last[copy.key] for copy in copies]
-
-
-def _end_waiting(simulation: Simulation, keys: Iterable[str]) -> str:
-    """Advance until no pod waits in Permit any more. Return why one of the pods was refused, or
-    ""."""
-    while (deadline := simulation.waiting.next_deadline) is not None:
-        simulation.waiting.clock.jump(deadline)
-        simulation.scheduler.settle()
-    attempts = (simulation.scheduler.last[key] for key in keys)
-    return next((attempt.why_not for attempt in attempts if not attempt.node), "")
 
 
 # -- the question ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.engine import Focus
-from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.status import Status
@@ -123,19 +123,15 @@ def node_views(simulation: Simulation, pod: PodInfo, names: Collection[str]) -> 
                     scores[extender.extender] = scores.get(extender.extender, 0) + score.weighted
             answer[name] = NodeView(None, scores)
         elif row is not None:
-            answer[name] = NodeView(_rejection(simulation, evaluation, row), {})
+            # Where PreFilter left the node out or pods are nominated, only the exhaustive search
+            # names the plugin.
+            status = evaluation.statuses.at(row)
+            if not status.plugin or simulation.nominator:
+                exhaustive = simulation.evaluate(evaluation.pod, Mode.EXHAUSTIVE)
+                rejections = exhaustive.rejections[row] if exhaustive.rejections else []
+                status = rejections[0].status if rejections else status
+            answer[name] = NodeView(status, {})
     return answer
-
-
-def _rejection(simulation: Simulation, evaluation: Evaluation, row: int) -> Status:
-    """Return the rejection. Where PreFilter left the node out or pods are nominated, only the
-    exhaustive search names the plugin."""
-    status = evaluation.statuses.at(row)
-    if status.plugin and not simulation.nominator:
-        return status
-    exhaustive = simulation.evaluate(evaluation.pod, Mode.EXHAUSTIVE)
-    rejections = exhaustive.rejections[row] if exhaustive.rejections else []
-    return rejections[0].status if rejections else status
 
 
 def cause_of_move(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType, structs
 
@@ -57,9 +57,9 @@ def cluster_cost(snapshot: Snapshot, usages: Sequence[NodeUsage]) -> ClusterCost
             for at, name in enumerate((info.pod.namespace, owner_path(info.pod))):
                 counts[at][name] += 1
                 costs[at][name] = costs[at].get(name, 0) + part
-    return ClusterCost(*structs.astuple(cost), *map(_shares, counts, costs))
-
-
-def _shares(counts: Mapping[str, int], costs: Mapping[str, float]) -> tuple[CostShare, ...]:
-    names = sorted(counts, key=lambda name: (-costs[name], name))
-    return tuple(CostShare(name, counts[name], round(costs[name], COST_DIGITS)) for name in names)
+    shares = []
+    for pods, own in zip(counts, costs, strict=True):
+        names = sorted(pods, key=lambda name: (-own[name], name))
+        each = (CostShare(name, pods[name], round(own[name], COST_DIGITS)) for name in names)
+        shares.append(tuple(each))
+    return ClusterCost(*structs.astuple(cost), *shares)

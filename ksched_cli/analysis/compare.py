@@ -319,24 +319,61 @@ def _simulation_by(opener: Opener, run: Run, watch: Watch, release: Release) -> 
     return opener.by(release).simulation(run, watch)
 
 
-def compare(sides: Sequence[Side]) -> Comparison:
+def compare(  # noqa: C901, PLR0915  # one comparison, from top to bottom
+    sides: Sequence[Side],
+) -> Comparison:
     """Run all sides, and compare the others with the first."""
     outcomes = [_outcome(side) for side in sides]
-    differing = _differing(outcomes)
+    # 1. Pods differ that are not on the same node everywhere, or on none for other reasons.
+    first, *others = outcomes
+    differing: dict[str, None] = {}
+    for other in others:
+        for key in {**first.pods, **other.pods}:
+            node = first.nodes.get(key)
+            if node != other.nodes.get(key) or (
+                node is None and first.place(key) != other.place(key)
+            ):
+                differing[key] = None
     places = {key: tuple(outcome.place(key) for outcome in outcomes) for key in differing}
     owners = {
         key: next(owner_path(each.pods[key]) for each in outcomes if key in each.pods)
         for key in differing
     }
+    # 2. The result of each side.
     results = []
     for index, outcome in enumerate(outcomes):
         own = [key for key, each in places.items() if differs(each[0], each[index])]
         result = _result(outcome, len(own))
-        if own and _differs_in_release(outcomes[0].side, outcome.side):
-            effects = _rule_effects(outcomes[0], outcome, sorted(own))
+        # Where nothing but the release differs, at one instant, it is due to some of its rules.
+        side, base = outcome.side, first.side.named.run
+        is_same_run = base == structs.replace(
+            side.named.run, kubernetes_version=base.kubernetes_version
+        )
+        has_rules = first.side.by is not None and first.side.release != side.release
+        if own and has_rules and is_same_run and not base.timeline:
+            effects = _rule_effects(first, outcome, sorted(own))
             result = structs.replace(result, rules=effects)
         results.append(result)
-    examined = _examined(outcomes, places, owners)
+    # 3. The pods whose causes are looked for: the first of every owner and kind of difference, then
+    #    the second of each, and so on; not those whose turn comes late in a long run.
+    turns: list[dict[str, int]] = []
+    for outcome in outcomes:
+        attempts = outcome.run.attempts
+        turns.append({attempt.pod: at for at, attempt in enumerate(attempts)})
+    limits = [max(MAX_ATTEMPTS, len(outcome.run.attempts) // 2) for outcome in outcomes]
+    turn_of = {
+        key: [turn.get(key, -1) for turn in turns]
+        for key in places
+        if all(turn.get(key, -1) < limit for turn, limit in zip(turns, limits, strict=True))
+    }
+    seen: Counter[object] = Counter()
+    candidates = []
+    for key, turn in sorted(turn_of.items(), key=lambda item: item[1]):
+        group = (owners[key], tuple(place.standing for place in places[key]))
+        candidates.append((seen[group], turn, key))
+        seen[group] += 1
+    examined = {key for _, _, key in sorted(candidates)[:MAX_CAUSES]}
+    # 4. Their causes, as the runs judge the nodes of each.
     for outcome in outcomes:
         nodes = {key: {place.node for place in places[key] if place.node} for key in examined}
         attempted = {key: names for key, names in nodes.items() if key in outcome.run.last}
@@ -355,14 +392,6 @@ def compare(sides: Sequence[Side]) -> Comparison:
         pod_count=count,
         undecided=any(outcome.run.failed for outcome in outcomes),
     )
-
-
-def _differs_in_release(first: Side, other: Side) -> bool:
-    """Return whether nothing else differs between two sides, at one instant."""
-    if first.by is None or first.named.run.timeline:
-        return False
-    run = structs.replace(other.named.run, kubernetes_version=first.named.run.kubernetes_version)
-    return run == first.named.run and first.release != other.release
 
 
 def _rule_effects(
@@ -436,47 +465,6 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
         ),
         usages=usages,
     )
-
-
-def _differing(outcomes: Sequence[_Outcome]) -> list[str]:
-    """Return the pods that are not on the same node everywhere, or on none for other reasons, in
-    the order of the sides' states."""
-    first, *others = outcomes
-    differing: dict[str, None] = {}
-    for other in others:
-        for key in {**first.pods, **other.pods}:
-            node = first.nodes.get(key)
-            if node != other.nodes.get(key) or (
-                node is None and first.place(key) != other.place(key)
-            ):
-                differing[key] = None
-    return list(differing)
-
-
-def _examined(
-    outcomes: Sequence[_Outcome],
-    places: Mapping[str, tuple[Place, ...]],
-    owners: Mapping[str, str],
-) -> set[str]:
-    """Return the pods whose causes are looked for: the first of every owner and kind of difference,
-    then the second of each, and so on; not those whose turn comes late in a long run."""
-    turns: list[dict[str, int]] = []
-    for outcome in outcomes:
-        attempts = outcome.run.attempts
-        turns.append({attempt.pod: index for index, attempt in enumerate(attempts)})
-    limits = [max(MAX_ATTEMPTS, len(outcome.run.attempts) // 2) for outcome in outcomes]
-    turn_of = {
-        key: [turn.get(key, -1) for turn in turns]
-        for key in places
-        if all(turn.get(key, -1) < limit for turn, limit in zip(turns, limits, strict=True))
-    }
-    seen: Counter[object] = Counter()
-    candidates = []
-    for key, turn in sorted(turn_of.items(), key=lambda item: item[1]):
-        group = (owners[key], tuple(place.standing for place in places[key]))
-        candidates.append((seen[group], turn, key))
-        seen[group] += 1
-    return {key for _, _, key in sorted(candidates)[:MAX_CAUSES]}
 
 
 def _cause(outcomes: Sequence[_Outcome], key: str, places: Sequence[Place]) -> Cause:
@@ -651,7 +639,10 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
     differences = []
     for pod in pods:
         records = tuple(side.records.get(pod) for side in sides)
-        first, *others = map(_placement, records)
+        first, *others = (
+            None if each is None else (each.node, each.placed, each.outcome is PodOutcome.EVICTED)
+            for each in records
+        )
         differs = [False, *(other != first for other in others)]
         if any(differs):
             waits = tuple(
@@ -669,13 +660,6 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
             ReplayCurves.of(side.replay, usage) for side, usage in zip(sides, usages, strict=True)
         ),
     )
-
-
-def _placement(record: PodRecord | None) -> tuple[object, ...] | None:
-    if record is None:
-        return None
-    is_evicted = record.outcome is PodOutcome.EVICTED
-    return (record.node, record.placed, is_evicted)
 
 
 # -- several draws: the means of figures, and how sure these are ----------------------------------
@@ -707,7 +691,16 @@ class Interval(Part, frozen=True):
         mean = fmean(values)
         if len(values) < 2:
             return cls(mean, mean, mean)
-        half = _quantile(len(values) - 1) * stdev(values) / sqrt(len(values))
+        # Student's t for 95 %: exact up to 30 degrees of freedom, then by its expansion about the
+        # normal distribution.
+        freedom = len(values) - 1
+        if freedom <= len(_T):
+            quantile = _T[freedom - 1]
+        else:
+            z = NormalDist().inv_cdf(0.975)
+            quantile = z + (z**3 + z) / (4 * freedom)
+            quantile += (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+        half = quantile * stdev(values) / sqrt(len(values))
         return cls(mean, mean - half, mean + half)
 
     @property
@@ -875,31 +868,28 @@ def compare_draws(
         common = _common(own)
         paired = [name for name in _common(figures[0]) if name in common and own is not figures[0]]
         intervals = _intervals(own)
+        differences = {}
+        for name in paired:
+            pairs = zip(figures[0], own, strict=True)
+            interval = Interval.of([other[name] - before[name] for before, other in pairs])
+            differences[name] = DifferenceInterval(
+                round(interval.mean, DIGITS),
+                round(interval.low, DIGITS),
+                round(interval.high, DIGITS),
+                interval.has_zero,
+            )
         sides.append(
             DrawnSide(
                 side.name,
                 shown_run(side.run),
                 side.differs_in,
                 _nested(intervals),
-                {name: _difference(name, figures[0], own) for name in paired},
+                differences,
                 intervals,
             )
         )
     seeds = tuple(range(first, first + len(figures[0])))
     return DrawnComparison(seeds=seeds, sides=tuple(sides), curves=tuple(curves))
-
-
-def _difference(
-    name: str, first: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]]
-) -> DifferenceInterval:
-    pairs = zip(first, other, strict=True)
-    interval = Interval.of([own[name] - before[name] for before, own in pairs])
-    return DifferenceInterval(
-        round(interval.mean, DIGITS),
-        round(interval.low, DIGITS),
-        round(interval.high, DIGITS),
-        interval.has_zero,
-    )
 
 
 def _nested(figures: Mapping[str, Interval]) -> dict[str, Any]:
@@ -924,15 +914,6 @@ def _common(draws: Sequence[Mapping[str, float]]) -> list[str]:
     return [name for name in names if all(name in draw for draw in draws)]
 
 
-def _quantile(freedom: int) -> float:
-    """Student's t for 95 %: exact up to 30 degrees of freedom, then by its expansion about the
-    normal distribution."""
-    if freedom <= len(_T):
-        return _T[freedom - 1]
-    z = NormalDist().inv_cdf(0.975)
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-
-
 # -- the question ---------------------------------------------------------------------------------
 
 
@@ -955,7 +936,31 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
         if any(run.regret for run in opened.runs):
             check_solver()
         if opened.run.timeline and not self.at_end:
-            return self._over_time(opened)
+            metrics = load_metrics(self.metrics)
+            regrets = [RegretOverTime(opened.opener, run, metrics) for run in opened.runs]
+            replays = [
+                ReplaySide.of(
+                    each, opened.replay(each.run, Watch(keeps_records=True, on_look=regret.on_look))
+                )
+                for each, regret in zip(
+                    named(opened.runs, opened.opener.inputs), regrets, strict=True
+                )
+            ]
+            answer = compare_replays(replays)
+            answer = structs.replace(
+                answer,
+                sides=tuple(
+                    structs.replace(
+                        result, metrics=_own_figures(side, metrics), **regret.of(side.replay)
+                    )
+                    for result, side, regret in zip(answer.sides, replays, regrets, strict=True)
+                ),
+                undecided=any(side.replay.scheduler.failed for side in replays),
+            )
+            for side in replays:
+                lines = replay_warnings(side.replay)
+                opened.warn(*(f"{side.named.name}: {line}" for line in lines))
+            return answer
         with opened.observer.progress("pods placed") as on_progress:
             watch = Watch(on_progress=on_progress)
             sides = sides_of(opened.opener, opened.runs, watch, load_metrics(self.metrics))
@@ -964,30 +969,6 @@ class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True
                 sides[at] = dataclasses.replace(sides[at], named=own)
             opened.introduce(*(side.simulation for side in sides))
             return compare(sides)
-
-    def _over_time(self, opened: Opened) -> ReplayComparison:
-        metrics = load_metrics(self.metrics)
-        regrets = [RegretOverTime(opened.opener, run, metrics) for run in opened.runs]
-        sides = [
-            ReplaySide.of(
-                each, opened.replay(each.run, Watch(keeps_records=True, on_look=regret.on_look))
-            )
-            for each, regret in zip(named(opened.runs, opened.opener.inputs), regrets, strict=True)
-        ]
-        answer = compare_replays(sides)
-        answer = structs.replace(
-            answer,
-            sides=tuple(
-                structs.replace(
-                    result, metrics=_own_figures(side, metrics), **regret.of(side.replay)
-                )
-                for result, side, regret in zip(answer.sides, sides, regrets, strict=True)
-            ),
-            undecided=any(side.replay.scheduler.failed for side in sides),
-        )
-        for side in sides:
-            opened.warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
-        return answer
 
 
 def _own_figures(side: ReplaySide, metrics: Sequence[Metric]) -> Mapping[str, float] | UnsetType:

@@ -89,8 +89,22 @@ def edited(source: ConfigurationText, reviewer: Reviewer) -> EditedText:
         if finding is None or finding.edit is None:
             break
         tried.add(finding.edit)
-        text = _text_after(finding.edit, after.source.text)
-        if text is None or text == after.source.text:
+        # The edit is not made where it would cost style.
+        try:
+            document = EditableDocument(after.source.text)
+        except (YamlError, ValueError):
+            continue
+        if document.changed_style:
+            continue
+        edit = finding.edit
+        if edit.is_key:
+            document.rename(edit.path, str(edit.value))
+        elif edit.value is None:
+            document.delete(edit.path)
+        else:
+            document.put(edit.path, edit.value)
+        text = document.text
+        if text == after.source.text:
             continue
         reviewed = reviewer.review(replace(source, raw=text.encode()))
         left = {(each.rule, each.path) for each in reviewed.review.findings}
@@ -98,21 +112,3 @@ def edited(source: ConfigurationText, reviewer: Reviewer) -> EditedText:
             after = reviewed
             mended.append(finding)
     return EditedText(before, after, tuple(mended))
-
-
-def _text_after(edit: Edit, text: str) -> str | None:
-    """Return the text after the edit; None where it cannot be made there without a loss of
-    style."""
-    try:
-        document = EditableDocument(text)
-    except (YamlError, ValueError):
-        return None
-    if document.changed_style:
-        return None
-    if edit.is_key:
-        document.rename(edit.path, str(edit.value))
-    elif edit.value is None:
-        document.delete(edit.path)
-    else:
-        document.put(edit.path, edit.value)
-    return document.text

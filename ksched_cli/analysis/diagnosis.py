@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -24,7 +25,7 @@ from ksched_cli.analysis.circumstances import (
     circumstances,
     read_at,
 )
-from ksched_cli.analysis.fixed_places import FixedPlace, fixed_places
+from ksched_cli.analysis.fixed_places import fixed_places
 from ksched_cli.analysis.gates import READS
 from ksched_cli.analysis.held_pods import (
     AbsentPods,
@@ -43,20 +44,19 @@ from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.loading.state_warnings import absent_kind
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
-from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, PodAffinityTerm, Taint
+from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, Taint
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
+from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.cluster.topology.pod_index import selector_text
-from ksched_cli.engine.evaluation import Evaluation, Mode, PluginVerdicts
+from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.resource_claims import may_allocate_devices
-from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import PluginError, Status
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement, label_selector, requirement_text
@@ -393,12 +393,32 @@ class _Nodes:
         # 3. What other nodes lack is a sentence of its own.
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
         proposals = () if only_cause else _proposals(self._evaluation, self._state, nearest)
-        advice = "; ".join(dict.fromkeys(self._leaving(nearest)))
+        #    Where they are being taken away, the advice says by whom.
+        taken = (
+            taint_sentence(owner, taint_text(taint), self._snapshot.names[row])
+            for row in nearest[:_MAX_LISTED].tolist()
+            for taint in untolerated(self._evaluation, row)
+            if (owner := owner_of_taint(taint.key)) is not None and owner.leaves
+        )
+        advice = "; ".join(dict.fromkeys(taken))
         if is_nowhere:
-            cause = _nowhere(places)
+            everywhere = " and ".join(place.where for place in places)
+            empty = (f"{each.where}, {each.missing}" for each in places if not each.rows.any())
+            cause = next(empty, f"{everywhere}: no node is in both places")
             return Diagnosis(cause, nodes=nodes, advice=advice, proposals=proposals)
         where = [place.where for place in places]
-        cause = self._cause(least, nodes, np.flatnonzero(allowed))
+        selects = any(obstacle.difficulty is Difficulty.LABEL for obstacle in least)
+        if len(least) == 1 and least[0].difficulty in (Difficulty.RESOURCE, Difficulty.TOO_BIG):
+            cause = least[0].what
+        elif selects and (missing := self._absent_labels(np.flatnonzero(allowed))):
+            cause = missing
+        else:
+            *first, last = (obstacle.beside or obstacle.what for obstacle in least)
+            what = f"{', '.join(first)} and {last}" if first else last
+            shown_nodes = ", ".join(nodes)
+            if len(nodes) > _MAX_LISTED:
+                shown_nodes = f"{len(nodes):,} nodes ({', '.join(nodes[: _MAX_LISTED - 1])}, …)"
+            cause = f"{shown_nodes} would take it but for {what}"
         if where:
             subject = "it " if cause == least[0].what else ""
             cause = f"{'; '.join(where)}; {subject}{cause}"
@@ -406,8 +426,18 @@ class _Nodes:
         shortage = ", ".join(shortages) if len(shortages) == len(least) else ""
         if only_cause:
             return Diagnosis(cause, nodes=nodes, shortage=shortage)
-        elsewhere = [obstacle.what for obstacle in self._elsewhere(int(nearest[0]))]
-        rows = np.array(sorted({*nearest.tolist(), *self._open_rows().tolist()}), dtype=np.intp)
+        open_rows = self._open_rows()
+        elsewhere = [
+            obstacle.what
+            for answer in self._answers
+            if answer.plugin == "NodeResourcesFit"
+            and len(open_rows)
+            and nearest[0] not in open_rows
+            for obstacle in self._of_resources(
+                answer.verdicts.statuses[answer.verdicts.ids[open_rows[0]]], open_rows
+            )
+        ]
+        rows = np.array(sorted({*nearest.tolist(), *open_rows.tolist()}), dtype=np.intp)
         in_cause = {
             pod.uid for pods in self._nominated.values() for pod in pods if pod.key in cause
         }
@@ -458,39 +488,6 @@ class _Nodes:
         largest = sorted(holders, key=lambda each: -each[0])[:_MAX_LISTED]
         return tuple(holder for amount, holder in largest if amount)
 
-    def _leaving(self, rows: Rows) -> Iterator[str]:
-        """Yield who takes the nodes away, by taints."""
-        for row in rows[:_MAX_LISTED].tolist():
-            for taint in untolerated(self._evaluation, row):
-                owner = owner_of_taint(taint.key)
-                if owner is not None and owner.leaves:
-                    yield taint_sentence(owner, taint_text(taint), self._snapshot.names[row])
-
-    def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str], allowed: Rows) -> str:
-        """Return the cause. nodes: which have these obstacles; allowed: the rows where its volumes
-        are"""
-        if len(obstacles) == 1 and obstacles[0].difficulty in (
-            Difficulty.RESOURCE,
-            Difficulty.TOO_BIG,
-        ):
-            return obstacles[0].what
-        if any(obstacle.difficulty is Difficulty.LABEL for obstacle in obstacles):
-            missing = self._absent_labels(allowed)
-            if missing:
-                return missing
-        *first, last = (obstacle.beside or obstacle.what for obstacle in obstacles)
-        what = f"{', '.join(first)} and {last}" if first else last
-        return f"{_named(nodes)} would take it but for {what}"
-
-    def _elsewhere(self, row: int) -> Iterator[Obstacle]:
-        """Yield what the nodes lack that nothing but their room keeps the pod from. row: one that
-        the cause is about"""
-        rows = self._open_rows()
-        for answer in self._answers:
-            if answer.plugin == "NodeResourcesFit" and len(rows) and row not in rows:
-                status = answer.verdicts.statuses[answer.verdicts.ids[rows[0]]]
-                yield from self._of_resources(status, rows)
-
     def _alike(self) -> Iterator[Rows]:
         """Group the rows of which every plugin says the same, about the same taints."""
         columns = [answer.verdicts.ids for answer in self._answers]
@@ -499,30 +496,24 @@ class _Nodes:
         if not columns:
             yield np.arange(len(self._snapshot))
             return
-        columns += [
-            self._shortages(answer)
-            for answer in self._answers
-            if answer.plugin in ("DynamicResources", "InterPodAffinity")
-        ]
+        for answer in self._answers:
+            if answer.plugin not in ("DynamicResources", "InterPodAffinity"):
+                continue
+            # Rejected rows that fall short alike have one number; the plugin's words stay.
+            numbers: dict[str, int] = {}
+            shortages = np.zeros(len(self._snapshot), dtype=np.int32)
+            rows = np.flatnonzero(answer.verdicts.ids)
+            plugin = self._evaluation.framework.plugin(answer.plugin)
+            if isinstance(plugin, DynamicResources | InterPodAffinity):
+                with suppress(PluginError):  # its PreFilter may be switched off
+                    texts = plugin.shortages(self._evaluation.state, self._pod, rows)
+                    shortages[rows] = [numbers.setdefault(text, len(numbers) + 1) for text in texts]
+                    by_row = dict(zip(rows.tolist(), texts, strict=True))
+                    self._shortage_texts[answer.plugin] = by_row
+            columns.append(shortages)
         classes = alike(columns)
         order = np.argsort(classes, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
-
-    def _shortages(self, answer: PluginVerdicts) -> Ids:
-        """Return a number per row, the same for rejected rows that fall short alike, and keep the
-        plugin's words for them."""
-        numbers: dict[str, int] = {}
-        shortages = np.zeros(len(self._snapshot), dtype=np.int32)
-        rows = np.flatnonzero(answer.verdicts.ids)
-        plugin = self._evaluation.framework.plugin(answer.plugin)
-        if isinstance(plugin, DynamicResources | InterPodAffinity):
-            try:
-                texts = plugin.shortages(self._evaluation.state, self._pod, rows)
-            except PluginError:
-                return shortages  # its PreFilter is switched off
-            shortages[rows] = [numbers.setdefault(text, len(numbers) + 1) for text in texts]
-            self._shortage_texts[answer.plugin] = dict(zip(rows.tolist(), texts, strict=True))
-        return shortages
 
     def _obstacles(self, row: int, rows: Rows) -> Iterator[Obstacle]:
         """Yield the obstacles on the row, which represents all the rows."""
@@ -602,9 +593,10 @@ class _Nodes:
             if resource in self._pod.resources.requests:
                 yield self._of_resource(resource, usable, rows)
             else:
+                many = "1 node" if len(usable) == 1 else f"{len(usable):,} nodes"
                 yield Obstacle(
                     Difficulty.RESOURCE,
-                    f"{_nodes(len(usable))} it may use: no room for one more pod (pods)"
+                    f"{many} it may use: no room for one more pod (pods)"
                     f"{self._as_nominated(usable)}",
                     beside=f"no room for one more pod{self._as_nominated(rows)}",
                 )
@@ -616,7 +608,11 @@ class _Nodes:
         written = written_request(self._pod, resource)
         allocatable = self._snapshot.allocatable(resource)
         has_room = allocatable - self._snapshot.requested(resource) >= amount
-        free = self._free(resource)
+        # What nobody has, and no pod that is nominated to the row gets.
+        free = allocatable - self._snapshot.requested(resource)
+        for row, pods in self._nominated.items():
+            taken = sum(pod.resources.requests.get(resource, 0) for pod in pods)
+            free[row] = max(0, free[row] - taken)
 
         def most_on(rows: Rows) -> tuple[bool, str, int]:
             """Return whether it is too big for all of them, and which has the most room."""
@@ -642,16 +638,9 @@ class _Nodes:
         has = f"{best} has {text}{'' if never else ' free'}"
         has += self._as_nominated(rows[has_room[rows]])
         beside = f"too little {resource} (requests {requested}, {has})"
-        difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
-        return Obstacle(difficulty, what, resource, beside)
-
-    def _free(self, resource: str) -> Column:
-        """Return, per row, how much nobody has, and no pod that is nominated to the row gets."""
-        free = self._snapshot.allocatable(resource) - self._snapshot.requested(resource)
-        for row, pods in self._nominated.items():
-            taken = sum(pod.resources.requests.get(resource, 0) for pod in pods)
-            free[row] = max(0, free[row] - taken)
-        return free
+        return Obstacle(
+            Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE, what, resource, beside
+        )
 
     def _overhead(self, resource: str, most: int) -> str:
         """Return how much of a request is the pod's overhead, where it would fit without it. most:
@@ -699,14 +688,6 @@ class _Nodes:
         return f"{nobody} has the {noun} {' and '.join(texts)}, which it selects{hint}"
 
 
-def _nowhere(places: Sequence[FixedPlace]) -> str:
-    """Return why no node is in all of the places."""
-    for place in places:
-        if not place.rows.any():
-            return f"{place.where}, {place.missing}"
-    return f"{' and '.join(place.where for place in places)}: no node is in both places"
-
-
 def _of_reasons(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
     for reason in status.reasons or ("",):
         for (name, begin), what in _OBSTACLES.items():
@@ -729,26 +710,16 @@ def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
     affinity = pod.spec.affinity
     if affinity is not None and affinity.pod_anti_affinity and begin.endswith("pod anti-affinity"):
         terms = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
-        return [_separation(term, pod) for term in terms]
+        subjects = []
+        for term in terms:
+            # The pods that it keeps the pod from, and by what.
+            selector = label_selector(term.label_selector)
+            if selector.matches(pod.labels):
+                subjects.append(f"one per {term.topology_key}")
+            else:
+                subjects.append(f"to {selector_text(selector)} by {term.topology_key}")
+        return subjects
     return []
-
-
-def _separation(term: PodAffinityTerm, pod: PodInfo) -> str:
-    """Return the pods that a term of anti-affinity keeps the pod from, and by what."""
-    selector = label_selector(term.label_selector)
-    if selector.matches(pod.labels):
-        return f"one per {term.topology_key}"
-    return f"to {selector_text(selector)} by {term.topology_key}"
-
-
-def _named(nodes: Sequence[str]) -> str:
-    if len(nodes) <= _MAX_LISTED:
-        return ", ".join(nodes)
-    return f"{len(nodes):,} nodes ({', '.join(nodes[: _MAX_LISTED - 1])}, …)"
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count:,} nodes"
 
 
 # -- pods that a run leaves pending, those of one owner and cause together ------------------------
@@ -836,7 +807,7 @@ def pending_report(
     )
 
 
-def pending_groups(
+def pending_groups(  # noqa: PLR0915  # one grouping, from top to bottom
     simulation: Simulation,
     run: RunRecord,
     hints: Hints | None = None,
@@ -873,8 +844,12 @@ def pending_groups(
         why, diagnosis = by_look[look]
         left = recorded.differing(first.pod, message)
         if diagnosis is not None:
-            notes = (*diagnosis.notes, *_notes(simulation, first, left))
-            diagnosis = replace(diagnosis, notes=notes)
+            # What there is to say about the pod beside its nodes.
+            notes, group_of = [*diagnosis.notes], group_key(first.pod)
+            if simulation.pod_groups is not None and group_of is not None:
+                notes += group_notes(simulation.pod_groups, group_of, simulation.state)
+            notes += [left] if left else []
+            diagnosis = replace(diagnosis, notes=tuple(notes))
         keys = tuple(pod.key for pod in members)
         undecided = any(key in simulation.scheduler.failed for key in keys)
         if undecided:
@@ -884,31 +859,15 @@ def pending_groups(
         same = groups.get(cause)
         groups[cause] = group if same is None else replace(same, pods=same.pods + keys)
     largest = sorted(groups.values(), key=lambda group: -len(group.pods))
-    return tuple(
-        replace(group, diagnosis=_with_hints(group, pods[group.pods[0]], simulation, hints))
-        for group in largest
-    )
-
-
-def _with_hints(
-    group: PendingGroup, first: PodInfo, simulation: Simulation, hints: Hints | None
-) -> Diagnosis | None:
-    """Return the group's diagnosis with what helps its pods."""
-    diagnosis = group.diagnosis
-    if diagnosis is None:
-        return None
-    if hints is None:
-        return unverified(diagnosis, simulation.state)
-    return with_hints(diagnosis, hints, first, group.pods)
-
-
-def _notes(simulation: Simulation, pod: PodInfo, recorded: str) -> Iterator[str]:
-    """Yield what there is to say about the pod beside its nodes. recorded: see RecordedMessages"""
-    key = group_key(pod.pod)
-    if simulation.pod_groups is not None and key is not None:
-        yield from group_notes(simulation.pod_groups, key, simulation.state)
-    if recorded:
-        yield recorded
+    answer = []
+    for group in largest:
+        diagnosis = group.diagnosis
+        if diagnosis is not None and hints is None:
+            diagnosis = unverified(diagnosis, simulation.state)
+        elif diagnosis is not None and hints is not None:
+            diagnosis = with_hints(diagnosis, hints, pods[group.pods[0]], group.pods)
+        answer.append(replace(group, diagnosis=diagnosis))
+    return tuple(answer)
 
 
 def owner_path(pod: Pod) -> str:

@@ -297,12 +297,16 @@ class _Filtered:
         # By why they are refused; those without a controller are gone with --force.
         unowned: dict[str, list[Pod]] = {}
         foreign: dict[str, list[Pod]] = {}
+        # DaemonSets are missing only where the state has DaemonSets at all.
+        has_daemon_sets = bool(state.daemon_sets) or "DaemonSet" in state.whole_kinds
         for pod in select_on_nodes(state.pods, nodes):
             if pod.finished or pod.deleting:
                 continue
+            daemon_set = (pod.namespace, pod.owner[1])
+            is_missing = has_daemon_sets and daemon_set not in state.daemon_sets
             if is_static(pod):
                 stay.append(pod)
-            elif is_of_daemon_set(pod) and _lacks_daemon_set(state, pod):
+            elif is_of_daemon_set(pod) and is_missing:
                 unowned.setdefault("its DaemonSet is missing", []).append(pod)
             elif is_of_daemon_set(pod):
                 stay.append(pod)
@@ -351,7 +355,13 @@ class DrainTrial:
             blockers = [*pods.blockers]
             if drains.rest is not None:
                 others = [pod for pod in drains.rest.unplaced if pod not in pods.leaving]
-                blockers += _of_pending(drains.groups, (*pods.leaving, *others))
+                named = {pod.key: pod for pod in (*pods.leaving, *others)}
+                for group in drains.groups:
+                    own, cause, advice = group.diagnosis, group.message, ""
+                    if own is not None:
+                        cause, advice = own.cause, own.remedy or own.advice
+                    waiting = [named[key] for key in group.pods]
+                    blockers.append(_blocker(cause, waiting, waits_for=advice))
                 stuck = {hold.pod for hold in drains.rest.budgets}
                 members = [pod for pod in pods.leaving if pod.key in stuck]
                 blockers += _of_budgets(base.state, members)
@@ -362,7 +372,7 @@ class DrainTrial:
         return self.drains.rest is None and not self.pods.refused
 
 
-def drain_nodes(
+def drain_nodes(  # noqa: PLR0915  # one answer, from top to bottom
     subject: Subject, nodes: Sequence[str], *, force: bool, failed: bool = False
 ) -> DrainResult:
     """Drain nodes of the subject, whose simulation has not run yet. failed: they are lost"""
@@ -382,11 +392,32 @@ def drain_nodes(
     # Where pods go.
     moves = drains.moves
     moved_from = {pod.key: pod.node_name for pod in pods.leaving}
-    zones = {node.name: _zone(node.metadata.labels) for node in state.nodes}
-    left = _zones_left(moves, moved_from, zones)
+    zones = {}
+    for node in state.nodes:
+        labels = node.metadata.labels
+        named = (labels[key] for key in ZONE_LABELS[::-1] if key in labels)
+        zones[node.name] = next(named, "")
+    # The pods that move to another zone, by the zone that they leave.
+    pairs = ((zones[moved_from[pod]], zones[to]) for pod, to in moves.items())
+    left = Counter(zone for zone, other in pairs if zone not in ("", other))
     leaving = (*pods.leaving, *pods.gone)
     local = tuple(sorted(pod.key for pod in leaving if has_empty_dir(pod)))
     in_order = [*drains.order, *(node for node in nodes if node not in drains.order)]
+    # kubectl's command has the flags that it requires.
+    needed = {
+        "--ignore-daemonsets": any(map(is_of_daemon_set, pods.stay)),
+        "--delete-emptydir-data": bool(local),
+        FORCE: bool(pods.gone),
+    }
+    flags = [flag for flag, is_needed in needed.items() if is_needed]
+    command = shlex.join(["kubectl", "drain", *in_order, *flags])
+    # The budgets of pods that leave, the one that allows the least first.
+    counts = Counter(key for pod in leaving for key in _selecting(state, pod))
+    budgets = [(state.pod_disruption_budgets[key], count) for key, count in counts.items()]
+    uses = []
+    for budget, count in sorted(budgets, key=lambda each: (_allowed(each[0]), each[0].key)):
+        healthy, desired = budget.status.current_healthy, budget.status.desired_healthy
+        uses.append(BudgetUse(budget.key, count, _allowed(budget), healthy, desired))
     answer = DrainResult(
         nodes=tuple(nodes),
         failed=failed,
@@ -398,14 +429,14 @@ def drain_nodes(
         pending=drains.groups,
         evicted=drains.evicted,
         recreated=drains.recreated,
-        leaves_zones=left,
-        budgets=() if failed else tuple(_uses(state, leaving)),
+        leaves_zones=dict(sorted(left.items())),
+        budgets=() if failed else tuple(uses),
         waits=sum(max(0, drain.rounds - 1) for drain in drains.outcomes),
         without_controller=tuple(sorted(pod.key for pod in pods.gone)),
         local_storage=local,
         staying=len(pods.stay),
         alone=tuple(alone),
-        command="" if failed else _command(in_order, pods, is_losing=bool(local)),
+        command="" if failed else command,
         already_pending=base.pending,
         moved_from=moved_from,
         owners={pod.key: owner_path(pod) for pod in pods.leaving},
@@ -448,16 +479,6 @@ def close_other(subject: Subject, base: DrainedCluster) -> None:
         base.live.close()
 
 
-def _lacks_daemon_set(state: ClusterState, pod: Pod) -> bool:
-    """Return whether the pod's DaemonSet is gone, as far as the state has DaemonSets at all."""
-    has_daemon_sets = state.daemon_sets or "DaemonSet" in state.whole_kinds
-    return bool(has_daemon_sets) and (pod.namespace, pod.owner[1]) not in state.daemon_sets
-
-
-def _zone(labels: Mapping[str, str]) -> str:
-    return next((labels[key] for key in ZONE_LABELS[::-1] if key in labels), "")
-
-
 def _blocker(
     because: str, pods: Sequence[Pod], *lifted_by: str, waits_for: str = "", budgets: Keys = ()
 ) -> DrainBlocker:
@@ -480,39 +501,6 @@ def _unforced(because: str, pods: Sequence[Pod], held: Collection[Pod]) -> Drain
     return _blocker(because, pods, FORCE)
 
 
-def _command(nodes: Sequence[str], pods: _Filtered, *, is_losing: bool) -> str:
-    """Return kubectl's command with the flags that it requires. is_losing: pods lose emptyDir
-    data"""
-    needed = {
-        "--ignore-daemonsets": any(map(is_of_daemon_set, pods.stay)),
-        "--delete-emptydir-data": is_losing,
-        FORCE: bool(pods.gone),
-    }
-    flags = [flag for flag, is_needed in needed.items() if is_needed]
-    return shlex.join(["kubectl", "drain", *nodes, *flags])
-
-
-def _zones_left(
-    moves: Mapping[str, str], moved_from: Mapping[str, str], zones: Mapping[str, str]
-) -> dict[str, int]:
-    """Count the pods that move to another zone, by the zone that they leave."""
-    pairs = ((zones[moved_from[pod]], zones[node]) for pod, node in moves.items())
-    return dict(sorted(Counter(zone for zone, other in pairs if zone not in ("", other)).items()))
-
-
-# -- pods that find no node -----------------------------------------------------------------------
-
-
-def _of_pending(groups: Iterable[PendingGroup], leaving: Iterable[Pod]) -> Iterator[DrainBlocker]:
-    """Yield a blocker for each group. leaving: all pods that leave"""
-    pods = {pod.key: pod for pod in leaving}
-    for group in groups:
-        diagnosis = group.diagnosis
-        cause = diagnosis.cause if diagnosis is not None else group.message
-        advice = diagnosis.remedy or diagnosis.advice if diagnosis is not None else ""
-        yield _blocker(cause, [pods[key] for key in group.pods], waits_for=advice)
-
-
 # -- budgets --------------------------------------------------------------------------------------
 
 
@@ -520,16 +508,6 @@ def _selecting(state: ClusterState, pod: Pod) -> Keys:
     """Return the keys of the budgets that select the pod."""
     budgets = state.pod_disruption_budgets
     return tuple(key for key, budget in budgets.items() if budget_matcher(budget)(pod))
-
-
-def _uses(state: ClusterState, pods: Iterable[Pod]) -> Iterator[BudgetUse]:
-    """Yield the budgets of pods that leave, the one that allows the least first."""
-    counts = Counter(key for pod in pods for key in _selecting(state, pod))
-    budgets = [(state.pod_disruption_budgets[key], count) for key, count in counts.items()]
-    for budget, count in sorted(budgets, key=lambda each: (_allowed(each[0]), each[0].key)):
-        status = budget.status
-        healthy, needed = status.current_healthy, status.desired_healthy
-        yield BudgetUse(budget.key, count, _allowed(budget), healthy, needed)
 
 
 def _allowed(budget: PodDisruptionBudget) -> int:
@@ -568,26 +546,21 @@ def with_lifts(
     """Yield the blockers, the first with the changes that lift them."""
     for at, each in enumerate(blockers):
         if each.budgets and at < MAX_LIFTED:
-            lifts = tuple(_lifts(subject, each, nodes, refused))
-            each = structs.replace(each, lifted_by=lifts)
+            # After these changes, a run has its budgets let its pods go.
+            lifts = []
+            for change in _changes(subject.simulation.state, each):
+                try:
+                    base = before_drains(subject, change)
+                except KschedError:
+                    continue
+                base.refused = refused
+                rest = _Drains.of(base, nodes, ()).rest
+                still = {hold.pod for hold in rest.budgets} if rest is not None else set()
+                if not still.intersection(each.pods):
+                    lifts.append(change)
+                close_other(subject, base)
+            each = structs.replace(each, lifted_by=tuple(lifts))
         yield each
-
-
-def _lifts(
-    subject: Subject, blocker: DrainBlocker, nodes: Sequence[str], held: frozenset[str]
-) -> Iterator[str]:
-    """Yield changes after which a run has the budgets of the blocker let its pods go."""
-    for change in _changes(subject.simulation.state, blocker):
-        try:
-            base = before_drains(subject, change)
-        except KschedError:
-            continue
-        base.refused = held
-        rest = _Drains.of(base, nodes, ()).rest
-        still = {hold.pod for hold in rest.budgets} if rest is not None else set()
-        if not still.intersection(blocker.pods):
-            yield change
-        close_other(subject, base)
 
 
 def _changes(state: ClusterState, blocker: DrainBlocker) -> Iterator[str]:

@@ -3,7 +3,7 @@ the other and each for itself. Every one is a trial of the same cluster, which i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, ClassVar, Literal
 
@@ -20,8 +20,7 @@ from ksched_cli.analysis.drain import (
     selected_nodes,
     with_lifts,
 )
-from ksched_cli.analysis.named_objects import Subject
-from ksched_cli.analysis.question import OnProgress, Opened, Question
+from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.analysis.usage import POOL_LABELS, set_apart
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
@@ -120,7 +119,9 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
     force: bool = False
     failed: bool = False
 
-    def answer(self, opened: Opened) -> DrainResults:
+    def answer(  # noqa: PLR0915  # one domain after the other, then what makes room
+        self, opened: Opened
+    ) -> DrainResults:
         subject = opened.subject()
         state = subject.simulation.state
         among = frozenset(selected_nodes(state, self.selector)) if self.selector else None
@@ -134,10 +135,46 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
         if not self.failed:
             opened.warn(*budget_warnings(state))
         base = before_drains(subject, failed=self.failed)
+        tried: list[DomainDrain] = []
         with opened.observer.progress("nodes tried") as on_progress:
-            tried = self._tried(base, domains, on_progress)
+            done = 0
+            for value, names in domains.items():
+                trial = DrainTrial.of(base, names, force=self.force)
+                tried.append(
+                    DomainDrain(
+                        value=value,
+                        nodes=tuple(names),
+                        possible=trial.is_possible,
+                        leaving=len(trial.pods.leaving),
+                        waiting=trial.drains.waiting,
+                        pending=trial.drains.groups,
+                        blocked_by=trial.blockers,
+                        evicted=trial.drains.evicted,
+                        recreated=trial.drains.recreated,
+                        without_controller=tuple(sorted(pod.key for pod in trial.pods.gone)),
+                    )
+                )
+                done += len(names)
+                if on_progress is not None:
+                    on_progress(done, sum(map(len, domains.values())))
         rows = sorted(tried, key=lambda row: (row.possible, -len(row.waiting), row.value))
-        rows = [*self._with_remedies(subject, base, rows)]
+        # Some of those that are not possible have what makes them so.
+        lifted, left = set[object](), MAX_LIFTED
+        for at, row in enumerate(rows):
+            if row.possible:
+                continue
+            budgets = {each.budgets for each in row.blocked_by if each.budgets}
+            if budgets - lifted and len(lifted) < MAX_LIFTED:
+                # One budget blocks many nodes: what lifts it is tried once.
+                lifted |= budgets
+                refused = frozenset(pod for each in row.blocked_by for pod in each.pods)
+                refused -= {pod for each in row.blocked_by if each.budgets for pod in each.pods}
+                blocked_by = tuple(with_lifts(subject, row.blocked_by, row.nodes, refused))
+                rows[at] = structs.replace(rows[at], blocked_by=blocked_by)
+            if row.waiting and left:
+                left -= 1
+                more = _more_nodes(base, rows[at], force=self.force)
+                rows[at] = structs.replace(rows[at], possible_with=more)
         selected = ("-l", self.selector) if self.selector else ()
         answer = DrainResults(
             label=label,
@@ -164,54 +201,6 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
                 return label
         hint = near_hint(self.each, sorted(labels))
         raise UsageError(f'no node has the label "{self.each}"{hint}; or give "{EACH_NODE}"')
-
-    def _tried(
-        self,
-        base: LeavingCluster,
-        domains: Mapping[str, Sequence[str]],
-        on_progress: OnProgress | None,
-    ) -> Iterator[DomainDrain]:
-        total, done = sum(map(len, domains.values())), 0
-        for value, names in domains.items():
-            trial = DrainTrial.of(base, names, force=self.force)
-            yield DomainDrain(
-                value=value,
-                nodes=tuple(names),
-                possible=trial.is_possible,
-                leaving=len(trial.pods.leaving),
-                waiting=trial.drains.waiting,
-                pending=trial.drains.groups,
-                blocked_by=trial.blockers,
-                evicted=trial.drains.evicted,
-                recreated=trial.drains.recreated,
-                without_controller=tuple(sorted(pod.key for pod in trial.pods.gone)),
-            )
-            done += len(names)
-            if on_progress is not None:
-                on_progress(done, total)
-
-    def _with_remedies(
-        self, subject: Subject, base: LeavingCluster, rows: Sequence[DomainDrain]
-    ) -> Iterator[DomainDrain]:
-        """Yield the domains, some of those that are not possible with what makes them so."""
-        tried = set[object]()
-        left = MAX_LIFTED
-        for row in rows:
-            if row.possible:
-                yield row
-                continue
-            budgets = {each.budgets for each in row.blocked_by if each.budgets}
-            if budgets - tried and len(tried) < MAX_LIFTED:
-                # One budget blocks many nodes: what lifts it is tried once.
-                tried |= budgets
-                refused = frozenset(pod for each in row.blocked_by for pod in each.pods)
-                refused -= {pod for each in row.blocked_by if each.budgets for pod in each.pods}
-                blocked_by = tuple(with_lifts(subject, row.blocked_by, row.nodes, refused))
-                row = structs.replace(row, blocked_by=blocked_by)
-            if row.waiting and left:
-                left -= 1
-                row = structs.replace(row, possible_with=_more_nodes(base, row, force=self.force))
-            yield row
 
 
 def _more_nodes(base: LeavingCluster, row: DomainDrain, *, force: bool) -> MoreLike | None:

@@ -970,8 +970,23 @@ class Expect(Question[ExpectationsResult], frozen=True, kw_only=True):
         def outcome(run: Run) -> tuple[Outcome, str]:
             """Return the outcome of a Run, and the release whose rules were applied."""
             key = as_json(run)
-            if key not in outcomes:
-                outcomes[key] = _outcome(opened, run)
+            if key not in outcomes and run.timeline:
+                measuring = MeasuringPlugins()
+                watch = Watch(keeps_records=True, on_instant=measuring.measure)
+                replay = opened.opener.replay(run, watch)
+                opened.introduce(replay, are_run=False)
+                measured = outcome_of_replay(opened.opener, run, replay, measuring)
+                opened.conclude(replay)
+                release = replay.cluster.engine.configuration.release
+                outcomes[key] = measured, release.version
+            elif key not in outcomes:
+                simulation = opened.opener.simulation(run)
+                opened.introduce(simulation, are_run=False)
+                release = simulation.configuration.release
+                opened.warn(*idle_constraint_lines(simulation.state, release))
+                measured = outcome_of(opened.opener, run, simulation)
+                opened.conclude(simulation)
+                outcomes[key] = measured, release.version
             return outcomes[key]
 
         cases = [
@@ -987,24 +1002,6 @@ class Expect(Question[ExpectationsResult], frozen=True, kw_only=True):
         return ExpectationsResult.of(cases, undecided=undecided)
 
 
-def _outcome(opened: Opened, run: Run) -> tuple[Outcome, str]:
-    if run.timeline:
-        measuring = MeasuringPlugins()
-        watch = Watch(keeps_records=True, on_instant=measuring.measure)
-        replay = opened.opener.replay(run, watch)
-        opened.introduce(replay, are_run=False)
-        outcome = outcome_of_replay(opened.opener, run, replay, measuring)
-        opened.conclude(replay)
-        return outcome, replay.cluster.engine.configuration.release.version
-    simulation = opened.opener.simulation(run)
-    opened.introduce(simulation, are_run=False)
-    release = simulation.configuration.release
-    opened.warn(*idle_constraint_lines(simulation.state, release))
-    outcome = outcome_of(opened.opener, run, simulation)
-    opened.conclude(simulation)
-    return outcome, release.version
-
-
 def _case(
     file: ExpectationsFile,
     expectation: Expectation,
@@ -1017,26 +1014,22 @@ def _case(
         failure = expectation.check(result)
         if failure is not None:
             drawn = f"with seed {run.seed}: " if len(file.runs) > 1 else ""
-            command = _explaining(run, failure, version)
+            # The command that shows why, as it is typed.
+            minor = ".".join(version.lstrip("v").split(".")[:2])
+            options = arguments_of(replace(run, kubernetes_version=minor))
+            pod = failure.pod
+            if run.timeline:
+                timeline = options.index("--timeline")
+                options[timeline : timeline + 2] = []
+                command = _command("replay", run.timeline, *options)
+            elif pod:
+                named = [*options, "--", pod] if pod.startswith("-") else [pod, *options]
+                command = _command("explain", *named)
+            else:
+                command = _command("schedule", *options)
             message = f"{drawn}{failure.message}"
             return CaseResult(file.path, expectation.name, False, message, command, version)
     return CaseResult(file.path, expectation.name, True, "", "", version)
-
-
-def _explaining(run: Run, failure: Failure, version: str) -> str:
-    """Return the command that shows why, as it is typed."""
-    minor = ".".join(version.lstrip("v").split(".")[:2])
-    options = arguments_of(replace(run, kubernetes_version=minor))
-    if run.timeline:
-        timeline = options.index("--timeline")
-        options[timeline : timeline + 2] = []
-        return _command("replay", run.timeline, *options)
-    if not failure.pod:
-        return _command("schedule", *options)
-    named = (
-        [*options, "--", failure.pod] if failure.pod.startswith("-") else [failure.pod, *options]
-    )
-    return _command("explain", *named)
 
 
 def _command(*arguments: str) -> str:

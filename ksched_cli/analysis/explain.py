@@ -7,7 +7,7 @@ The detail is of all nodes, and of all plugins, on the cluster as that attempt f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -41,17 +41,17 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find
 from ksched_cli.engine.pod_group_cycle import GroupAttempt, TriedPlacement
 from ksched_cli.engine.queue import why_ignored
-from ksched_cli.engine.records import Attempt, NodeScore, RunRecord
+from ksched_cli.engine.records import NodeScore, RunRecord
 from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
-from ksched_cli.framework.pod_groups import GroupKey, PodGroup, PodGroups, group_key
+from ksched_cli.framework.pod_groups import GroupKey, PodGroup, group_key
 from ksched_cli.framework.status import Code
 from ksched_cli.run.run import NEEDS_NO_TIMELINE
 from ksched_cli.scenario.owned_pods import owner_of
 
 if TYPE_CHECKING:
-    from ksched_cli.engine.replay.autoscaler.scale_up import GroupReview
+    pass
 
 
 class GroupVerdict(StrEnum):
@@ -111,36 +111,36 @@ def scale_up_of(subject: Subject, pod: str) -> ScaleUp:
     assert replay.autoscaler is not None
     review = replay.autoscaler.review(pod)
     replay.cluster.engine.close()
-    groups = tuple(_of_group(each, pod) for each in review.groups)
+    groups = []
+    for each in review.groups:
+        group, option = each.group, each.option
+        helps = option is not None and pod in option.pods
+        if each.rejections:
+            verdict = GroupVerdict.REJECTS
+        elif helps:
+            verdict = GroupVerdict.SCALES_UP if each.is_chosen else GroupVerdict.NOT_CHOSEN
+        elif each.headroom > 0:
+            verdict = GroupVerdict.FULL
+        elif each.size >= group.max_size:
+            verdict = GroupVerdict.AT_MAX_SIZE
+        else:
+            verdict = GroupVerdict.AT_MAX_TOTAL
+        groups.append(
+            GroupScaleUp(
+                group=group.name,
+                nodes=each.size,
+                max_size=group.max_size,
+                verdict=verdict,
+                adds=option.count if option is not None and helps else 0,
+                pods=len(option.pods) if option is not None and helps else 0,
+                rejections=tuple(map(PluginStatus.of, each.rejections)),
+            )
+        )
     return ScaleUp(
         autoscaler=run.autoscaler,
         would_scale_up=any(each.verdict is GroupVerdict.SCALES_UP for each in groups),
         because=review.because,
-        groups=groups,
-    )
-
-
-def _of_group(review: GroupReview, pod: str) -> GroupScaleUp:
-    group, option = review.group, review.option
-    helps = option is not None and pod in option.pods
-    if review.rejections:
-        verdict = GroupVerdict.REJECTS
-    elif helps:
-        verdict = GroupVerdict.SCALES_UP if review.is_chosen else GroupVerdict.NOT_CHOSEN
-    elif review.headroom > 0:
-        verdict = GroupVerdict.FULL
-    elif review.size >= group.max_size:
-        verdict = GroupVerdict.AT_MAX_SIZE
-    else:
-        verdict = GroupVerdict.AT_MAX_TOTAL
-    return GroupScaleUp(
-        group=group.name,
-        nodes=review.size,
-        max_size=group.max_size,
-        verdict=verdict,
-        adds=option.count if option is not None and helps else 0,
-        pods=len(option.pods) if option is not None and helps else 0,
-        rejections=tuple(map(PluginStatus.of, review.rejections)),
+        groups=tuple(groups),
     )
 
 
@@ -273,7 +273,7 @@ def explain_subject(
     return select(answer, nodes, top) if nodes or top else answer
 
 
-def explain(
+def explain(  # noqa: PLR0915  # one answer, from top to bottom
     simulation: Simulation,
     pod: PodInfo,
     *,
@@ -324,9 +324,35 @@ def explain(
     elif diagnosis is not None:
         record = simulation.record()
         hints = Hints(simulation, record, pod if alone else None, workloads=workloads)
-        alike = (pod.key,) if alone else _waiting_alike(simulation, record, pod)
+        # The change has to help the pods of the same controller that wait, too.
+        pending, owner = frozenset(record.pending), pod.pod.metadata.controller
+        alike = tuple(
+            each.key
+            for each in simulation.state.pods
+            if each.key == pod.key
+            or (
+                owner is not None
+                and not alone
+                and each.key in pending
+                and each.namespace == pod.namespace
+                and each.metadata.controller == owner
+            )
+        )
         diagnosis = with_hints(diagnosis, hints, pod, alike, pod.key, owner_of(pod.pod))
+    # The notes say what bears on the pod beside its nodes.
+    notes: list[str] = []
+    groups, key = simulation.pod_groups, group_key(pod.pod)
+    if turn.gated is not None:
+        notes += held_notes(pod.pod, simulation)
+    elif groups is not None and key is not None and not attempt.node:
+        notes += group_notes(groups, key, simulation.state)
+    notes += idle_constraints(pod.pod, simulation.state, simulation.configuration.release)
+    recorded = RecordedMessages(simulation.state).differing(pod.pod, attempt.why_not)
+    notes += [recorded] if recorded else []
     rank, best = _rank_of(answer.nodes, attempt.node), answer.best_of_all
+    # The margin is that to the best of the nodes that were worse.
+    below = [total for total in attempt.detail.totals.values() if total != attempt.score]
+    margin = attempt.score - max(below) if attempt.score is not None and below else None
     return replace(
         answer,
         node=attempt.node,
@@ -334,7 +360,7 @@ def explain(
         evaluated=attempt.evaluated,
         score=attempt.score,
         ties=attempt.ties,
-        margin=_margin(attempt),
+        margin=margin,
         rank=rank,
         diagnosis=diagnosis,
         message=attempt.why_not if not attempt.error else "",
@@ -346,39 +372,8 @@ def explain(
         held_by=held_by(pod.pod, simulation.state) if turn.gated else "",
         undecided=turn.failed,
         may_preempt=answer.may_preempt and not attempt.node,
-        notes=tuple(_notes(simulation, pod, attempt, is_gated=turn.gated is not None)),
+        notes=tuple(notes),
     )
-
-
-def _waiting_alike(simulation: Simulation, record: RunRecord, pod: PodInfo) -> tuple[str, ...]:
-    """Return the pod and those of the same controller that the run has left pending, too."""
-    pending = frozenset(record.pending)
-    owner = pod.pod.metadata.controller
-    return tuple(
-        each.key
-        for each in simulation.state.pods
-        if each.key == pod.key
-        or (
-            owner is not None
-            and each.key in pending
-            and each.namespace == pod.namespace
-            and each.metadata.controller == owner
-        )
-    )
-
-
-def _notes(
-    simulation: Simulation, pod: PodInfo, attempt: Attempt, *, is_gated: bool
-) -> Iterator[str]:
-    groups, key = simulation.pod_groups, group_key(pod.pod)
-    if is_gated:
-        yield from held_notes(pod.pod, simulation)
-    elif groups is not None and key is not None and not attempt.node:
-        yield from group_notes(groups, key, simulation.state)
-    yield from idle_constraints(pod.pod, simulation.state, simulation.configuration.release)
-    recorded = RecordedMessages(simulation.state).differing(pod.pod, attempt.why_not)
-    if recorded:
-        yield recorded
 
 
 def select(explanation: Explanation, names: Sequence[str], top: int) -> Explanation:
@@ -406,14 +401,6 @@ def _rank_of(nodes: Iterable[NodeExplanation], name: str) -> int | None:
     return next((node.rank for node in nodes if node.node == name), None)
 
 
-def _margin(attempt: Attempt) -> int | None:
-    """Return the margin; None where no node was worse."""
-    below = [total for total in attempt.detail.totals.values() if total != attempt.score]
-    if attempt.score is None or not below:
-        return None
-    return attempt.score - max(below)
-
-
 class _View:
     """The pod's last look at all nodes.
 
@@ -427,15 +414,80 @@ class _View:
         self._all_details = all_details
         self._evaluation: Evaluation | None = None
 
-    def look(self, pod: PodInfo, tie_break: TieBreak = first_by_name) -> None:
+    def look(  # noqa: PLR0915  # one explanation, from top to bottom
+        self, pod: PodInfo, tie_break: TieBreak = first_by_name
+    ) -> None:
         """Evaluate the pod as if it came now, and every node were asked.
 
         tie_break: chooses the node; before an attempt it must not draw, for the attempt will
         """
         evaluation = self.simulation.evaluate(pod, Mode.EXHAUSTIVE)
         self._evaluation = None if self._all_details else evaluation
-        self.explanation = replace(
-            _of_all_nodes(evaluation, tie_break, all_details=self._all_details),
+        profile = evaluation.framework.profile
+        names = evaluation.statuses.snapshot.names
+        rows = evaluation.feasible.indices()
+        totals = evaluation.totals
+        if totals is None:
+            totals = np.zeros(len(rows), dtype=np.int64)
+        fits = len(rows) > 0 and not evaluation.error
+        best = int(totals.max()) if fits else 0
+        best_rows = rows[totals == best] if fits else rows[:0]
+        ties = tuple(names[row] for row in best_rows.tolist())
+        node = names[tie_break(best_rows) if len(ties) > 1 else best_rows[0]] if fits else ""
+        below = totals[totals < best]
+        # Preemption may help where a node has pods of lower priority, and is rejected only for
+        # reasons that may leave with them.
+        may_preempt = (
+            evaluation.pod.spec.preemption_policy != NEVER_PREEMPTS
+            and evaluation.pre_filter is None
+            and any(
+                rejections
+                and all(rejection.status.code == Code.UNSCHEDULABLE for rejection in rejections)
+                and any(
+                    other.priority < evaluation.pod.priority
+                    for other in evaluation.statuses.snapshot.pods[row]
+                )
+                for row, rejections in enumerate(evaluation.rejections)
+            )
+        )
+        # The nodes in order of name. Where the evaluation broke, those that fit have neither scores
+        # nor rank.
+        rejected, away = evaluation.rejections or [[]] * len(names), distances(evaluation)
+        by_name: dict[str, int] = {}
+        if evaluation.totals is not None:
+            by_name = dict(zip(evaluation.feasible.names(), totals.tolist(), strict=True))
+        # Total → rank, 1 for the highest; equal totals share a rank.
+        highest_first = sorted(by_name.values(), reverse=True)
+        ranks = {value: rank for rank, value in reversed(list(enumerate(highest_first, 1)))}
+        detailed = None if self._all_details else ()
+        scores = evaluation.scores_by_node(detailed) if by_name else {}
+        nodes = []
+        for row, name in enumerate(names):
+            if name in by_name:
+                total = by_name[name]
+                nodes.append(NodeExplanation(name, True, (), scores[name], total, ranks[total]))
+            else:
+                why = tuple(map(NodeRejection.of_node, rejected[row]))
+                nodes.append(NodeExplanation(name, False, why, distance=away.at(row)))
+        self.explanation = Explanation(
+            pod=evaluation.pod.key,
+            profile=profile.scheduler_name,
+            nodes=tuple(nodes),
+            node=node,
+            node_count=len(names),
+            evaluated=len(names),
+            score=best if fits else None,
+            ties=ties if len(ties) > 1 else (),
+            margin=best - int(below.max()) if fits and len(below) else None,
+            best_of_all=BestNode(node, best) if fits else None,
+            feasible=len(rows) if fits else 0,
+            nodes_to_find=feasible_nodes_to_find(profile.percentage_of_nodes_to_score, len(names)),
+            message="" if fits or evaluation.error else evaluation.fit_error(),
+            error=evaluation.error,
+            pre_filter=status_of(evaluation.pre_filter),
+            may_preempt=may_preempt,
+            reasons=() if evaluation.error else reasons(evaluation),
+            funnel=() if evaluation.error else funnel(evaluation),
             diagnosis=diagnose(evaluation, self.simulation.state),
         )
         if self._evaluation is not None and self.explanation.node:
@@ -448,79 +500,6 @@ class _View:
             scores = evaluation.with_score_details(nodes[row].scores, row)
             nodes[row] = replace(nodes[row], scores=scores)
             self.explanation = replace(self.explanation, nodes=tuple(nodes))
-
-
-def _of_all_nodes(evaluation: Evaluation, tie_break: TieBreak, *, all_details: bool) -> Explanation:
-    profile = evaluation.framework.profile
-    names = evaluation.statuses.snapshot.names
-    rows = evaluation.feasible.indices()
-    totals = evaluation.totals
-    if totals is None:
-        totals = np.zeros(len(rows), dtype=np.int64)
-    fits = len(rows) > 0 and not evaluation.error
-    best = int(totals.max()) if fits else 0
-    best_rows = rows[totals == best] if fits else rows[:0]
-    ties = tuple(names[row] for row in best_rows.tolist())
-    node = names[tie_break(best_rows) if len(ties) > 1 else best_rows[0]] if fits else ""
-    below = totals[totals < best]
-    return Explanation(
-        pod=evaluation.pod.key,
-        profile=profile.scheduler_name,
-        nodes=_nodes(evaluation, all_details),
-        node=node,
-        node_count=len(names),
-        evaluated=len(names),
-        score=best if fits else None,
-        ties=ties if len(ties) > 1 else (),
-        margin=best - int(below.max()) if fits and len(below) else None,
-        best_of_all=BestNode(node, best) if fits else None,
-        feasible=len(rows) if fits else 0,
-        nodes_to_find=feasible_nodes_to_find(profile.percentage_of_nodes_to_score, len(names)),
-        message="" if fits or evaluation.error else evaluation.fit_error(),
-        error=evaluation.error,
-        pre_filter=status_of(evaluation.pre_filter),
-        may_preempt=_may_preempt(evaluation),
-        reasons=() if evaluation.error else reasons(evaluation),
-        funnel=() if evaluation.error else funnel(evaluation),
-    )
-
-
-def _may_preempt(evaluation: Evaluation) -> bool:
-    """Return whether a node has pods of lower priority, and is rejected only for reasons that may
-    leave with them."""
-    pod, snapshot = evaluation.pod, evaluation.statuses.snapshot
-    if pod.spec.preemption_policy == NEVER_PREEMPTS or evaluation.pre_filter is not None:
-        return False
-    return any(
-        rejections
-        and all(rejection.status.code == Code.UNSCHEDULABLE for rejection in rejections)
-        and any(other.priority < pod.priority for other in snapshot.pods[row])
-        for row, rejections in enumerate(evaluation.rejections)
-    )
-
-
-def _nodes(evaluation: Evaluation, all_details: bool) -> tuple[NodeExplanation, ...]:
-    """Return the nodes in order of name. Where the evaluation broke, nodes that fit have neither
-    scores nor rank."""
-    names = evaluation.statuses.snapshot.names
-    rejections = evaluation.rejections or [[]] * len(names)
-    away = distances(evaluation)
-    totals: dict[str, int] = {}
-    if evaluation.totals is not None:
-        feasible = evaluation.feasible.names()
-        totals = dict(zip(feasible, evaluation.totals.tolist(), strict=True))
-    # Total → rank, 1 for the highest; equal totals share a rank.
-    highest_first = sorted(totals.values(), reverse=True)
-    ranks = {value: rank for rank, value in reversed(list(enumerate(highest_first, 1)))}
-    scores = evaluation.scores_by_node(None if all_details else ()) if totals else {}
-    return tuple(
-        NodeExplanation(name, True, (), scores[name], totals[name], ranks[totals[name]])
-        if name in totals
-        else NodeExplanation(
-            name, False, tuple(map(NodeRejection.of_node, rejections[row])), distance=away.at(row)
-        )
-        for row, name in enumerate(names)
-    )
 
 
 # -- a pod group: the member, the topology domain or the part of its tree that blocks it ----------
@@ -647,7 +626,7 @@ class GroupExplanation(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(not self.pending, self.undecided)
 
 
-def explain_group(
+def explain_group(  # noqa: PLR0915  # one explanation, from top to bottom
     simulation: Simulation, group: GroupName, *, workloads: bool = True
 ) -> GroupExplanation:
     """Run the simulation, which must not have run before. workloads: see Hints"""
@@ -657,14 +636,34 @@ def explain_group(
     run = simulation.run()
     simulation.focus = None
     running = {pod.key: pod.node_name for pod in simulation.state.pods if pod.key in group.pods}
-    members = tuple(_member(run, pod, running[pod]) for pod in group.pods)
+    members = []
+    for pod in group.pods:
+        gate, attempt = run.gated.get(pod), run.last.get(pod)
+        node = run.placements.get(pod, running[pod])
+        gone = next((each for each in run.evicted if each.pod == pod), None)
+        if gate is not None:
+            member = Member(pod, gated=True, message=gate.message)
+        elif gone is not None and pod not in run.placements:
+            member = Member(pod, message=f"evicted for {gone.preemptor}")
+        elif node:
+            member = Member(pod, node, running=bool(running[pod]))
+        else:
+            member = Member(pod, message="" if attempt is None else attempt.why_not)
+        members.append(member)
     waiting = [member for member in members if not member.node]
     key = spec.topology_key if spec is not None and groups is not None and groups.places else ""
     blocker = None
     if waiting:
         blocker = view.blocker(run) or _holder(simulation, group, spec, waiting)
-        hints = Hints(simulation, run, workloads=workloads)
-        blocker = _with_hints(blocker, hints, [member.pod for member in waiting])
+        # Its diagnosis says what helps the members that wait.
+        diagnosis = blocker.diagnosis
+        info = next((each for each in simulation.pending() if each.key == blocker.pod), None)
+        if diagnosis is not None and info is None:
+            blocker = replace(blocker, diagnosis=unverified(diagnosis, simulation.state))
+        elif diagnosis is not None and info is not None:
+            hints = Hints(simulation, run, workloads=workloads)
+            names = [member.pod for member in waiting]
+            blocker = replace(blocker, diagnosis=with_hints(diagnosis, hints, info, names))
     return GroupExplanation(
         group=group.key,
         composite=spec is not None and spec.is_composite,
@@ -678,33 +677,8 @@ def explain_group(
         evicts=tuple(each.pod for each in run.evicted if each.preemptor in group.pods),
         domains=view.domains() if key else (),
         parts=view.parts(run),
-        members=members,
+        members=tuple(members),
     )
-
-
-def _with_hints(blocker: Blocker, hints: Hints, waiting: Sequence[str]) -> Blocker:
-    """Return the blocker with what helps the members that wait."""
-    diagnosis = blocker.diagnosis
-    if diagnosis is None:
-        return blocker
-    pod = next((pod for pod in hints.simulation.pending() if pod.key == blocker.pod), None)
-    if pod is None:
-        return replace(blocker, diagnosis=unverified(diagnosis, hints.simulation.state))
-    return replace(blocker, diagnosis=with_hints(diagnosis, hints, pod, waiting))
-
-
-def _member(run: RunRecord, pod: str, running_on: str) -> Member:
-    gate = run.gated.get(pod)
-    if gate is not None:
-        return Member(pod, gated=True, message=gate.message)
-    node = run.placements.get(pod, running_on)
-    gone = next((each for each in run.evicted if each.pod == pod), None)
-    if gone is not None and pod not in run.placements:
-        return Member(pod, message=f"evicted for {gone.preemptor}")
-    if node:
-        return Member(pod, node, running=bool(running_on))
-    attempt = run.last.get(pod)
-    return Member(pod, message="" if attempt is None else attempt.why_not)
 
 
 def _holder(
@@ -718,45 +692,43 @@ def _holder(
         diagnosis = Diagnosis(missing, advice="might help: create it")
         return Blocker("", "", waiting[0].message, diagnosis, group.key)
     if groups is not None and spec is not None:
-        short = _short_part(groups, spec)
-        if short is not None:
-            return Blocker("", "", waiting[0].message, short[1], short[0])
+        *_, root = groups.ancestors(spec)
+        if root.parent:
+            missing = f"{root.namespace}/{root.parent}"
+            diagnosis = Diagnosis(
+                f"there is no CompositePodGroup {missing}", advice="might help: create it"
+            )
+            return Blocker("", "", waiting[0].message, diagnosis, missing)
+        if not groups.is_ready(root, groups.pod_count):
+            # The smallest part of the group's tree that has too few pods or groups.
+            short = spec if not groups.is_ready(spec, groups.pod_count) else root
+            while short.is_composite:
+                parts = groups.children(short)
+                lacking = (each for each in parts if not groups.is_ready(each, groups.pod_count))
+                smaller = next(lacking, None)
+                if smaller is None:
+                    break
+                short = smaller
+            what, field = (
+                ("groups", "minGroupCount") if short.is_composite else ("pods", "minCount")
+            )
+            least = 1 if short.min_count is None else short.min_count
+            parts = groups.children(short) if short.is_composite else ()
+            count = len(parts) if short.is_composite else groups.pod_count(short.key)
+            subject = (
+                "the gang" if short is spec else f"{short.kind} {short.namespace}/{short.name}"
+            )
+            diagnosis = Diagnosis(
+                f"{count} of the {least:,} {what} that {subject} needs are there",
+                advice=f"might help: create {least - count:,} more, or lower its {field}",
+            )
+            part = f"{short.namespace}/{short.name}"
+            return Blocker("", "", waiting[0].message, diagnosis, part)
     for pod in simulation.pending():
         status = simulation.frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
         if pod.key in group.pods and not status.is_success:
             return Blocker(pod.key, "", status.message)
     return Blocker(waiting[0].pod, "", waiting[0].message)
-
-
-def _short_part(groups: PodGroups, spec: PodGroup) -> tuple[str, Diagnosis] | None:
-    """Return the part of the group's tree that has too few pods or groups, and what to do about
-    it."""
-    *_, root = groups.ancestors(spec)
-    if root.parent:
-        missing = f"{root.namespace}/{root.parent}"
-        return missing, Diagnosis(
-            f"there is no CompositePodGroup {missing}", advice="might help: create it"
-        )
-    if groups.is_ready(root, groups.pod_count):
-        return None
-    short = spec if not groups.is_ready(spec, groups.pod_count) else root
-    while short.is_composite:
-        lacking = (
-            child
-            for child in groups.children(short)
-            if not groups.is_ready(child, groups.pod_count)
-        )
-        part = next(lacking, None)
-        if part is None:
-            break
-        short = part
-    what, field = ("groups", "minGroupCount") if short.is_composite else ("pods", "minCount")
-    least = 1 if short.min_count is None else short.min_count
-    count = len(groups.children(short)) if short.is_composite else groups.pod_count(short.key)
-    subject = "the gang" if short is spec else f"{short.kind} {short.namespace}/{short.name}"
-    cause = f"{count} of the {least:,} {what} that {subject} needs are there"
-    advice = f"might help: create {least - count:,} more, or lower its {field}"
-    return f"{short.namespace}/{short.name}", Diagnosis(cause, advice=advice)
 
 
 class _GroupView:
@@ -814,17 +786,6 @@ class _GroupView:
         tried = self.result.tried if self.result is not None else ()
         return [each for each in tried if each.group == key]
 
-    def _blocking(self) -> PodGroup | None:
-        """Return the smallest group of the tree that does not fit, in the group or else beside
-        it."""
-        groups, spec = self._simulation.pod_groups, self._spec
-        if groups is None or spec is None or self._root is None or not self._root.is_composite:
-            return spec
-        part = spec if self._fails(spec) else self._root
-        while (child := next(filter(self._fails, groups.children(part)), None)) is not None:
-            part = child
-        return part
-
     def _fails(self, group: PodGroup) -> bool:
         tried = self._tried_as(group.key)
         return bool(tried) and all(each.message for each in tried)
@@ -832,10 +793,23 @@ class _GroupView:
     def blocker(self, run: RunRecord) -> Blocker | None:
         """Return the blocker; None where no attempt identified one."""
         if self._group.plugin:
-            return self._blocker_alone(run)
+            # The last member that found no node, for whatever reason but its group's, blocks it.
+            for attempt in reversed(run.attempts):
+                statuses = attempt.pre_filter, attempt.reserve, attempt.permit
+                is_own = any(status and status.plugin == self._group.plugin for status in statuses)
+                if attempt.pod in self._group.pods and not attempt.node and not is_own:
+                    diagnosis = self._diagnoses.get((attempt.pod, ""))
+                    return Blocker(attempt.pod, "", attempt.why_not, diagnosis, self._group.key)
+            return None
         if self.result is None:
             return None
-        part = self._blocking()
+        # The smallest group of the tree that does not fit blocks it, in the group or else beside
+        # it.
+        groups, root, part = self._simulation.pod_groups, self._root, self._spec
+        if groups is not None and part is not None and root is not None and root.is_composite:
+            part = part if self._fails(part) else root
+            while (child := next(filter(self._fails, groups.children(part)), None)) is not None:
+                part = child
         name = self._group.key if part is None else f"{part.namespace}/{part.name}"
         tried = self._tried_as(self._group.group_key if part is None else part.key)
         if not tried:
@@ -845,16 +819,6 @@ class _GroupView:
         domain = best.placement.name
         message = message or best.message or self.message
         return Blocker(pod, domain, message, self._diagnoses.get((pod, domain)), name)
-
-    def _blocker_alone(self, run: RunRecord) -> Blocker | None:
-        """Return the last member that found no node, for whatever reason but its group's."""
-        for attempt in reversed(run.attempts):
-            statuses = attempt.pre_filter, attempt.reserve, attempt.permit
-            is_own = any(status and status.plugin == self._group.plugin for status in statuses)
-            if attempt.pod in self._group.pods and not attempt.node and not is_own:
-                diagnosis = self._diagnoses.get((attempt.pod, ""))
-                return Blocker(attempt.pod, "", attempt.why_not, diagnosis, self._group.key)
-        return None
 
     def parts(self, run: RunRecord) -> tuple[GroupPart, ...]:
         """Return the tree that the group is in."""
@@ -879,23 +843,25 @@ class _GroupView:
         )
 
     def domains(self) -> tuple[Domain, ...]:
-        return tuple(map(self._domain, self._tried_as(self._group.group_key)))
-
-    def _domain(self, tried: TriedPlacement) -> Domain:
         outcomes = self.result.outcomes if self.result is not None else ()
         placed = ((pod.key, each.row) for pod, each in outcomes if each.row is not None)
         rows = {row for key, row in placed if key in self._group.pods}
-        pod, message = _first_rejected(tried)
-        return Domain(
-            tried.placement.name,
-            len(tried.placement.rows),
-            _fitting(tried),
-            len(tried.trials),
-            not tried.message,
-            bool(rows) and rows <= set(tried.placement.rows.tolist()),
-            pod,
-            message or tried.message,
-        )
+        domains = []
+        for tried in self._tried_as(self._group.group_key):
+            pod, message = _first_rejected(tried)
+            domains.append(
+                Domain(
+                    tried.placement.name,
+                    len(tried.placement.rows),
+                    _fitting(tried),
+                    len(tried.trials),
+                    not tried.message,
+                    bool(rows) and rows <= set(tried.placement.rows.tolist()),
+                    pod,
+                    message or tried.message,
+                )
+            )
+        return tuple(domains)
 
 
 def _first_rejected(tried: TriedPlacement) -> tuple[str, str]:

@@ -4,7 +4,7 @@ applied now, without evictions and with them, how many more fit then, and what s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, structs
@@ -115,15 +115,27 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
     maximum: int = MAX_COPIES
     alone: bool = False
 
-    def answer(self, opened: Opened) -> FitResult:
-        opener, run, source = opened.opener, opened.run, _source(self.manifests)
+    def answer(self, opened: Opened) -> FitResult:  # noqa: PLR0915  # one answer, top to bottom
+        opener, run, source = opened.opener, opened.run, self.manifests
+        source = source if isinstance(source, ChangeSource) else ChangeSource(apply=source)
         before = opener.final_state(run) if run.timeline else opener.state(run)
         (apply,) = opener.inputs.changes(structs.replace(run, changes=(source,)))
         assert isinstance(apply, Apply)
         state, _ = apply_changes(before, [apply], workloads=run.workloads)
-        _check_makes_pods(apply, state)
+        kinds = Counter(str(manifest.get("kind")) for manifest in apply.manifests)
+        custom = {
+            kind_with_group(str(each.get("apiVersion") or ""), str(each.get("kind") or ""))
+            for each in apply.manifests
+        }
+        if kinds.keys().isdisjoint(("Pod", *WORKLOADS)) and not custom & state.pod_makers.keys():
+            there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+            expected = f"{', '.join(('Pod', *WORKLOADS[:-1]))} or {WORKLOADS[-1]}"
+            problem = f"nothing in it makes pods (it has {there or 'nothing'}); expected {expected}"
+            raise InputError(apply.source, problem)
         waited = {pod.key for pod in before.pods if not pod.node_name}
-        new = _new_pods(state, waited)
+        new = [
+            pod for pod in state.pods if not (pod.node_name or pod.finished or pod.key in waited)
+        ]
         if self.alone:
             others = [pod for pod in state.pods if pod.key in waited]
             state, waited = without_pods(state, others), set()
@@ -139,9 +151,14 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         if is_tried_again:
             last = opener.simulation(run, state=state)
             record = last.run()
-        evictions = [each for each in record.evicted if each.preemptor in keys]
         subject = Subject(opener, structs.replace(run, preemption=False), calm)
         workloads = tuple(self._workloads(subject, apply, new, placed))
+        # The pods that wait, and would get a node if the manifests were not applied.
+        displaced = waited.intersection(placed.pending)
+        if displaced:
+            without = subject.simulation_of(before)
+            displaced &= without.run().placements.keys()
+            without.close()
         only = workloads[0] if len(workloads) == 1 else None
         hints = Hints(last, record, workloads=run.workloads)
         answer = FitResult(
@@ -149,8 +166,8 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             pods=len(keys - placed.gated.keys()),
             fit=len(keys & placed.placements.keys()),
             fit_after_evictions=len(keys & record.placements.keys()),
-            evictions=tuple(evictions),
-            displaced=self._displaced(subject, before, waited, placed),
+            evictions=tuple(each for each in record.evicted if each.preemptor in keys),
+            displaced=tuple(sorted(displaced)),
             workloads=workloads,
             nodes=_counted(placed.placements[key] for key in keys & placed.placements.keys()),
             count=UNSET if only is None else only.more,
@@ -165,19 +182,6 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
             last.close()
         return answer
 
-    def _displaced(
-        self, subject: Subject, before: ClusterState, waited: Iterable[str], placed: RunRecord
-    ) -> tuple[str, ...]:
-        """Return the pods that wait and would get a node if the manifests were not applied.
-        before: the state without them"""
-        losers = set(waited).intersection(placed.pending)
-        if not losers:
-            return ()
-        simulation = subject.simulation_of(before)
-        record = simulation.run()
-        simulation.close()
-        return tuple(sorted(losers & record.placements.keys()))
-
     def _workloads(
         self,
         subject: Subject,
@@ -187,7 +191,13 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
     ) -> Iterator[FittedWorkload]:
         """Yield the workloads of the manifests, in their order. subject: its simulation has run"""
         after = subject.simulation.current_state()
-        pods: dict[str, list[Pod]] = {owner: [] for owner in _owners(apply)}
+        # First those that the manifests name, in their order.
+        pods: dict[str, list[Pod]] = {}
+        for manifest in apply.manifests:
+            metadata = manifest.get("metadata") or {}
+            if manifest["kind"] in ("Pod", *WORKLOADS) and metadata.get("name"):
+                namespace = metadata.get("namespace") or apply.namespace
+                pods[f"{namespace}/{manifest['kind']}/{metadata['name']}"] = []
         for pod in new:
             pods.setdefault(owner_path(pod), []).append(pod)
         # What a CronJob makes are the pods of a Job.
@@ -237,43 +247,6 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
         )
 
 
-def _source(manifests: PodOrManifest) -> ChangeSource:
-    return manifests if isinstance(manifests, ChangeSource) else ChangeSource(apply=manifests)
-
-
-def _new_pods(state: ClusterState, waited: Container[str]) -> list[Pod]:
-    """Return the pods that need a node. waited: those that did before"""
-    pods = (pod for pod in state.pods if not (pod.node_name or pod.finished))
-    return [pod for pod in pods if pod.key not in waited]
-
-
 def _counted(nodes: Iterable[str]) -> dict[str, int]:
     """Return how often each node is there, by name."""
     return dict(sorted(Counter(nodes).items()))
-
-
-def _owners(apply: Apply) -> Iterator[str]:
-    """Yield namespace/Kind/name of what makes pods, in the order of the manifests."""
-    for manifest in apply.manifests:
-        metadata = manifest.get("metadata") or {}
-        if manifest["kind"] in ("Pod", *WORKLOADS) and metadata.get("name"):
-            namespace = metadata.get("namespace") or apply.namespace
-            yield f"{namespace}/{manifest['kind']}/{metadata['name']}"
-
-
-def _check_makes_pods(apply: Apply, state: ClusterState) -> None:
-    """Check that the manifests make pods. Raises InputError where no manifest is of a kind that
-    pods are made of."""
-    kinds = Counter(str(manifest.get("kind")) for manifest in apply.manifests)
-    custom = {
-        kind_with_group(str(each.get("apiVersion") or ""), str(each.get("kind") or ""))
-        for each in apply.manifests
-    }
-    if not kinds.keys().isdisjoint(("Pod", *WORKLOADS)) or custom & state.pod_makers.keys():
-        return
-    there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "nothing"
-    expected = ", ".join(("Pod", *WORKLOADS[:-1]))
-    raise InputError(
-        apply.source,
-        f"nothing in it makes pods (it has {there}); expected {expected} or {WORKLOADS[-1]}",
-    )

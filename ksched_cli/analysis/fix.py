@@ -26,7 +26,7 @@ from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.gates import READS, held_by
 from ksched_cli.analysis.group_placement import PodPlacement, group_placement
 from ksched_cli.analysis.in_turns import states_in_turns
-from ksched_cli.analysis.moves import Move, MovePlan, Mover, MoveSearch, NoMoves, UsageChange
+from ksched_cli.analysis.moves import Move, Mover, MoveSearch, NoMoves, UsageChange
 from ksched_cli.analysis.named_objects import Subject, pods_of
 from ksched_cli.analysis.placement_model import has_solver
 from ksched_cli.analysis.proposals import (
@@ -59,7 +59,7 @@ from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Focus
-from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.queue import HELD_WITH_GROUP
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
@@ -253,7 +253,14 @@ class Looks:
     def look(self, pod: PodInfo) -> None:
         """Look at the cluster as it is before an attempt of one of the pods."""
         evaluation = self.simulation.evaluate(pod, Mode.REASONS)
-        domain = self._domain(pod)
+        # KEY=VALUE of the domain that the pod's group is being tried in; "" where it may use any
+        # node.
+        groups, rows = self.simulation.pod_groups, self.simulation.pipeline.placement
+        group = groups.get(pod) if groups is not None else None
+        domain = ""
+        if rows is not None and group is not None and len(rows):
+            labels = self.simulation.snapshot.nodes[rows[0]].metadata.labels
+            domain = f"{group.topology_key}={labels.get(group.topology_key, '')}"
         looks = self._looks.setdefault(domain, {})
         fitting = self._fitting.setdefault(domain, set())
         fitting.discard(pod.key)
@@ -268,40 +275,25 @@ class Looks:
             # Where no fewer pods find a node than in the domains looked at before.
             if own > most or (own == most and counts.count(most) < MAX_DOMAINS):
                 is_first = not was_left_out and not any(looks.values())
-                matters = self.is_complete or is_first
-                looked = self._look(pod, evaluation, earlier, domain) if matters else None
-                looks[pod.key] = looked
-
-    def _look(
-        self, pod: PodInfo, evaluation: Evaluation, earlier: Look | None, domain: str
-    ) -> Look:
-        diagnosis = diagnose(evaluation, self.simulation.state)
-        subjects = self.subjects_of(pod.pod)
-        before = earlier.candidates if earlier is not None else ()
-        proposed = candidates(self.simulation, pod, evaluation, self.waiting)
-        return Look(
-            pod,
-            diagnosis.cause if diagnosis else evaluation.fit_error(),
-            (*before, *(each.about(subjects) for each in proposed)),
-            conflict(evaluation),
-            subjects,
-            self._group(pod),
-            domain,
-        )
+                looks[pod.key] = None
+                if self.is_complete or is_first:
+                    diagnosis = diagnose(evaluation, self.simulation.state)
+                    subjects = self.subjects_of(pod.pod)
+                    before = earlier.candidates if earlier is not None else ()
+                    proposed = candidates(self.simulation, pod, evaluation, self.waiting)
+                    looks[pod.key] = Look(
+                        pod,
+                        diagnosis.cause if diagnosis else evaluation.fit_error(),
+                        (*before, *(each.about(subjects) for each in proposed)),
+                        conflict(evaluation),
+                        subjects,
+                        self._group(pod),
+                        domain,
+                    )
 
     def _group(self, pod: PodInfo) -> str:
         key = group_key(pod.pod) if self.simulation.pod_groups is not None else None
         return "/".join(key) if key is not None else ""
-
-    def _domain(self, pod: PodInfo) -> str:
-        """Return KEY=VALUE of the domain that the pod's group is being tried in; "" where it may
-        use any node."""
-        groups, rows = self.simulation.pod_groups, self.simulation.pipeline.placement
-        group = groups.get(pod) if groups is not None else None
-        if rows is None or group is None or not len(rows):
-            return ""
-        node = self.simulation.snapshot.nodes[rows[0]]
-        return f"{group.topology_key}={node.metadata.labels.get(group.topology_key, '')}"
 
     def conclude(self, record: RunRecord) -> Look | None:
         """Return the look at the first pod that waits after the run, with what might help in any of
@@ -678,11 +670,7 @@ class Fixer:
             return [*remedies], plan
         if not plan.moves:
             return [*remedies], None
-        both = sorted([*remedies, self._moves(plan, before)], key=lambda each: each.cost.points)
-        return both[: search.most], None
-
-    def _moves(self, plan: MovePlan, before: RemedyRun) -> Remedy:
-        """Return the remedy that makes the plan's moves."""
+        # The remedy that makes the plan's moves.
         simulation = self.open(plan.state)
         record = simulation.run()
         simulation.close()
@@ -692,11 +680,10 @@ class Fixer:
         count = len(plan.moves)
         texts = [f"{each.pod} from {each.from_node} to {each.to_node}" for each in plan.moves]
         text = f"move {', and '.join(texts)}"
-        lost = len(also.pending_again)
-        preference = 10 if "move" in self.search.prefer else 1
+        preference = 10 if "move" in search.prefer else 1
         points = (COSTS["move"] + count) / preference + DISRUPTED_COST * count
-        points += PENDING_AGAIN_COST * lost
-        return Remedy(
+        points += PENDING_AGAIN_COST * len(also.pending_again)
+        moving = Remedy(
             text,
             ("move",),
             plan.lines,
@@ -704,8 +691,8 @@ class Fixer:
             (),
             RemedyCost(round(points, 2), count, count),
             after.nodes[min(plan.waiting)],
-            tuple(f"{each.plugin}: {each.reason}" for each in before.look.conflict)
-            if before.look is not None
+            tuple(f"{each.plugin}: {each.reason}" for each in look.conflict)
+            if look is not None
             else (),
             also=also,
             moves=plan.moves,
@@ -714,10 +701,12 @@ class Fixer:
             resolves=tuple(sorted(plan.waiting)),
             parts=(text,),
         )
+        both = sorted([*remedies, moving], key=lambda each: each.cost.points)
+        return both[: search.most], None
 
     # -- the search -------------------------------------------------------------------------------
 
-    def remedies(
+    def remedies(  # noqa: C901, PLR0912, PLR0915  # one search, from top to bottom
         self, pods: frozenset[str], before: RemedyRun, name: str = "the search"
     ) -> tuple[list[Remedy], Counter[str]]:
         """Return the remedies of the pods, best first, and how many changes were not tried, by the
@@ -730,13 +719,28 @@ class Fixer:
         frontier = _Frontier(self.search, self.changes)
         self._last_run = self.search.max_runs + self.runs - 1
         assert before.look is not None
-        frontier.push(
-            chain(
-                with_scaling(before.look.candidates, self.state),
-                self._group_placement(before.look, pods),
-            )
-        )
-        by_kinds = self._by_control(frontier, before, pods)
+        # A group's pods may have a placement that the scheduler does not come to.
+        placement = None
+        if before.look.group and "placement" not in self.search.never:
+            placement = group_placement(self.open, self.state, pods, self.search.time_limit)
+        if placement is not None:
+            self.placement += placement.pods
+        placing = placement.candidates if placement is not None else ()
+        frontier.push(chain(with_scaling(before.look.candidates, self.state), placing))
+        # Pods that are not as their template says are made anew, where that alone helps. Then no
+        # patch of the template is the cause of what it does: the frontier leaves them out.
+        by_kinds: dict[tuple[str, ...], Remedy] = {}
+        subject = before.look.subjects[0]
+        control = renewing_pods(before.look.pod.pod, subject, self.state)
+        after = None if control is None else self._try(control.lines, pods)
+        if (
+            control is not None
+            and after is not None
+            and self.places(control.lines, pods, before, after)
+        ):
+            frontier.confounded.add(subject)
+            if remedy := self._remedy(control, before, after, pods):
+                by_kinds[control.kinds] = remedy
         settled = {*by_kinds}
         while len(by_kinds) < self.search.most and not self._limit:
             candidate = frontier.pop(settled)
@@ -749,61 +753,26 @@ class Fixer:
                 continue
             if not after.places(pods, before):
                 self.tried.append(candidate.text)
-                more = self._further(before.look, after)
+                # More may help besides: also that old pods leave first, where they are in the way.
+                more = [*with_scaling(after.look.candidates if after.look else (), self.state)]
+                effects = (each for change in after.state.changes for each in change.effects)
+                if any(each.action == STUCK for each in effects):
+                    more += leaving_first(before.look.subjects)
                 frontier.extend(candidate, more, len(pods - before.nodes.keys()) > 1)
             elif not self.places(lines, pods, before, after):
                 self.tried.append(f"{candidate.text}: not if made one after the other")
                 frontier.push(filter(None, (candidate.with_nodes_last(),)))
             else:
                 settled.add(candidate.kinds)
-                if remedy := self._best_of_kind(candidate, before, after, pods):
+                # The remedy changes the least, where the candidate changes too much.
+                candidate, after = self._largest_request(candidate, before, after, pods)
+                candidate, after = self._fewest_nodes(candidate, before, after, pods)
+                if remedy := self._remedy(candidate, before, after, pods):
                     by_kinds[candidate.kinds] = remedy
         enough = len(by_kinds) >= self.search.most
         limit = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
         best_first = sorted(by_kinds.values(), key=lambda each: each.cost.points)
         return best_first, frontier.not_tried(limit)
-
-    def _group_placement(self, look: Look, pods: frozenset[str]) -> tuple[Candidate, ...]:
-        """Return what may help the scheduler to a placement of the pods' group."""
-        if not look.group or "placement" in self.search.never:
-            return ()
-        placement = group_placement(self.open, self.state, pods, self.search.time_limit)
-        if placement is None:
-            return ()
-        self.placement += placement.pods
-        return placement.candidates
-
-    def _best_of_kind(
-        self, candidate: Candidate, before: RemedyRun, after: RemedyRun, pods: frozenset[str]
-    ) -> Remedy | None:
-        """Return the remedy that changes the least where the candidate changes too much."""
-        candidate, after = self._largest_request(candidate, before, after, pods)
-        candidate, after = self._fewest_nodes(candidate, before, after, pods)
-        return self._remedy(candidate, before, after, pods)
-
-    def _further(self, look: Look, after: RemedyRun) -> list[Candidate]:
-        """Return what may help besides a candidate after which pods still wait."""
-        more = [*with_scaling(after.look.candidates if after.look else (), self.state)]
-        effects = (each for change in after.state.changes for each in change.effects)
-        if any(each.action == STUCK for each in effects):
-            more += leaving_first(look.subjects)
-        return more
-
-    def _by_control(
-        self, frontier: _Frontier, before: RemedyRun, pods: frozenset[str]
-    ) -> dict[tuple[str, ...], Remedy]:
-        """Return the remedy to make the pods anew, by its kinds, where they are not as their
-        template says and that alone helps. Then no patch of the template is the cause of what it
-        does: the frontier leaves them out."""
-        assert before.look is not None
-        subject = before.look.subjects[0]
-        control = renewing_pods(before.look.pod.pod, subject, self.state)
-        after = None if control is None else self._try(control.lines, pods)
-        if control is None or after is None or not self.places(control.lines, pods, before, after):
-            return {}
-        frontier.confounded.add(subject)
-        remedy = self._remedy(control, before, after, pods)
-        return {} if remedy is None else {control.kinds: remedy}
 
     def _largest_request(
         self, candidate: Candidate, before: RemedyRun, after: RemedyRun, pods: frozenset[str]
@@ -813,7 +782,12 @@ class Fixer:
         pod."""
         look = before.look
         assert look is not None
-        resources = {resource for each in candidate.proposals for resource in _lowered(each)}
+        resources: set[str] = set()
+        for each in candidate.proposals:
+            of_pod = (each.patch.get("spec") or {}).get("resources") or {}
+            for container in _containers(each):
+                resources.update(container["resources"]["requests"])
+            resources.update(of_pod.get("requests") or {})
         if (
             candidate.kinds != ("request",)
             or len(resources) != 1
@@ -896,6 +870,31 @@ class Fixer:
         if not evicts and len(also.pending_again) > len(pods) + len(also.placed):
             return None
         texts = [self._text(step, after) for step in candidate.steps]
+        # The cost is that of the changes, and of the pods that restart, or have no node any more.
+        running = {pod.key for pod in self.state.pods if pod.node_name and not pod.finished}
+        running &= before.nodes.keys()
+        # A rollout has placed pods already that it has made anew.
+        same = {id(pod) for pod in self.state.pods}
+        remaining = {
+            pod.key
+            for pod in after.state.pods
+            if pod.node_name and (id(pod) in same or pod.status is not PENDING_AGAIN)
+        }
+        disruption = len((running - remaining) | evicted)
+        amounts = [p.amount for p in candidate.proposals if p.kind == "request"]
+        points = (
+            candidate.cost(self.search.prefer)
+            + DISRUPTED_COST * disruption
+            + GONE_COST * len(also.gone)
+            + PENDING_AGAIN_COST * len(also.pending_again)
+        )
+        cost = RemedyCost(
+            round(points, 2),
+            disruption,
+            len(candidate.evicts | evicted),
+            len(after.state.nodes) - len(self.state.nodes),
+            round(max(amounts, default=0), 4),
+        )
         # Pods are deleted once, after all patches.
         notes = dict.fromkeys(filter(None, (step.note for step in candidate.steps)))
         parts = (*texts[:-1], texts[-1] + "".join(notes))
@@ -905,7 +904,7 @@ class Fixer:
             lines,
             tuple(map(kubectl_command, lines)),
             manifest_patches(candidate.steps),
-            self._cost(candidate, before, after, also, evicted),
+            cost,
             after.nodes[after.current(min(pods - before.nodes.keys()))],
             candidate.because,
             also=also,
@@ -920,13 +919,12 @@ class Fixer:
         own = (pod for pod in before if subject_of(pod, self.state) in step.subjects)
         # A running pod may stay as it is.
         pod = min(own, key=lambda pod: bool(pod.node_name))
-        return self._changed_text(proposal, pod, after) + self._owner_text(pod)
-
-    def _owner_text(self, pod: Pod) -> str:
-        """Return whose template has to be changed where the state does not have it."""
-        if pod.metadata.controller is None or subject_of(pod, self.state).kind != "Pod":
-            return ""
-        return f" (in {'/'.join(pod.owner)}, which makes the pod and is not in this state)"
+        text = self._changed_text(proposal, pod, after)
+        if pod.metadata.controller is not None and subject_of(pod, self.state).kind == "Pod":
+            # The state does not have the template that has to be changed.
+            owner = "/".join(pod.owner)
+            text += f" (in {owner}, which makes the pod and is not in this state)"
+        return text
 
     def _changed_text(self, proposal: Proposal, pod: Pod, after: RemedyRun) -> str:
         """Return the proposal's text; of requests and spread constraints from what they are before
@@ -950,51 +948,11 @@ class Fixer:
         # It says why it is so much where nothing has changed since.
         return proposal.text if proposal.text.startswith(text) else text
 
-    def _cost(
-        self,
-        candidate: Candidate,
-        before: RemedyRun,
-        after: RemedyRun,
-        also: Aftermath,
-        evicted: Set[str],
-    ) -> RemedyCost:
-        running = {pod.key for pod in self.state.pods if pod.node_name and not pod.finished}
-        running &= before.nodes.keys()
-        # A rollout has placed pods already that it has made anew.
-        same = {id(pod) for pod in self.state.pods}
-        remaining = {
-            pod.key
-            for pod in after.state.pods
-            if pod.node_name and (id(pod) in same or pod.status is not PENDING_AGAIN)
-        }
-        disruption = len((running - remaining) | evicted)
-        amounts = [p.amount for p in candidate.proposals if p.kind == "request"]
-        points = (
-            candidate.cost(self.search.prefer)
-            + DISRUPTED_COST * disruption
-            + GONE_COST * len(also.gone)
-            + PENDING_AGAIN_COST * len(also.pending_again)
-        )
-        return RemedyCost(
-            round(points, 2),
-            disruption,
-            len(candidate.evicts | evicted),
-            len(after.state.nodes) - len(self.state.nodes),
-            round(max(amounts, default=0), 4),
-        )
-
 
 def _containers(proposal: Proposal) -> list[Any]:
     """Return the patches of containers that request less."""
     init = (proposal.patch.get("spec") or {}).get("initContainers") or ()
     return [*init, *(container_patch(*each) for each in proposal.requests.items())]
-
-
-def _lowered(proposal: Proposal) -> set[str]:
-    """Return the resources of which the pod requests less."""
-    resources = (proposal.patch.get("spec") or {}).get("resources") or {}
-    by_container = (n for each in _containers(proposal) for n in each["resources"]["requests"])
-    return {*by_container, *(resources.get("requests") or {})}
 
 
 def aftermath(before: RemedyRun, after: RemedyRun, pods: frozenset[str]) -> Aftermath:
@@ -1270,7 +1228,24 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
         subject = opened.subject("" if self.pod is None else self.pod)
         if self.pod is not None:
             opened.pods(subject)
-        search = dataclasses.replace(search, stays=_staying(opened, subject, stay))
+        # The pods that no remedy evicts: of a workload, or selected by their labels.
+        stays: set[str] = set()
+        for each in stay:
+            text = each.strip().removeprefix("-l ")
+            # Keys of labels may have a slash, too.
+            if text != each.strip() or any(map(text.__contains__, "=! (")):
+                try:
+                    selector = read_selector("", text)
+                except ChangeError as error:
+                    raise UsageError(f"--never {each}: {error.problem}") from None
+                pods = subject.simulation.state.pods
+                selected = {pod.key for pod in pods if selector.matches(pod.metadata.labels)}
+                if not selected:
+                    opened.warn(f"--never {each}: the state has no such pod")
+                stays |= selected
+            else:
+                stays |= pods_of(subject.simulation, each, subject.namespace)
+        search = dataclasses.replace(search, stays=frozenset(stays))
         with opened.observer.progress("runs") as on_run:
             search = dataclasses.replace(search, on_run=on_run)
             return remedies_of(subject, search, pending=self.pod is None)
@@ -1279,25 +1254,3 @@ class Fix(Question[Remedies], frozen=True, kw_only=True):
 def listed_never(text: str) -> list[str]:
     """Return what one --never lists: `-l SELECTOR` is one entry, whatever commas it has."""
     return [text] if text.lstrip().startswith("-l ") else [*filter(None, split_at_commas(text))]
-
-
-def _staying(opened: Opened, subject: Subject, stay: Iterable[str]) -> frozenset[str]:
-    """Return the keys of the pods that no remedy evicts. stay: KIND/NAME, or a label selector.
-    Raises UsageError"""
-    keys: set[str] = set()
-    for each in stay:
-        text = each.strip().removeprefix("-l ")
-        # Keys of labels may have a slash, too.
-        if text != each.strip() or any(map(text.__contains__, "=! (")):
-            try:
-                selector = read_selector("", text)
-            except ChangeError as error:
-                raise UsageError(f"--never {each}: {error.problem}") from None
-            pods = subject.simulation.state.pods
-            selected = {pod.key for pod in pods if selector.matches(pod.metadata.labels)}
-            if not selected:
-                opened.warn(f"--never {each}: the state has no such pod")
-            keys |= selected
-        else:
-            keys |= pods_of(subject.simulation, each, subject.namespace)
-    return frozenset(keys)

@@ -11,7 +11,6 @@ import numpy as np
 
 from ksched_cli.cluster.node_affinity import NODE_NAME_FIELD
 from ksched_cli.cluster.objects import NodeSelectorTerm, PersistentVolume
-from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation
@@ -50,38 +49,36 @@ def fixed_places(evaluation: Evaluation, state: ClusterState) -> list[FixedPlace
     for answer in evaluation.verdicts:
         rejected[answer.plugin] |= answer.verdicts.ids != 0
     nobody = np.zeros(len(snapshot), dtype=np.bool_)
-    return [
-        place
-        for place in _places(evaluation.pod, state, snapshot)
-        if not place.rows.all()
-        and any(rejected.get(plugin, nobody)[~place.rows].all() for plugin in place.plugins)
-    ]
-
-
-def _places(pod: PodInfo, state: ClusterState, snapshot: Snapshot) -> Iterator[FixedPlace]:
+    # 1. A pod may be for one node, as those of DaemonSets are.
+    pod, places = evaluation.pod, list[FixedPlace]()
     required = pod.spec.required_nodes
     names = named_nodes(required.node_selector_terms) if required else None
     if required is not None and names is not None and len(names) == 1:
         (name,) = names
         kind, owner = pod.pod.owner
         maker = f"{kind} {owner} made it for" if kind == "DaemonSet" else "it is for"
-        yield FixedPlace(("NodeAffinity",), f"{maker} node {name}", _named(name, snapshot), _ABSENT)
+        where = f"{maker} node {name}"
+        places.append(FixedPlace(("NodeAffinity",), where, _named(name, snapshot), _ABSENT))
+    # 2. Its volumes are somewhere, or will be.
     for use, claim in used_claims(pod.pod, state.persistent_volume_claims):
         if claim is None:
             continue
         volume = state.persistent_volumes.get(claim.spec.volume_name)
         if volume is not None:
             subject = f"the volume of claim {pod.namespace}/{use.claim}"
-            yield from _of_volume(subject, volume, snapshot)
+            places += _of_volume(subject, volume, snapshot)
         selected = claim.metadata.annotations.get(SELECTED_NODE, "")
         if selected and not claim.spec.volume_name:
-            yield FixedPlace(
-                ("VolumeBinding",),
-                f"claim {claim.key} gets its volume on node {selected} (annotation "
-                f"{SELECTED_NODE})",
-                _named(selected, snapshot),
-                _ABSENT,
-            )
+            where = f"claim {claim.key} gets its volume on node {selected} (annotation "
+            where += f"{SELECTED_NODE})"
+            rows = _named(selected, snapshot)
+            places.append(FixedPlace(("VolumeBinding",), where, rows, _ABSENT))
+    return [
+        place
+        for place in places
+        if not place.rows.all()
+        and any(rejected.get(plugin, nobody)[~place.rows].all() for plugin in place.plugins)
+    ]
 
 
 def _named(name: str, snapshot: Snapshot) -> Mask:
@@ -99,12 +96,21 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
     if affinity is not None and affinity.required is not None:
         rows = Reach(snapshot).mask(affinity)
         terms = affinity.required.node_selector_terms
-        host = _only_host(terms)
+        # Terms may name nothing but one host, or nothing but zones, regions and the like.
+        requirements = [
+            each for term in terms for each in (*term.match_expressions, *term.match_fields)
+        ]
+        host = ""
+        if len(requirements) == 1 and requirements[0].key in (_HOSTNAME, NODE_NAME_FIELD):
+            (only,) = requirements
+            host = only.values[0] if only.operator == IN and len(only.values) == 1 else ""
+        keys = [each.key for each in requirements]
+        is_topology = all(key.startswith("topology.") or key in LABELS for key in keys)
         if host:
             where, missing = f"{subject} is on node {host}", _ABSENT
             if host in snapshot.row:
                 missing = f"whose label {_HOSTNAME} is another"
-        elif _is_topology(terms):
+        elif keys and is_topology:
             where, missing = f"{subject} is in {_terms_text(terms)}", "and no node is there"
         else:
             where, missing = (
@@ -117,25 +123,6 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
         rows = VolumeTopology("", volume.name, key, values).matching(snapshot)
         where = f"{subject} is in {requirement_text(Requirement(key, IN, values))}"
         yield FixedPlace(("VolumeZone",), where, rows, "and no node is there")
-
-
-def _only_host(terms: Sequence[NodeSelectorTerm]) -> str:
-    """Return the host that the terms name, if that is all they do."""
-    requirements = [
-        each for term in terms for each in (*term.match_expressions, *term.match_fields)
-    ]
-    if len(requirements) != 1 or requirements[0].key not in (_HOSTNAME, NODE_NAME_FIELD):
-        return ""
-    (requirement,) = requirements
-    if requirement.operator != IN or len(requirement.values) != 1:
-        return ""
-    return requirement.values[0]
-
-
-def _is_topology(terms: Sequence[NodeSelectorTerm]) -> bool:
-    """Return whether the terms name nothing but zones, regions and the like."""
-    keys = [each.key for term in terms for each in (*term.match_expressions, *term.match_fields)]
-    return bool(keys) and all(key.startswith("topology.") or key in LABELS for key in keys)
 
 
 def _terms_text(terms: Sequence[NodeSelectorTerm]) -> str:

@@ -16,19 +16,27 @@ QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 def held_by(pod: Pod, state: ClusterState) -> str:
     """Return who takes the pod's scheduling gates away, and when; "" where that is not known."""
-    return "; ".join(dict.fromkeys(_holders(pod, state)))
-
-
-def _holders(pod: Pod, state: ClusterState) -> Iterator[str]:
+    texts = []
     for gate in pod.spec.scheduling_gates:
         controller = owner_of_gate(gate.name)
         if controller is None:
             continue
         waits = controller.waits_for and f" {controller.waits_for}"
+        texts.append(f"{controller.name} holds it back{waits}")
         workload = _workload(pod, state) if gate.name.startswith(KUEUE_GATES) else None
-        yield f"{controller.name} holds it back{waits}"
         if workload is not None:
-            yield _quoted(workload)
+            # Kueue's Workload says its queue, and why it is not admitted.
+            metadata = workload.get("metadata") or {}
+            name = f"{metadata.get('namespace', 'default')}/{metadata.get('name', '')}"
+            queue = (workload.get("spec") or {}).get("queueName", "")
+            messages = [
+                f": {each.get('message')}"
+                for each in _conditions(workload)
+                if each.get("status") == "False" and each.get("message")
+            ]
+            why = messages[0] if messages else ""
+            texts.append(f"its Workload {name} waits in queue {queue}{why}")
+    return "; ".join(dict.fromkeys(texts))
 
 
 def _workload(pod: Pod, state: ClusterState) -> Mapping[str, Any] | None:
@@ -48,31 +56,14 @@ def _workload(pod: Pod, state: ClusterState) -> Mapping[str, Any] | None:
     waiting = [
         each
         for each in own
-        if (each.get("spec") or {}).get("queueName") == queue and not _is_admitted(each)
+        if (each.get("spec") or {}).get("queueName") == queue
+        and not any(
+            condition.get("type") == "Admitted" and condition.get("status") == "True"
+            for condition in _conditions(each)
+        )
     ]
     return waiting[0] if len(waiting) == 1 else None
 
 
 def _conditions(workload: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from (workload.get("status") or {}).get("conditions") or ()
-
-
-def _is_admitted(workload: Mapping[str, Any]) -> bool:
-    return any(
-        each.get("type") == "Admitted" and each.get("status") == "True"
-        for each in _conditions(workload)
-    )
-
-
-def _quoted(workload: Mapping[str, Any]) -> str:
-    """Return what the Workload says: its queue, and why it is not admitted."""
-    metadata = workload.get("metadata") or {}
-    name = f"{metadata.get('namespace', 'default')}/{metadata.get('name', '')}"
-    queue = (workload.get("spec") or {}).get("queueName", "")
-    text = f"its Workload {name} waits in queue {queue}"
-    messages = [
-        str(each.get("message"))
-        for each in _conditions(workload)
-        if each.get("status") == "False" and each.get("message")
-    ]
-    return f"{text}: {messages[0]}" if messages else text

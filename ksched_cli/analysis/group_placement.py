@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ksched_cli.analysis.proposals import Candidate, ChangedObject
 from ksched_cli.answers import Part
-from ksched_cli.cluster.objects import HOSTNAME_LABEL, Pod
+from ksched_cli.cluster.objects import HOSTNAME_LABEL
 from ksched_cli.cluster.objects.devices import Device
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
@@ -161,7 +161,16 @@ class _Search:
         alike = None
         if not (first.spec.resource_claims or self.simulation.has_devices(first)):
             alike = (id(first.spec), first.namespace, tuple(sorted(first.labels.items())))
-        for row in self._rows(evaluation):
+        # The nodes count that fit, of the domain that the pods before are in.
+        rows = evaluation.feasible.indices().tolist()
+        if self.domain:
+            snapshot = self.simulation.snapshot
+            codes = snapshot.labels[self.domain].codes
+            own = {int(codes[snapshot.row[name]]) for name in self.running if name in snapshot.row}
+            own |= {int(codes[entry[0].node.row]) for entry in self._binding.assumed}
+            present = snapshot.labels[self.domain].present
+            rows = [row for row in rows if present[row] and (not own or own == {int(codes[row])})]
+        for row in rows:
             if row < least.get(alike, 0):
                 continue
             mark = len(self._binding.assumed)
@@ -175,18 +184,6 @@ class _Search:
             # What was reserved is in the cycle's state.
             evaluation = self._evaluate(first)
         return False
-
-    def _rows(self, evaluation: Evaluation) -> list[int]:
-        """Return the nodes that fit, of the domain that the pods before are in."""
-        rows = evaluation.feasible.indices().tolist()
-        if not self.domain:
-            return rows
-        snapshot = self.simulation.snapshot
-        codes = snapshot.labels[self.domain].codes
-        own = {int(codes[snapshot.row[name]]) for name in self.running if name in snapshot.row}
-        own |= {int(codes[entry[0].node.row]) for entry in self._binding.assumed}
-        present = snapshot.labels[self.domain].present
-        return [row for row in rows if present[row] and (not own or own == {int(codes[row])})]
 
 
 # -- changes ---------------------------------------------------------------------------------------
@@ -264,7 +261,11 @@ def _candidates(
         yield Candidate(changes, subjects=((),) * len(changes))
     by_key = {pod.key: pod for pod in state.pods}
     pods = [by_key[each.pod] for each in placed]
-    later = _later(pods, [pod for pod in state.pods if pod in pods])
+    # Those that are queued in this order already stay; the others have to come anew, one after the
+    # other.
+    rest, later = [pod for pod in state.pods if pod in pods], [*pods]
+    while later and later[0] in rest:
+        rest = rest[rest.index(later.pop(0)) + 1 :]
     if not changes and later and all(pod.metadata.controller is not None for pod in later):
         lines = tuple(f"delete pods {pod.name} -n {pod.namespace}" for pod in later)
         names = " and then ".join(pod.key for pod in later)
@@ -288,18 +289,3 @@ def _candidates(
             yield Candidate((pin,), subjects=(subjects,))
     both = [*((each, ()) for each in changes), *pins]
     yield Candidate(tuple(each for each, _ in both), subjects=tuple(own for _, own in both))
-
-
-def _later(pods: Sequence[Pod], queued: Sequence[Pod]) -> list[Pod]:
-    """Return the pods that have to come anew, one after the other, so that those that are queued
-    come in the order of `pods`."""
-    rest = [*queued]
-    count = 0
-    for pod in pods:
-        # Those that come in this order already stay.
-        if pod in rest:
-            rest = rest[rest.index(pod) + 1 :]
-            count += 1
-        else:
-            break
-    return [*pods[count:]]

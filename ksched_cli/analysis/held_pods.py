@@ -16,7 +16,6 @@ from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.loading.kinds import resource_of
 from ksched_cli.cluster.loading.state_warnings import absent_kind, is_dump
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.objects.workloads import Workload
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.engine.records import RunRecord
@@ -221,28 +220,26 @@ def absent_pods(state: ClusterState) -> tuple[AbsentPods, ...]:
     answer = []
     for workloads in (state.replica_sets, state.replication_controllers):
         for workload in workloads.values():
-            failure = _failure(workload)
+            raw = bytes(workload.raw)
+            if b"FailedCreate" not in raw:
+                continue
+            try:
+                controller = typed_json(raw, _Controller)
+            except InputError:  # of a status that no controller wrote
+                continue
+            failures = (
+                each
+                for each in controller.status.conditions or ()
+                if each.type == "ReplicaFailure" and each.status == "True"
+            )
+            failure = next(failures, None)
             if failure is not None:
-                answer.append(failure)
+                missing = (controller.spec.replicas or 0) - (controller.status.replicas or 0)
+                reason = f"{failure.reason or 'failed'}: {failure.message or 'no message'}"
+                owner, namespace = f"{type(workload).__name__}/{workload.name}", workload.namespace
+                answer.append(AbsentPods(owner, namespace, max(missing, 0), reason))
     answer += _of_daemon_sets(state)
     return tuple(answer)
-
-
-def _failure(workload: Workload) -> AbsentPods | None:
-    raw = bytes(workload.raw)
-    if b"FailedCreate" not in raw:
-        return None
-    try:
-        controller = typed_json(raw, _Controller)
-    except InputError:  # of a status that no controller wrote
-        return None
-    for condition in controller.status.conditions or ():
-        if condition.type == "ReplicaFailure" and condition.status == "True":
-            missing = (controller.spec.replicas or 0) - (controller.status.replicas or 0)
-            reason = f"{condition.reason or 'failed'}: {condition.message or 'no message'}"
-            owner = f"{type(workload).__name__}/{workload.name}"
-            return AbsentPods(owner, workload.metadata.namespace, max(missing, 0), reason)
-    return None
 
 
 def _of_daemon_sets(state: ClusterState) -> Iterator[AbsentPods]:

@@ -3,7 +3,7 @@ affinity that nothing can match. They are findings: the scheduler is silent abou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from itertools import chain
 
@@ -29,7 +29,32 @@ def idle_constraints(
     """Yield a sentence for each. What does not parse is left to the plugins. keys: of the nodes'
     labels; None: those of the state"""
     with suppress(SelectorError):
-        yield from _spread_constraints(pod, state.pods, release)
+        for index, constraint in enumerate(pod.spec.topology_spread_constraints):
+            (parsed,) = filter_constraints(
+                [constraint],
+                pod.metadata.labels,
+                constraint.when_unsatisfiable,
+                matches_keys=release.enabled(MATCH_LABEL_KEYS),
+            )
+            selector = parsed.selector
+            if not selector.selectable:
+                why = "it has no labelSelector"
+            elif not selector.requirements and not release.rules.empty_selector_spreads:
+                why = (
+                    f"its labelSelector is empty, and Kubernetes {release.minor} then counts no pod"
+                )
+            elif any(
+                other.namespace == pod.namespace and selector.matches(other.metadata.labels)
+                for other in chain((pod,), state.pods)
+            ):
+                continue
+            else:
+                why = (
+                    f"its labelSelector {selector_text(selector)} matches no pod of namespace "
+                    f"{pod.namespace}, not even this one"
+                )
+            key = constraint.topology_key
+            yield f"topologySpreadConstraints[{index}] over {key} spreads nothing: {why}"
     with suppress(SelectorError):
         yield from _affinity_terms(pod.spec, _label_keys(state) if keys is None else keys)
 
@@ -52,33 +77,6 @@ def idle_constraint_lines(
         seen.add(workload)
         for line in idle_constraints(pod, state, release, keys):
             yield f"{pod.namespace}/{pod.name}: {line}"
-
-
-def _spread_constraints(pod: Pod, pods: Iterable[Pod], release: Release) -> Iterator[str]:
-    for index, constraint in enumerate(pod.spec.topology_spread_constraints):
-        (parsed,) = filter_constraints(
-            [constraint],
-            pod.metadata.labels,
-            constraint.when_unsatisfiable,
-            matches_keys=release.enabled(MATCH_LABEL_KEYS),
-        )
-        selector = parsed.selector
-        if not selector.selectable:
-            why = "it has no labelSelector"
-        elif not selector.requirements and not release.rules.empty_selector_spreads:
-            why = f"its labelSelector is empty, and Kubernetes {release.minor} then counts no pod"
-        elif any(
-            other.namespace == pod.namespace and selector.matches(other.metadata.labels)
-            for other in chain((pod,), pods)
-        ):
-            continue
-        else:
-            why = (
-                f"its labelSelector {selector_text(selector)} matches no pod of namespace "
-                f"{pod.namespace}, not even this one"
-            )
-        key = constraint.topology_key
-        yield f"topologySpreadConstraints[{index}] over {key} spreads nothing: {why}"
 
 
 def _affinity_terms(spec: PodSpec, keys: Set[str]) -> Iterator[str]:

@@ -492,7 +492,9 @@ class Growth:
             enough = [mix for mix, each in self.seen.items() if each.lacking <= rest]
             return min(filter(self.covers, enough), key=self.rank, default=enough[0]), rest
 
-    def _search(self, none: Mix, first: Seen) -> tuple[Mix, frozenset[str]]:
+    def _search(  # noqa: C901, PLR0912, PLR0915  # one search, from top to bottom
+        self, none: Mix, first: Seen
+    ) -> tuple[Mix, frozenset[str]]:
         """As `search`, where pods wait. first: the run without more nodes. Raises EndedError."""
         # 1. The cluster grows, with all pools and with each alone.
         starts = [self.grow()]
@@ -514,26 +516,45 @@ class Growth:
             return none, rest
         least = self.least(rest)
         # 3. Nodes that turned out idle go, and then one after the other.
-        reduced = [self._reduced(mix, helps, least) for mix in dict.fromkeys(enough)]
-        best = min(reduced, key=self.rank)
-        # 4. All mixes of few nodes are tried.
-        return self._improved(best, helps, least), rest
-
-    def _reduced(self, mix: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:
-        idle = self.run(mix).idle
-        while any(idle.values()):
-            smaller = tuple(count - idle[index] for index, count in enumerate(mix))
-            if smaller == mix or not helps(smaller):
-                break
-            mix, idle = smaller, self.run(smaller).idle
+        reduced = []
         orders = [*permutations(self.pools)] if len(self.pools) > 1 else [self.pools]
-        results = []
-        for order in orders:
-            smaller = mix
-            for pool in order:
-                smaller = self._with_fewer(smaller, pool, helps, least)
-            results.append(smaller)
-        return min(results, key=self.rank)
+        for mix in dict.fromkeys(enough):
+            busy, idle = mix, self.run(mix).idle
+            while any(idle.values()):
+                smaller = tuple(count - idle[index] for index, count in enumerate(busy))
+                if smaller == busy or not helps(smaller):
+                    break
+                busy, idle = smaller, self.run(smaller).idle
+            results = []
+            for order in orders:
+                smaller = busy
+                for pool in order:
+                    smaller = self._with_fewer(smaller, pool, helps, least)
+                results.append(smaller)
+            reduced.append(min(results, key=self.rank))
+        best = min(reduced, key=self.rank)
+        # 4. All mixes of few nodes that would be better are tried. Parts of one that does not help
+        #    are left out where there are several pools.
+        if len(self.pools) == 1:
+            if sum(best) > LINEAR_MAX:
+                return best, rest
+            least = 1
+        mixes = {
+            self.spread(totals)
+            for nodes in range(LINEAR_MAX, max(least, 1) - 1, -1)
+            for totals in mixes_of(nodes, len(self.pools))
+        }
+        useless: list[Mix] = []
+        for mix in sorted(mixes, key=lambda mix: (*self.rank(mix), mix), reverse=True):
+            if self.rank(mix) >= self.rank(best):
+                continue
+            if len(self.pools) > 1 and any(is_part(mix, larger) for larger in useless):
+                continue
+            if helps(mix):
+                best = mix
+            else:
+                useless.append(mix)
+        return best, rest
 
     def _with_fewer(
         self, mix: Mix, pool: NodePool, helps: Callable[[Mix], bool], least: int
@@ -569,30 +590,6 @@ class Growth:
                 return self._with_fewer(without(probe), pool, helps, least)
         return without(gone)
 
-    def _improved(self, best: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:
-        """Run every mix of up to LINEAR_MAX nodes that would be better; parts of one that does not
-        help are left out where there are several pools."""
-        useless: list[Mix] = []
-        if len(self.pools) == 1:
-            if sum(best) > LINEAR_MAX:
-                return best
-            least = 1
-        mixes = {
-            self.spread(totals)
-            for nodes in range(LINEAR_MAX, max(least, 1) - 1, -1)
-            for totals in mixes_of(nodes, len(self.pools))
-        }
-        for mix in sorted(mixes, key=lambda mix: (*self.rank(mix), mix), reverse=True):
-            if self.rank(mix) >= self.rank(best):
-                continue
-            if len(self.pools) > 1 and any(is_part(mix, larger) for larger in useless):
-                continue
-            if helps(mix):
-                best = mix
-            else:
-                useless.append(mix)
-        return best
-
 
 def with_copies(state: ClusterState, likes: Sequence[Node], mix: Mix) -> ClusterState:
     """Return the state with so many copies of these of its nodes."""
@@ -626,7 +623,7 @@ def mixes_of(nodes: int, kinds: int) -> Iterator[Totals]:
         yield from ((first, *rest) for rest in mixes_of(nodes - first, kinds - 1))
 
 
-def nodes_needed(
+def nodes_needed(  # noqa: PLR0915  # one answer, from top to bottom
     simulation: Simulation,
     likes: Sequence[Node],
     open_with: OpenWith,
@@ -656,6 +653,14 @@ def nodes_needed(
     fewer = [mix for mix, each in runs if growth.rank(mix) < growth.rank(best)]
     fewer = [mix for mix in fewer if seen[mix].lacking - rest]
     nearest = max(fewer, key=growth.rank, default=None)
+    why_not = ""
+    if nearest is not None:
+        # What a run with fewer nodes leaves without one.
+        left = seen[nearest]
+        number, nodes = len([pod for pod in left.lacking if pod not in rest]), sum(nearest)
+        pods = "1 pod has" if number == 1 else f"{number:,} pods have"
+        count = f"{nodes:,}" if nodes else "no more"
+        why_not = f"with {count}, {pods} no node: {_why_pending(left.record, left.lacking, rest)}"
     names = [node.name for node in likes]
     least = growth.least(rest) if is_helped else 0
     if least < sum(best) and has_solver() and not (stopped or progress.is_short()):
@@ -664,16 +669,26 @@ def nodes_needed(
     with suppress(EndedError):
         groups = growth.explained(largest) if rest else ()
     hopeless = [group for group in groups if rest.intersection(group.pods)]
+    # The pods of each owner that some number helps, and the least that does.
+    by_owner: dict[tuple[str, str], list[str]] = {}
+    for group in first.groups:
+        own = [pod for pod in group.pods if pod not in rest]
+        if own:
+            by_owner.setdefault((group.owner, group.namespace), []).extend(own)
+    helped = []
+    for (owner, namespace), own in by_owner.items():
+        enough = (sum(mix) for mix, run in runs if run.lacking.isdisjoint(own))
+        helped.append(HelpedGroup(owner, namespace, tuple(own), min(enough, default=0)))
     return NodesNeeded(
         like=tuple(names),
         nodes_needed=None if rest else sum(best),
         mix=dict(zip(names, best, strict=True)) if is_helped else {},
         at_least=least,
-        why_not_fewer="" if nearest is None else _why_not(sum(nearest), seen[nearest], rest),
+        why_not_fewer=why_not,
         evicted=seen[best].spared,
         per_hour=round(price_of(best, prices), 6) if prices else UNSET,
         limited_by=_why_pending(last.record, rest) if rest else "",
-        helped=tuple(_helped(first.groups, rest, seen)),
+        helped=tuple(helped),
         not_helped=tuple(hopeless),
         runs=tuple(
             NodeTrial(
@@ -689,14 +704,6 @@ def nodes_needed(
     )
 
 
-def _why_not(nodes: int, seen: Seen, rest: Container[str]) -> str:
-    """Return what a run with fewer nodes leaves without one."""
-    number = len([pod for pod in seen.lacking if pod not in rest])
-    pods = "1 pod has" if number == 1 else f"{number:,} pods have"
-    count = "no more" if not nodes else f"{nodes:,}"
-    return f"with {count}, {pods} no node: {_why_pending(seen.record, seen.lacking, rest)}"
-
-
 def _why_pending(record: RunRecord, pods: Container[str], but: Container[str] = frozenset()) -> str:
     """Return why the first of these pods stays pending, or which is evicted."""
     for pod in record.pending:
@@ -707,20 +714,6 @@ def _why_pending(record: RunRecord, pods: Container[str], but: Container[str] = 
     if eviction is None:
         return ""
     return f"{eviction.pod} is evicted from {eviction.node} for {eviction.preemptor}"
-
-
-def _helped(
-    waiting: Sequence[PendingGroup], rest: Container[str], seen: Mapping[Mix, Seen]
-) -> Iterator[HelpedGroup]:
-    """waiting: without more nodes; rest: the pods that no number helps"""
-    by_owner: dict[tuple[str, str], list[str]] = {}
-    for group in waiting:
-        pods = [pod for pod in group.pods if pod not in rest]
-        if pods:
-            by_owner.setdefault((group.owner, group.namespace), []).extend(pods)
-    for (owner, namespace), pods in by_owner.items():
-        enough = (sum(mix) for mix, run in seen.items() if run.lacking.isdisjoint(pods))
-        yield HelpedGroup(owner, namespace, tuple(pods), min(enough, default=0))
 
 
 # -- the question ---------------------------------------------------------------------------------

@@ -210,8 +210,23 @@ class Mover:
         simulation = self.open(state)
         # 2. Pods that the run placed stay where they are: nothing is there yet to be evicted.
         running = {pod.key for pod in self.state.pods if pod.node_name}
-        may_move = self._may_move(simulation)
-        movable = [pod for pod in there if pod.key in running and may_move(pod)]
+        #    Others move that come again if they are evicted, and may be evicted at all.
+        text = time_of(self.state)
+        rules = PodRules(unix_seconds(text) if text else 0.0)
+        budgets = Evictions(self.state)
+        movable = [
+            pod
+            for pod in there
+            if pod.key in running
+            and not (
+                goes_with_node(pod)
+                or pod.node_name not in simulation.snapshot.row
+                or rules.pod_stays(pod)
+                or why_ignored(pod, simulation.frameworks)
+                or (budgets.budgets and budgets.renewed(self.state).evict(pod))
+                or self.search.stays(pod)
+            )
+        ]
         # 3. In a large cluster, pods of the nodes that promise the fewest moves alone.
         info = simulation.catalog.info
         waits, infos = [*map(info, needing)], [*map(info, movable)]
@@ -227,24 +242,6 @@ class Mover:
         model = PlacementModel.of(simulation, map(info, needing), map(info, movable), chosen)
         simulation.close()
         return model
-
-    def _may_move(self, simulation: Simulation) -> Callable[[Pod], bool]:
-        """Return whether a pod comes again if it is evicted, and may be evicted at all."""
-        text = time_of(self.state)
-        rules = PodRules(unix_seconds(text) if text else 0.0)
-        budgets = Evictions(self.state)
-
-        def may_move(pod: Pod) -> bool:
-            return not (
-                goes_with_node(pod)
-                or pod.node_name not in simulation.snapshot.row
-                or rules.pod_stays(pod)
-                or why_ignored(pod, simulation.frameworks)
-                or (budgets.budgets and budgets.renewed(self.state).evict(pod))
-                or self.search.stays(pod)
-            )
-
-        return may_move
 
     def _none(self, model: PlacementModel, solution: Solution, plans: int) -> NoMoves:
         """Return why there are no moves. plans: how many were refused"""
@@ -291,7 +288,9 @@ class Mover:
 
     # -- plans ------------------------------------------------------------------------------------
 
-    def _steps(self, model: PlacementModel, solution: Solution) -> Iterator[_Steps]:
+    def _steps(  # noqa: C901, PLR0915  # one way after the other
+        self, model: PlacementModel, solution: Solution
+    ) -> Iterator[_Steps]:
         """Yield the steps of a solution, in an order in which there is room for each move, and with
         ever more cordons: none; of the node that a pod leaves; of all nodes that others leave or
         come to; of all that would take it but one; of all that change, until the end."""
@@ -314,12 +313,31 @@ class Mover:
             choosy = sorted(solution.placed, key=lambda key: model.classes[key[0]].allowed.sum())
             for order in (choosy, choosy[::-1]):
                 first = [names[row] for _, row in order if names[row] in closed_names]
-                yield self._closed(model, moves, dict.fromkeys((*first, *closed_names)))
+                # All nodes are cordoned but the one that a pod goes to; they are uncordoned in this
+                # order once all pods have moved.
+                in_turn = dict.fromkeys((*first, *closed_names))
+                steps = _Steps()
+                steps.lines.append(f"cordon {' '.join(sorted(in_turn))}")
+                for _, pod, row in moves:
+                    target = names[row]
+                    steps.lines += [f"uncordon {target}"] * (target in in_turn)
+                    steps.evict(pod, tuple(name for name in sorted(in_turn) if name != target))
+                    steps.lines += [f"cordon {target}"] * (target in in_turn)
+                steps.lines += [f"uncordon {name}" for name in in_turn]
+                yield steps
         if len(moves) > 1 and len(closed_names) <= MAX_SWAPPED:
             # Pods that change places: all leave, and the nodes open one by one.
             pods = [pod for _, pod, _ in moves]
             for leaving, opened in product((pods, pods[::-1]), permutations(closed_names)):
-                yield self._all_at_once(leaving, opened)
+                # Who takes a node is certain where no pod backs off.
+                closed_first = tuple(sorted(opened))
+                steps = _Steps([f"cordon {' '.join(closed_first)}"], is_slow=True)
+                for pod in leaving:
+                    steps.evict(pod, closed_first)
+                steps.lines += [f"uncordon {name}" for name in opened]
+                # A pod has a node again at the end.
+                steps.evictions = [len(steps.lines)] * len(leaving)
+                yield steps
 
     def _opened_after_each(
         self, model: PlacementModel, moves: Sequence[tuple[PodInfo, tuple[str, ...]]]
@@ -334,36 +352,6 @@ class Mover:
                 steps.lines.append(f"cordon {' '.join(cordoned)}")
             steps.evict(pod, cordoned)
             steps.lines += [f"uncordon {' '.join(cordoned)}"] * bool(cordoned)
-        return steps
-
-    def _closed(
-        self,
-        model: PlacementModel,
-        moves: Sequence[tuple[int, PodInfo, int]],
-        names: Mapping[str, None],
-    ) -> _Steps:
-        """Cordon all nodes but the one that a pod goes to; uncordon them in the order of names once
-        all pods have moved."""
-        steps = _Steps()
-        steps.lines.append(f"cordon {' '.join(sorted(names))}")
-        for _, pod, row in moves:
-            target = model.snapshot.names[row]
-            steps.lines += [f"uncordon {target}"] * (target in names)
-            steps.evict(pod, tuple(name for name in sorted(names) if name != target))
-            steps.lines += [f"cordon {target}"] * (target in names)
-        steps.lines += [f"uncordon {name}" for name in names]
-        return steps
-
-    def _all_at_once(self, pods: Sequence[PodInfo], names: Sequence[str]) -> _Steps:
-        """Cordon the nodes, evict all pods, and uncordon the nodes one by one. Who takes a node is
-        certain where no pod backs off."""
-        closed = tuple(sorted(names))
-        steps = _Steps([f"cordon {' '.join(closed)}"], is_slow=True)
-        for pod in pods:
-            steps.evict(pod, closed)
-        steps.lines += [f"uncordon {name}" for name in names]
-        # A pod has a node again at the end.
-        steps.evictions = [len(steps.lines)] * len(pods)
         return steps
 
     def _run(
@@ -406,26 +394,21 @@ class Mover:
         waiting = frozenset(needing & last)
         touched = {steps[-1][key] for key in waiting}
         touched |= {node for each in moved for node in (each.from_node, each.to_node)}
-        usage = tuple(self._usage(model, state, sorted(touched)))
-        lines, is_fewest = tuple(plan.lines), solution.is_optimal
-        return MovePlan(moved, lines, state, waiting, is_fewest, usage, plan.is_slow)
-
-    def _usage(
-        self, model: PlacementModel, state: ClusterState, names: Sequence[str]
-    ) -> Iterator[UsageChange]:
-        """Yield what is requested on nodes before the moves and in a state after them."""
+        # What is requested on these nodes before the moves and after them.
         simulation = self.open(state)
         after = simulation.snapshot
         simulation.close()
         own = [each.pod.resources.requests for each in model.classes[: model.waiting]]
         resources = dict.fromkeys(name for each in own for name, n in each.items() if n)
-        for name in names:
+        usage = []
+        for name, resource in product(sorted(touched), resources):
             row = model.snapshot.row[name]
-            for resource in resources:
-                allocatable = int(model.snapshot.allocatable(resource)[row])
-                before = allocatable - int(model.free(resource)[row])
-                now = int(after.requested(resource)[after.row[name]])
-                yield UsageChange(name, resource, allocatable, before, now)
+            allocatable = int(model.snapshot.allocatable(resource)[row])
+            before = allocatable - int(model.free(resource)[row])
+            now = int(after.requested(resource)[after.row[name]])
+            usage.append(UsageChange(name, resource, allocatable, before, now))
+        lines, is_fewest = tuple(plan.lines), solution.is_optimal
+        return MovePlan(moved, lines, state, waiting, is_fewest, tuple(usage), plan.is_slow)
 
 
 def _in_order(model: PlacementModel, solution: Solution) -> list[tuple[int, PodInfo, int]]:

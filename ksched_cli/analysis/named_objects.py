@@ -95,7 +95,13 @@ def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
     pods = [pod for pod in state.pods if full in (pod.key, pod.metadata.name)]
     pods = [pod for pod in pods if pod.key == full] or pods
     if not pods:
-        pods = _of_workload(state, name, kind, namespace)
+        # A workload stands for its next pod in the queue, or the newest.
+        own = _pods_of_workload(state, name, kind, namespace)
+        waiting = [pod for pod in own if not pod.node_name]
+        if waiting:
+            pods = [min(waiting, key=lambda pod: pod.metadata.creation_timestamp)]
+        elif own:
+            pods = [max(own, key=lambda pod: pod.metadata.creation_timestamp)]
     if len(pods) > 1:
         keys = ", ".join(sorted(pod.key for pod in pods))
         raise UsageError(f'several pods are named "{name}": {keys}; give the namespace too')
@@ -262,16 +268,6 @@ def _workload_kind(name: str) -> str:
     word, slash, _ = name.rpartition("/")
     kind = kind_of(word) if slash else None
     return kind.name if kind is not None and kind.name != "Pod" else ""
-
-
-def _of_workload(state: ClusterState, name: str, kind: str, namespace: str) -> list[Pod]:
-    """Return the next pod of a workload, or the newest; none if there is no such workload. Raises
-    UsageError where there are several."""
-    pods = _pods_of_workload(state, name, kind, namespace)
-    waiting = [pod for pod in pods if not pod.node_name]
-    if waiting:
-        return [min(waiting, key=lambda pod: pod.metadata.creation_timestamp)]
-    return [max(pods, key=lambda pod: pod.metadata.creation_timestamp)] if pods else []
 
 
 def _pods_of_workload(state: ClusterState, name: str, kind: str, namespace: str) -> list[Pod]:

@@ -175,9 +175,52 @@ class PlacementModel:
         ]
         classes = _merged(classes, simulation.state.namespaces)
         count = sum(bool(each.pods) for each in classes)
-        conflicts = tuple(_conflicts(classes, simulation.state.namespaces))
-        spreads = tuple(_spreads(simulation.snapshot, classes))
-        return cls(simulation.snapshot, classes, count, conflicts, spreads, chosen)
+        # The pairs of classes that avoid each other, with the topology key.
+        conflicts: dict[tuple[int, int, str], None] = {}
+        for number, each in enumerate(classes):
+            keys = [term.topology_key for term in each.avoids]
+            avoided_by = _avoided(each, simulation.state.namespaces)
+            for key, avoids in zip(keys, avoided_by, strict=True):
+                for other, avoided in enumerate(classes):
+                    if avoids(avoided.pod.namespace, avoided.pod.labels):
+                        conflicts[min(number, other), max(number, other), key] = None
+        # The spread constraints of the classes that reject nodes.
+        spreads, snapshot = list[SpreadRow](), simulation.snapshot
+        for number, each in enumerate(classes):
+            having_all = np.ones(len(snapshot), dtype=np.bool_)
+            for constraint in each.spreads:
+                having_all &= snapshot.labels[constraint.topology_key].present
+            for constraint in each.spreads:
+                matches = _counted(each)(constraint)
+                rows = having_all & each.affine if constraint.honors_affinity else having_all
+                codes = snapshot.labels[constraint.topology_key].codes
+                domains = [
+                    np.flatnonzero(rows & (codes == code)) for code in np.unique(codes[rows])
+                ]
+                fixed = [
+                    sum(
+                        not there.pod.deleting and matches(there.namespace, there.labels)
+                        for row in domain.tolist()
+                        for there in snapshot.pods[row]
+                    )
+                    for domain in domains
+                ]
+                counted = [
+                    other
+                    for other, own in enumerate(classes)
+                    if matches(own.pod.namespace, own.pod.labels)
+                ]
+                spreads.append(
+                    SpreadRow(
+                        number,
+                        constraint.max_skew,
+                        len(domains) < constraint.min_domains,
+                        tuple(domains),
+                        tuple(counted),
+                        tuple(fixed),
+                    )
+                )
+        return cls(snapshot, classes, count, tuple(conflicts), tuple(spreads), chosen)
 
     @property
     def weights(self) -> list[int]:
@@ -248,7 +291,7 @@ class PlacementModel:
         levels = sorted({self.classes[number].pod.priority for number in own}, reverse=True)
         return [[n for n in own if self.classes[n].pod.priority == level] for level in levels]
 
-    def solve(
+    def solve(  # noqa: PLR0915  # one algorithm, from top to bottom
         self,
         seconds: float,
         *,
@@ -293,8 +336,15 @@ class PlacementModel:
             return Solution(is_none=is_none, bound=bound)
         is_optimal &= status == "OPTIMAL"
         solution = self._solution(variables, solver)
+        # 3. As many moves are better for pods of a low priority and young ones: the best that a
+        #    little work finds.
         if solution.moves:
-            solution = self._chosen(variables, solver, solution)
+            model.add(variables.cost([1] * len(self.classes)) == solution.moves)
+            model.minimize(variables.cost(self.weights))
+            variables.hint(solution)
+            solver.parameters.max_deterministic_time = _CHOICE_SECONDS
+            if self._status(solver, model) in ("OPTIMAL", "FEASIBLE"):
+                solution = self._solution(variables, solver)
         bound = bound if self.is_whole else size
         return replace(solution, is_optimal=is_optimal, bound=bound)
 
@@ -404,20 +454,6 @@ class PlacementModel:
         if solver.status_name(solver.solve(model)) == "INFEASIBLE":
             return 0
         return max(0, ceil(solver.best_objective_bound - 0.001))
-
-    def _chosen(
-        self, variables: _Variables, solver: cp_model.CpSolver, solution: Solution
-    ) -> Solution:
-        """Return a solution of as many moves, of pods of a low priority and young ones: the best of
-        these that a little work finds."""
-        model = variables.model
-        model.add(variables.cost([1] * len(self.classes)) == solution.moves)
-        model.minimize(variables.cost(self.weights))
-        variables.hint(solution)
-        solver.parameters.max_deterministic_time = _CHOICE_SECONDS
-        if self._status(solver, model) in ("OPTIMAL", "FEASIBLE"):
-            return self._solution(variables, solver)
-        return solution
 
     def _status(self, solver: cp_model.CpSolver, model: cp_model.CpModel) -> str:
         """Solve the model, by the deadline. Return the status."""
@@ -808,20 +844,20 @@ def _merged(classes: Sequence[PodClass], namespaces: Mapping[str, Namespace]) ->
             continue
         key = (tuple(sorted(each.requests.items())), each.ports, each.allowed.tobytes())
         merged.setdefault(key, []).append(each)
-    return [_joined(group) for group in merged.values()]
-
-
-def _joined(classes: Sequence[PodClass]) -> PodClass:
-    """Return the classes as one. The pods of a node that are the cheapest to move come first: those
-    of a low priority, then the young ones."""
-    by_row: dict[int, list[PodInfo]] = {}
-    for each in classes:
-        for row, pods in each.by_row.items():
-            by_row.setdefault(row, []).extend(pods)
-    for own in by_row.values():
-        own.sort(key=lambda pod: pod.pod.metadata.creation_timestamp, reverse=True)
-        own.sort(key=lambda pod: pod.priority)
-    return replace(classes[0], by_row={row: tuple(own) for row, own in by_row.items()})
+    # The pods of a node that are the cheapest to move come first: those of a low priority, then the
+    # young ones.
+    joined = []
+    for group in merged.values():
+        by_row: dict[int, list[PodInfo]] = {}
+        for each in group:
+            for row, pods in each.by_row.items():
+                by_row.setdefault(row, []).extend(pods)
+        for own in by_row.values():
+            own.sort(key=lambda pod: pod.pod.metadata.creation_timestamp, reverse=True)
+            own.sort(key=lambda pod: pod.priority)
+        rows = {row: tuple(own) for row, own in by_row.items()}
+        joined.append(replace(group[0], by_row=rows))
+    return joined
 
 
 Matches: TypeAlias = Callable[[str, Mapping[str, str]], bool]
@@ -832,20 +868,6 @@ def _avoided(each: PodClass, namespaces: Mapping[str, Namespace]) -> list[Matche
     return [as_incoming(term, namespaces).matches for term in each.avoids]
 
 
-def _conflicts(
-    classes: Sequence[PodClass], namespaces: Mapping[str, Namespace]
-) -> Iterator[tuple[int, int, str]]:
-    """Yield the pairs of classes that avoid each other, with the topology key."""
-    unique: dict[tuple[int, int, str], None] = {}
-    for number, each in enumerate(classes):
-        keys = [term.topology_key for term in each.avoids]
-        for key, avoids in zip(keys, _avoided(each, namespaces), strict=True):
-            for other, avoided in enumerate(classes):
-                if avoids(avoided.pod.namespace, avoided.pod.labels):
-                    unique[min(number, other), max(number, other), key] = None
-    yield from unique
-
-
 def _counted(each: PodClass) -> Callable[[Constraint], Matches]:
     """Return what tells the pods that a spread constraint of the class counts."""
 
@@ -854,37 +876,3 @@ def _counted(each: PodClass) -> Callable[[Constraint], Matches]:
         return lambda namespace, labels: namespace == own and selector.matches(labels)
 
     return counted
-
-
-def _spreads(snapshot: Snapshot, classes: Sequence[PodClass]) -> Iterator[SpreadRow]:
-    """Yield the spread constraints of the classes that reject nodes."""
-    for number, each in enumerate(classes):
-        having_all = np.ones(len(snapshot), dtype=np.bool_)
-        for constraint in each.spreads:
-            having_all &= snapshot.labels[constraint.topology_key].present
-        for constraint in each.spreads:
-            matches = _counted(each)(constraint)
-            rows = having_all & each.affine if constraint.honors_affinity else having_all
-            codes = snapshot.labels[constraint.topology_key].codes
-            domains = [np.flatnonzero(rows & (codes == code)) for code in np.unique(codes[rows])]
-            fixed = [
-                sum(
-                    not there.pod.deleting and matches(there.namespace, there.labels)
-                    for row in domain.tolist()
-                    for there in snapshot.pods[row]
-                )
-                for domain in domains
-            ]
-            counted = [
-                other
-                for other, own in enumerate(classes)
-                if matches(own.pod.namespace, own.pod.labels)
-            ]
-            yield SpreadRow(
-                number,
-                constraint.max_skew,
-                len(domains) < constraint.min_domains,
-                tuple(domains),
-                tuple(counted),
-                tuple(fixed),
-            )

@@ -7,7 +7,6 @@ the profile's PostFilter plugins, as in an attempt.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, field
@@ -29,14 +28,12 @@ from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.queue import why_ignored
-from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     Preemption,
     PreemptionRequest,
-    Victims,
 )
 from ksched_cli.framework.status import Code, Rejection
 from ksched_cli.framework.victim_order import ranked
@@ -205,7 +202,13 @@ def preempt(
     turn = take_turn(
         simulation, pod, lambda info: _as_it_stands(simulation, info, everything), alone=alone
     )
-    index = _deciding(turn.attempts)
+    # The last attempt that made room counts, else the last one.
+    preempting = [
+        index
+        for index, attempt in enumerate(turn.attempts[:-1])
+        if attempt.post_filter is not None and attempt.post_filter.node
+    ]
+    index = preempting[-1] if preempting else len(turn.attempts) - 1
     attempt, answer = turn.attempts[index], turn.answers[index]
     if attempt.node and not answer.fits:
         # A plugin failed on a node that the attempt did not reach.
@@ -218,16 +221,6 @@ def preempt(
         error=answer.error or attempt.error,
         undecided=turn.failed,
     )
-
-
-def _deciding(attempts: Sequence[Attempt]) -> int:
-    """Return the index of the last attempt that made room, else of the last one."""
-    preempting = [
-        index
-        for index, attempt in enumerate(attempts[:-1])
-        if attempt.post_filter is not None and attempt.post_filter.node
-    ]
-    return preempting[-1] if preempting else len(attempts) - 1
 
 
 def _as_it_stands(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionResult:
@@ -246,13 +239,7 @@ def _as_it_stands(simulation: Simulation, pod: PodInfo, everything: bool) -> Pre
         fits = tuple(sorted(evaluation.feasible.names()))
         return replace(unsearched, may_preempt=False, reason=FITS, fits=fits)
     evaluation.state.write(REQUEST_KEY, PreemptionRequest(detailed=True, everything=everything))
-    return _search_victims(simulation, evaluation, unsearched)
-
-
-def _search_victims(
-    simulation: Simulation, evaluation: Evaluation, answer: PreemptionResult
-) -> PreemptionResult:
-    """Complete the answer by what the profile's PostFilter plugins find."""
+    # The profile's PostFilter plugins search for victims.
     _, status, preemption = simulation.pipeline.post_filter(evaluation)
     failed = not status.is_success and not status.is_rejected
     if preemption is not None:
@@ -260,20 +247,35 @@ def _search_victims(
     elif failed:
         why_not = f"{status.plugin} fails before any plugin that preempts"
     else:
-        why_not = f"no plugin of {answer.profile} preempts"
+        why_not = f"no plugin of {unsearched.profile} preempts"
     preemption = preemption or Preemption()
     on_node = simulation.nominator.on_node(preemption.node)
     criterion = "only candidate" if preemption.node else ""
     if preemption.steps:
         criterion = preemption.steps[-1].criterion.value
+    candidates = []
     # An extender may leave the best out.
-    nodes = sorted(ranked(preemption.candidates), key=lambda node: node != preemption.node)
+    for node in sorted(ranked(preemption.candidates), key=lambda node: node != preemption.node):
+        victims = preemption.candidates[node]
+        rejections = [victims.rejections.get(pod.uid) for pod in victims.pods]
+        own = tuple(
+            Victim(
+                pod.key,
+                pod.priority,
+                pod.pod.status.start_time,
+                victims.pdb_violated_by.get(pod.uid, ()),
+                NodeRejection.of_node(rejection) if rejection else None,
+            )
+            for pod, rejection in zip(victims.pods, rejections, strict=True)
+        )
+        reprieved = tuple(pod.key for pod in victims.reprieved)
+        candidates.append(CandidateNode(node, own, victims.pdb_violations, reprieved))
     not_candidates, not_searched = _other_nodes(evaluation, preemption)
     return replace(
-        answer,
+        unsearched,
         may_preempt=not why_not,
         reason=why_not,
-        candidates=tuple(_candidate(node, preemption.candidates[node]) for node in nodes),
+        candidates=tuple(candidates),
         not_candidates=not_candidates,
         not_searched=not_searched,
         num_candidates=preemption.num_candidates,
@@ -285,29 +287,9 @@ def _search_victims(
             CriterionComparison(step.criterion.value, step.best, step.left)
             for step in preemption.steps
         ),
-        lapsing_nominations=tuple(pod.key for pod in on_node if pod.priority < answer.priority),
+        lapsing_nominations=tuple(each.key for each in on_node if each.priority < pod.priority),
         message=evaluation.fit_error(status.message),
         error=status.message if failed else "",
-    )
-
-
-def _candidate(node: str, victims: Victims) -> CandidateNode:
-    return CandidateNode(
-        node,
-        tuple(
-            Victim(
-                pod.key,
-                pod.priority,
-                pod.pod.status.start_time,
-                victims.pdb_violated_by.get(pod.uid, ()),
-                NodeRejection.of_node(rejection)
-                if (rejection := victims.rejections.get(pod.uid))
-                else None,
-            )
-            for pod in victims.pods
-        ),
-        victims.pdb_violations,
-        tuple(pod.key for pod in victims.reprieved),
     )
 
 

@@ -89,10 +89,17 @@ def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
     for kind, name in (("Deployment", deployment_of(pod)), pod.owner):
         if not name or kind not in WORKLOADS:
             continue
-        workload = objects_of(state, KINDS[kind]).get((pod.namespace, name))
+        workload: Any = objects_of(state, KINDS[kind]).get((pod.namespace, name))
         if workload is not None:
             stuck: tuple[str, ...] = ()
-            if _keeps_pods(kind, workload):
+            # These keep pods that wait as they are when the template changes. Upstream:
+            # updateStatefulSet, which waits with policy OrderedReady while a pod is not available.
+            on_delete = (
+                kind in ("StatefulSet", "DaemonSet")
+                and workload.spec.update_strategy.type == "OnDelete"
+            )
+            in_order = kind == "StatefulSet" and workload.spec.pod_management_policy != "Parallel"
+            if kind in ("ReplicaSet", "ReplicationController") or on_delete or in_order:
                 own = OwnedPods.of(state.pods).active.get((pod.namespace, kind, name), ())
                 waiting = [each for each in own if not each.node_name]
                 # Those that ksched has made for the workload are not there in the cluster.
@@ -100,18 +107,6 @@ def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
                 stuck = tuple(sorted(each.name for each in existing or waiting))
             return ChangedObject(kind, pod.namespace, name, stuck)
     return ChangedObject("Pod", pod.namespace, pod.name)
-
-
-def _keeps_pods(kind: str, workload: Any) -> bool:
-    """Return whether pods that wait stay as they are when the template changes. Upstream:
-    updateStatefulSet, which waits with policy OrderedReady while a pod is not available."""
-    if kind in ("ReplicaSet", "ReplicationController"):
-        return True
-    if kind not in ("StatefulSet", "DaemonSet"):
-        return False
-    if workload.spec.update_strategy.type == "OnDelete":
-        return True
-    return kind == "StatefulSet" and workload.spec.pod_management_policy != "Parallel"
 
 
 def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[ChangedObject, ...]:
@@ -156,7 +151,11 @@ def change_lines(steps: Sequence[Step]) -> tuple[str, ...]:
             if proposal.requests and subject.kind not in WITH_TEMPLATE:
                 patch = combined(patch, _requesting(proposal.requests))
             elif proposal.requests:
-                lines += _resource_lines(proposal.requests, subject)
+                for container, amounts in proposal.requests.items():
+                    line = f"set resources {subject.text} -n {subject.namespace} -c {container}"
+                    line += f" --requests={_pairs(amounts)}"
+                    limits = container_patch(container, amounts)["resources"].get("limits")
+                    lines.append(line + (f" --limits={_pairs(limits)}" if limits else ""))
         if patch:
             text = json.dumps(subject.patch(_of_template(patch, subject)), separators=(",", ":"))
             lines.append(f"patch {subject.text} -n {subject.namespace} -p {shlex.quote(text)}")
@@ -203,16 +202,6 @@ def _requesting(requests: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """Return a patch of the containers' requests, and of the limits that must equal them."""
     containers = [container_patch(*each) for each in requests.items()]
     return {"spec": {"containers": containers}} if containers else {}
-
-
-def _resource_lines(
-    requests: Mapping[str, Mapping[str, str]], subject: ChangedObject
-) -> Iterator[str]:
-    for container, amounts in requests.items():
-        line = f"set resources {subject.text} -n {subject.namespace} -c {container}"
-        line += f" --requests={_pairs(amounts)}"
-        limits = container_patch(container, amounts)["resources"].get("limits")
-        yield line + (f" --limits={_pairs(limits)}" if limits else "")
 
 
 def _pairs(amounts: Mapping[str, str]) -> str:
@@ -262,7 +251,13 @@ def kubectl_command(line: str) -> str:
     if verb == "apply" and "-f" in tokens:
         return f"echo {shlex.quote(tokens[tokens.index('-f') + 1])} | kubectl apply -f -"
     kind, _, name = target.partition("/")
-    if verb == "patch" and kind in _REPLACED and not _is_mutable(kind, tokens):
+    # The API server accepts few patches for an existing object of these kinds.
+    is_replaced = False
+    if verb == "patch" and kind in _REPLACED:
+        data = json.loads(tokens[tokens.index("-p") + 1])
+        mutable = _MUTABLE if kind == "pod" else set()
+        is_replaced = isinstance(data, list) or not set(data.get("spec") or {}) <= mutable
+    if is_replaced:
         namespace = f" -n {tokens[tokens.index('-n') + 1]}" if "-n" in tokens else ""
         patch = shlex.quote(tokens[tokens.index("-p") + 1])
         form = " --type=json" if "--type=json" in tokens else ""
@@ -271,14 +266,6 @@ def kubectl_command(line: str) -> str:
             f" | kubectl patch --local -f - -o yaml{form} -p {patch} | kubectl replace --force -f -"
         )
     return f"kubectl {line}"
-
-
-def _is_mutable(kind: str, tokens: Sequence[str]) -> bool:
-    """Return whether the API server accepts the patch for an existing object."""
-    patch = json.loads(tokens[tokens.index("-p") + 1])
-    if isinstance(patch, list):
-        return False
-    return set(patch.get("spec") or {}) <= (_MUTABLE if kind == "pod" else set())
 
 
 # -- changes that the question has made -----------------------------------------------------------
@@ -615,7 +602,31 @@ def candidates(
         yield from for_rejected_pod(evaluation.framework, snapshot, pod, evaluation.pre_filter)
         return
     yield from _by_node(evaluation, distances(evaluation).order(), MAX_NODES)
-    yield from _more_nodes(simulation, evaluation, waiting)
+    # One more node like those that the pod may use, the smallest first, with the labels that it
+    # asks for; where none is large enough, one of the size that the pod requests, or that all pods
+    # that wait request.
+    snapshot, own = evaluation.statuses.snapshot, evaluation.pod.resources.requests
+    # Pods that wait take the room of a new node, too; larger ones do not fit there.
+    pending = [each.resources.requests for each in simulation.pending()]
+    pending = [r for r in pending if all(n <= own.get(name, 0) for name, n in r.items())]
+    totals = {name: sum(each.get(name, 0) for each in pending) for name in own}
+    for index, model in enumerate(_models(simulation.state, evaluation)):
+        name = snapshot.names[model.row]
+        size = _enlarged(snapshot, model.row, own)
+        # Another shape is better than a machine of a new size, and that is better than several.
+        amount = 0.4 * index + 2 * len(size) + len(model.labels)
+        counts = (*NODE_COUNTS, *(n for n in MANY_NODE_COUNTS if n <= waiting))
+        for number, count in enumerate(counts if not index else (1,)):
+            yield _added(name, count, size, model.labels, amount + 2 * number)
+        larger = _enlarged(snapshot, model.row, totals)
+        # A machine of many times the size of all others is none that anybody has.
+        is_likely = all(
+            required
+            <= LARGEST * max(int(snapshot.allocatable(resource).max()), size.get(resource, 0))
+            for resource, required in larger.items()
+        )
+        if not index and larger != size and is_likely:
+            yield _added(name, 1, larger, model.labels, amount + 1.5)
     # Priority classes with which it may evict others, the lowest first.
     higher = sorted(
         (each.value, name)
@@ -754,7 +765,14 @@ def _by_node(
         )
         # A plugin may reject a node twice: before all nodes are looked at, and as one of them.
         names = dict.fromkeys(answer.plugin for answer in rejecting)
-        by_plugin = [_proposals(evaluation, name, node) for name in names]
+        by_plugin: list[Sequence[Proposal]] = []
+        for name in names:
+            plugin = evaluation.framework.plugin(name) if name else None
+            proposed: Sequence[Proposal] = ()
+            if isinstance(plugin, Proposes):
+                caller = evaluation.framework.caller
+                proposed = caller.propose(plugin, evaluation.state, evaluation.pod, node)
+            by_plugin.append(proposed)
         if len(rejecting) > FREELY_COMBINED:
             by_plugin = [sorted(proposals, key=cost_of)[:1] for proposals in by_plugin]
         for proposals in product(*by_plugin):
@@ -762,13 +780,6 @@ def _by_node(
             if (key := tuple(p.text for p in candidate.proposals)) not in unique:
                 unique.add(key)
                 yield candidate
-
-
-def _proposals(evaluation: Evaluation, name: str, node: NodeInfo) -> Sequence[Proposal]:
-    plugin = evaluation.framework.plugin(name) if name else None
-    if not isinstance(plugin, Proposes):
-        return ()
-    return evaluation.framework.caller.propose(plugin, evaluation.state, evaluation.pod, node)
 
 
 def _without_repeated(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
@@ -794,37 +805,6 @@ class _Model(Struct, frozen=True):
 
     row: int
     labels: Mapping[str, str]
-
-
-def _more_nodes(
-    simulation: Simulation, evaluation: Evaluation, waiting: int
-) -> Iterator[Candidate]:
-    """Yield one more node like those that the pod may use, the smallest first, with the labels that
-    it asks for; where none is large enough, one of the size that the pod requests, or that all pods
-    that wait request."""
-    snapshot, pod = evaluation.statuses.snapshot, evaluation.pod
-    own = pod.resources.requests
-    # Pods that wait take the room of a new node, too; larger ones do not fit there.
-    pending = [each.resources.requests for each in simulation.pending()]
-    pending = [r for r in pending if all(n <= own.get(name, 0) for name, n in r.items())]
-    totals = {name: sum(each.get(name, 0) for each in pending) for name in own}
-    for index, model in enumerate(_models(simulation.state, evaluation)):
-        name = snapshot.names[model.row]
-        size = _enlarged(snapshot, model.row, own)
-        # Another shape is better than a machine of a new size, and that is better than several.
-        amount = 0.4 * index + 2 * len(size) + len(model.labels)
-        counts = (*NODE_COUNTS, *(n for n in MANY_NODE_COUNTS if n <= waiting))
-        for number, count in enumerate(counts if not index else (1,)):
-            yield _added(name, count, size, model.labels, amount + 2 * number)
-        larger = _enlarged(snapshot, model.row, totals)
-        # A machine of many times the size of all others is none that anybody has.
-        is_likely = all(
-            required
-            <= LARGEST * max(int(snapshot.allocatable(resource).max()), size.get(resource, 0))
-            for resource, required in larger.items()
-        )
-        if not index and larger != size and is_likely:
-            yield _added(name, 1, larger, model.labels, amount + 1.5)
 
 
 def _models(state: ClusterState, evaluation: Evaluation) -> Iterator[_Model]:
@@ -952,11 +932,18 @@ def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator
             if subjects:
                 continue
             is_own = subject in candidate.subjects[0]
-            more = (
-                _leaving_first(subject, pods, state)
-                if is_own
-                else _scaled(subject, len(pods), state)
-            )
+            more = _leaving_first(subject, pods, state) if is_own else None
+            if not is_own and subject.kind in _SCALABLE:
+                key = subject.namespace, subject.name
+                workload: Any = objects_of(state, KINDS[subject.kind])[key]
+                replicas = workload.spec.replicas
+                if replicas is not None and replicas >= len(pods):
+                    rest = replicas - len(pods)
+                    line = f"scale {subject.text} -n {subject.namespace} --replicas={rest}"
+                    text = (
+                        f"scale {subject.namespace}/{subject.text} down from {replicas} to {rest}"
+                    )
+                    more = Proposal("scale", text, (line,), amount=len(pods))
             if more is not None:
                 yield Candidate((more,), candidate.because, candidate.subjects)
 
@@ -1008,15 +995,3 @@ def _without_surge(
     limits = f"maxSurge 0 and maxUnavailable {unavailable}"
     text = f"set {limits} for {subject.text}, so that its old {noun} first"
     return Proposal("rollout", text, (line, *more))
-
-
-def _scaled(subject: ChangedObject, fewer: int, state: ClusterState) -> Proposal | None:
-    if subject.kind not in _SCALABLE:
-        return None
-    workload: Any = objects_of(state, KINDS[subject.kind])[subject.namespace, subject.name]
-    replicas = workload.spec.replicas
-    if replicas is None or replicas < fewer:
-        return None
-    line = f"scale {subject.text} -n {subject.namespace} --replicas={replicas - fewer}"
-    text = f"scale {subject.namespace}/{subject.text} down from {replicas} to {replicas - fewer}"
-    return Proposal("scale", text, (line,), amount=fewer)

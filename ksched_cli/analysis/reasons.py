@@ -178,9 +178,21 @@ def reasons(evaluation: Evaluation) -> tuple[Reason, ...]:
     order = away.order()
     counted = []
     for (plugin, reason), mask in masks.items():
+        # The nodes that have the reason, the nearest first.
         rows = order[mask[order]]
-        if len(rows):
-            counted.append((away.at(rows[0]), _count(evaluation, plugin, reason, rows, away)))
+        if not len(rows):
+            continue
+        first, names = int(rows[0]), evaluation.statuses.snapshot.names
+        is_tied = (
+            (away.obstacles[rows] == away.obstacles[first])
+            & (away.unresolvable[rows] == away.unresolvable[first])
+            & (away.shortfall[rows] == away.shortfall[first])
+        )
+        ties = tuple(names[row] for row in rows[is_tied].tolist()[1:])
+        detail = _detail(evaluation, plugin, reason, first)
+        nearest = NearestNode(names[first], detail, len(ties), ties)
+        alone = int(np.count_nonzero(away.obstacles[rows] == 1))
+        counted.append((away.at(first), Reason(plugin, reason, len(rows), alone, nearest)))
     counted.sort(key=lambda item: (item[0], -item[1].nodes))
     return tuple(reason for _, reason in counted)
 
@@ -195,21 +207,6 @@ def reason_masks(evaluation: Evaluation) -> dict[tuple[str, str], Mask]:
                 key = (plugin, reason)
                 masks[key] = masks[key] | rejected if key in masks else rejected
     return masks
-
-
-def _count(evaluation: Evaluation, plugin: str, reason: str, rows: Rows, away: Distances) -> Reason:
-    """rows: that have the reason, nearest first"""
-    first, names = int(rows[0]), evaluation.statuses.snapshot.names
-    is_tied = (
-        (away.obstacles[rows] == away.obstacles[first])
-        & (away.unresolvable[rows] == away.unresolvable[first])
-        & (away.shortfall[rows] == away.shortfall[first])
-    )
-    ties = tuple(names[row] for row in rows[is_tied].tolist()[1:])
-    detail = _detail(evaluation, plugin, reason, first)
-    nearest = NearestNode(names[first], detail, len(ties), ties)
-    alone = int(np.count_nonzero(away.obstacles[rows] == 1))
-    return Reason(plugin, reason, len(rows), alone, nearest)
 
 
 def _detail(evaluation: Evaluation, plugin: str, reason: str, row: int) -> str:

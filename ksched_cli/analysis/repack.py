@@ -68,7 +68,9 @@ class NewNodes(Part, frozen=True):
     stopped: str
 
 
-def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
+def repack(  # noqa: PLR0915  # one search, from top to bottom
+    base: DrainedCluster, free: Sequence[str]
+) -> Repack:
     """Search for the most nodes that can be left empty. free: those that may be, those to be left
     first in front"""
     all_nodes, unplaced = len(base.state.nodes), base.unplaced_without(())
@@ -80,12 +82,43 @@ def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
         else:
             misfits = middle
     nodes = all_nodes - fits
-    least = max(_least_nodes(base), all_nodes - len(free))
+    # The fewest are at least the largest nodes that have, together, what pods request of each
+    # resource.
+    least = all_nodes - len(free)
+    snapshot, catalog = base.simulation.snapshot, base.simulation.catalog
+    fixed = [
+        (pod.pod, row)
+        for row, pods in enumerate(snapshot.pods)
+        for pod in pods
+        if goes_with_node(pod.pod)
+    ]
+    for resource, allocatable in snapshot.node_columns.allocatable.items():
+        is_count = resource == PODS
+        requests = snapshot.pod_count if is_count else snapshot.requested(resource)
+        room, total = allocatable.copy(), int(requests.sum())
+        for pod, row in fixed:
+            amount = 1 if is_count else catalog.info(pod).resources.requests.get(resource, 0)
+            room[row] -= amount
+            total -= amount
+        if total > 0:
+            sums = np.cumsum(np.sort(np.maximum(room, 0))[::-1])
+            least = max(least, int(np.searchsorted(sums, total)) + 1)
     if unplaced:
         # What they request counts, too.
         least = min(least, nodes)
     elif least < nodes and has_solver():
-        least = max(least, _proven_nodes(base, free))
+        # A solver proves more: by what each pod requests, and by its constraints but spread. Not
+        # where that is too large a model.
+        moving = base.movable_pods()
+        looks = {catalog.info(pod).signature for pod in moving}
+        if len(looks) * all_nodes <= MAX_PAIRS:
+            simulation = base.simulation.renewed(unbound(base.state, moving), before=None)
+            keys = {pod.key for pod in moving}
+            waiting = [pod for pod in simulation.pending() if pod.key in keys]
+            groups = [[simulation.snapshot.row[name]] for name in free]
+            used = PlacementModel.of(simulation, waiting, ()).fewest(PROOF_SECONDS, groups)
+            simulation.close()
+            least = max(least, all_nodes - len(free) + used)
     return Repack(nodes, least, unplaced)
 
 
@@ -136,44 +169,3 @@ def repack_onto(
         not_helped=needed.not_helped,
         stopped=needed.stopped,
     )
-
-
-def _proven_nodes(base: DrainedCluster, free: Sequence[str]) -> int:
-    """Return the fewest nodes on which all pods can be, as a solver proves: by what each requests,
-    and by its constraints but spread. 0 where that is too large a model"""
-    moving = base.movable_pods()
-    looks = {base.simulation.catalog.info(pod).signature for pod in moving}
-    if len(looks) * len(base.state.nodes) > MAX_PAIRS:
-        return 0
-    simulation = base.simulation.renewed(unbound(base.state, moving), before=None)
-    keys = {pod.key for pod in moving}
-    waiting = [pod for pod in simulation.pending() if pod.key in keys]
-    groups = [[simulation.snapshot.row[name]] for name in free]
-    used = PlacementModel.of(simulation, waiting, ()).fewest(PROOF_SECONDS, groups)
-    simulation.close()
-    return len(base.state.nodes) - len(free) + used
-
-
-def _least_nodes(base: DrainedCluster) -> int:
-    """Return the largest nodes that have, together, what pods request of each resource."""
-    snapshot = base.simulation.snapshot
-    least = 0
-    catalog = base.simulation.catalog
-    fixed = [
-        (pod.pod, row)
-        for row, pods in enumerate(snapshot.pods)
-        for pod in pods
-        if goes_with_node(pod.pod)
-    ]
-    for resource, allocatable in snapshot.node_columns.allocatable.items():
-        is_count = resource == PODS
-        requests = snapshot.pod_count if is_count else snapshot.requested(resource)
-        free, total = allocatable.copy(), int(requests.sum())
-        for pod, row in fixed:
-            amount = 1 if is_count else catalog.info(pod).resources.requests.get(resource, 0)
-            free[row] -= amount
-            total -= amount
-        if total > 0:
-            sums = np.cumsum(np.sort(np.maximum(free, 0))[::-1])
-            least = max(least, int(np.searchsorted(sums, total)) + 1)
-    return least

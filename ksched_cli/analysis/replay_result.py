@@ -133,7 +133,17 @@ class ReplayCurves(Struct, frozen=True):
             }
             return {name: curve for name, curve in curves.items() if any(curve.values)}
 
+        # A node group's size is 0 before its first size.
         groups = {} if replay.autoscaler is None else replay.autoscaler.state.counts
+        sizes, now = dict[str, Curve](), replay.clock.now
+        for name, counts in groups.items():
+            steps = dict([(0, 0), *counts.steps])
+            most = max(steps.values())
+            highest = next(at for at, count in steps.items() if count == most) / SECOND
+            mean = counts.node_time_until(now) / now if now else counts.last
+            extent = Extent(round(mean, DIGITS), most, highest)
+            own_times = [at / SECOND for at in steps]
+            sizes[f"nodes of {name}"] = Curve(own_times, [*steps.values()], extent)
         return cls(
             replay.options.start,
             replay.clock.now / SECOND,
@@ -146,10 +156,7 @@ class ReplayCurves(Struct, frozen=True):
                 "nodes with pods": Curve(
                     times, [each.nodes_used for each in samples], extents.nodes_used
                 ),
-                **{
-                    f"nodes of {name}": _sizes(counts, replay.clock.now)
-                    for name, counts in groups.items()
-                },
+                **sizes,
             },
             shares("utilization", extents.utilization),
             shares("stranded", {}),
@@ -204,16 +211,6 @@ def _merged(curves: Sequence[Curve]) -> Curve:
         listed(rows.min(axis=0)),
         listed(rows.max(axis=0)),
     )
-
-
-def _sizes(counts: NodeCountSeries, now: int) -> Curve:
-    """Return a node group's sizes over time; 0 before its first size. now: the end of the replay"""
-    steps = dict([(0, 0), *counts.steps])
-    most = max(steps.values())
-    highest = next(at for at, count in steps.items() if count == most) / SECOND
-    mean = counts.node_time_until(now) / now if now else counts.last
-    times = [at / SECOND for at in steps]
-    return Curve(times, [*steps.values()], Extent(round(mean, DIGITS), most, highest))
 
 
 def _events(replay: Replay) -> list[CurveEvent]:
@@ -301,17 +298,14 @@ class ReplaySummary(Part, frozen=True):
 def replay_warnings(replay: Replay) -> list[str]:
     """Return the warnings of an ended replay, line by line."""
     about_answer = (tie_warning(replay), unpriced_warning(replay))
-    return [*replay.applier.warnings, *_endless_warnings(replay), *filter(None, about_answer)]
-
-
-def _endless_warnings(replay: Replay) -> list[str]:
-    """Return the labels of which pods had no run time for the value of their node, in sentences."""
-    return [
+    # Pods for which a label of their node had no run time.
+    endless = [
         f"{count:,} {'pod does' if count == 1 else 'pods do'} not end: runsFor has no time for the"
         f" node's value of label {label}; the first is {pod} on {node} (add the value, or"
         " `otherwise`)"
         for label, (count, pod, node) in replay.log.endless.items()
     ]
+    return [*replay.applier.warnings, *endless, *filter(None, about_answer)]
 
 
 def tie_warning(replay: Replay) -> str:
@@ -588,7 +582,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(not self.still_pending, self.undecided)
 
 
-def replay_result(
+def replay_result(  # one part of the answer after the other
     replay: Replay, name: str, *, traces: bool = False, all_moments: bool = False
 ) -> ReplayResult:
     """The pods are listed where their records are kept. name: of the timeline"""
@@ -603,6 +597,27 @@ def replay_result(
     order = sorted(range(len(records)), key=lambda at: (records[at].queued, records[at].pod))
     lists_pods = replay.log.departed is not None
     places = replay.places() if traces else {}
+    # Each moment at which something happened, and the end.
+    rows: list[MomentRow] = []
+    if all_moments:
+        all_samples = usage.samples(range(len(usage)))
+        times: list[int] = usage.times.tolist()
+        if times[-1] != usage.end:
+            times.append(usage.end)
+            all_samples.append(all_samples[-1])
+        biller = replay.biller
+        costs = [None] * len(times) if biller is None else costs_at(biller.bills, times)
+        counts = {} if replay.autoscaler is None else replay.autoscaler.state.counts
+        groups = {name: sizes_at(own, times) for name, own in counts.items()}
+        for at, (time, sample, cost) in enumerate(zip(times, all_samples, costs, strict=True)):
+            sizes = {name: own[at] for name, own in groups.items()}
+            rows.append(MomentRow(seconds(time), sample, cost, sizes))
+    # Those that still wait, by their message; the most pods first.
+    waiting: dict[str, list[str]] = {}
+    for record in replay.log.live.values():
+        if record.outcome is PodOutcome.PENDING:
+            waiting.setdefault(record.message, []).append(record.pod)
+    pending = (PendingPods(message, tuple(pods)) for message, pods in waiting.items())
     return ReplayResult(
         timeline=name,
         start=datetime.fromtimestamp(replay.clock.start, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -627,27 +642,10 @@ def replay_result(
         curves=ReplayCurves.of(replay, usage, samples),
         resources=tuple(resources(usage)),
         steps=tuple(UsageStep(step.at, sample_of[step.moment], step.highest) for step in steps),
-        moments=_all_moments(replay, usage) if all_moments else (),
-        still_pending=_still_pending(replay),
+        moments=tuple(rows),
+        still_pending=tuple(sorted(pending, key=lambda group: -len(group.pods))),
         left=tuple(sorted(range(len(order)), key=order.__getitem__)) if lists_pods else (),
         undecided=bool(replay.scheduler.failed),
-    )
-
-
-def _all_moments(replay: Replay, usage: UsageOverTime) -> tuple[MomentRow, ...]:
-    """Return each moment at which something happened, and the end."""
-    samples = usage.samples(range(len(usage)))
-    times: list[int] = usage.times.tolist()
-    if times[-1] != usage.end:
-        times.append(usage.end)
-        samples.append(samples[-1])
-    biller = replay.biller
-    costs = [None] * len(times) if biller is None else costs_at(biller.bills, times)
-    counts = {} if replay.autoscaler is None else replay.autoscaler.state.counts
-    groups = {name: sizes_at(own, times) for name, own in counts.items()}
-    return tuple(
-        MomentRow(seconds(time), sample, cost, {name: own[at] for name, own in groups.items()})
-        for at, (time, sample, cost) in enumerate(zip(times, samples, costs, strict=True))
     )
 
 
@@ -656,15 +654,6 @@ def sizes_at(counts: NodeCountSeries, times: Sequence[int]) -> list[int]:
     starts = [at for at, _ in counts.steps]
     indexes = (bisect_right(starts, time) - 1 for time in times)
     return [counts.steps[index][1] if index >= 0 else 0 for index in indexes]
-
-
-def _still_pending(replay: Replay) -> tuple[PendingPods, ...]:
-    groups: dict[str, list[str]] = {}
-    for record in replay.log.live.values():
-        if record.outcome is PodOutcome.PENDING:
-            groups.setdefault(record.message, []).append(record.pod)
-    pending = (PendingPods(message, tuple(pods)) for message, pods in groups.items())
-    return tuple(sorted(pending, key=lambda group: -len(group.pods)))
 
 
 def seconds(time: int) -> int | float:
@@ -819,7 +808,7 @@ class _PodTimes:
         return None if rest == inf else round(rest * SECOND)
 
 
-def forward_look(
+def forward_look(  # one forecast, from top to bottom
     run: Run,
     opener: Opener,
     history: RunTimes,
@@ -836,45 +825,57 @@ def forward_look(
         _pod_times(pod, state, now) for pod in state.pods if not pod.finished and not pod.deleting
     ]
     pod_times.sort(key=lambda each: each.key)
+    pending = {each.key for each in pod_times if not each.runs}
+    start = int(unix_seconds(now)) if now else 0
     starts: dict[str, list[PodRecord]] = {}
     for count, seed in enumerate(seeds, start=1):
-        for key, record in _draw(run, opener, pod_times, history, seed, now, until).items():
+        draw = random.Random(seed)  # nosec B311  # the same times for the same seed
+        drawn = ((each.key, each.draw(history, draw)) for each in pod_times)
+        times = {key: time for key, time in drawn if time is not None}
+        watch = Watch(keeps_records=True, start=start, run_times=times, until=until)
+        replay: Replay = opener.replay(structs.replace(run, tie_break="random", seed=seed), watch)
+        replay.run()
+        replay.cluster.engine.close()
+        # The first wait of each pod that is pending now counts.
+        first: dict[str, PodRecord] = {}
+        for record in replay.log.records:
+            if record.pod in pending:
+                first.setdefault(record.pod, record)
+        for key, record in first.items():
             starts.setdefault(key, []).append(record)
         if on_progress is not None:
             on_progress(count, len(seeds))
-    pods = [_forecast(records) for records in starts.values()]
+    pods = []
+    for records in starts.values():
+        # The forecast of a pod, from its draws.
+        placed = sorted(inf if each.placed is None else each.placed for each in records)
+        waiting = next((each for each in records if each.placed is None), None)
+        quantiles = (placed[ceil(share * len(placed)) - 1] for share in (0.5, 0.9))
+        p50, p90 = (None if each == inf else seconds(int(each)) for each in quantiles)
+        pods.append(
+            PodForecast(
+                pod=records[0].pod,
+                owner=records[0].owner,
+                priority=records[0].priority,
+                p50=p50,
+                p90=p90,
+                started=round(sum(time < inf for time in placed) / len(placed), 6),
+                gated=records[0].outcome is PodOutcome.GATED,
+                message="" if waiting is None else waiting.message,
+            )
+        )
     pods.sort(key=lambda pod: (*(inf if p is None else p for p in (pod.p50, pod.p90)), pod.pod))
+    counts = Counter((each.owner, each.runs, each.basis(history)) for each in pod_times)
+    assumptions = (
+        Assumption(owner, count, runs, basis, len(history.by_owner.get(owner, ())))
+        for (owner, runs, basis), count in sorted(counts.items())
+    )
     return ForwardLook(
         now=now,
         draws=len(seeds),
         pods=tuple(pods),
-        assumptions=tuple(_assumptions(pod_times, history)),
+        assumptions=tuple(assumptions),
     )
-
-
-def _draw(
-    run: Run,
-    opener: Opener,
-    pods: Sequence[_PodTimes],
-    history: RunTimes,
-    seed: int,
-    now: str,
-    until: str,
-) -> Mapping[str, PodRecord]:
-    """Return the record of each pod that is pending now: of its first wait."""
-    draw = random.Random(seed)  # nosec B311  # the same times for the same seed
-    times = {each.key: time for each in pods if (time := each.draw(history, draw)) is not None}
-    pending = {each.key for each in pods if not each.runs}
-    start = int(unix_seconds(now)) if now else 0
-    watch = Watch(keeps_records=True, start=start, run_times=times, until=until)
-    replay: Replay = opener.replay(structs.replace(run, tie_break="random", seed=seed), watch)
-    replay.run()
-    replay.cluster.engine.close()
-    first: dict[str, PodRecord] = {}
-    for record in replay.log.records:
-        if record.pod in pending:
-            first.setdefault(record.pod, record)
-    return first
 
 
 def _pod_times(pod: Pod, state: ClusterState, now: str) -> _PodTimes:
@@ -894,36 +895,6 @@ def _pod_times(pod: Pod, state: ClusterState, now: str) -> _PodTimes:
             earlier = unix_seconds(now) - unix_seconds(since) - age if runs and now and since else 0
             deadline = min(deadline, of_job - max(0.0, earlier))
     return _PodTimes(pod.key, history_owner(pod), runs, age, deadline)
-
-
-def _forecast(records: Sequence[PodRecord]) -> PodForecast:
-    """Return the forecast of a pod from its draws, at least one."""
-    placed = sorted(inf if record.placed is None else record.placed for record in records)
-    waiting = next((record for record in records if record.placed is None), None)
-
-    def quantile(share: float) -> float | None:
-        time = placed[ceil(share * len(placed)) - 1]
-        return None if time == inf else seconds(int(time))
-
-    record = records[0]
-    return PodForecast(
-        pod=record.pod,
-        owner=record.owner,
-        priority=record.priority,
-        p50=quantile(0.5),
-        p90=quantile(0.9),
-        started=round(sum(time < inf for time in placed) / len(placed), 6),
-        gated=record.outcome is PodOutcome.GATED,
-        message="" if waiting is None else waiting.message,
-    )
-
-
-def _assumptions(pods: Sequence[_PodTimes], history: RunTimes) -> list[Assumption]:
-    counts = Counter((each.owner, each.runs, each.basis(history)) for each in pods)
-    return [
-        Assumption(owner, count, runs, basis, len(history.by_owner.get(owner, ())))
-        for (owner, runs, basis), count in sorted(counts.items())
-    ]
 
 
 # -- the questions --------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -178,7 +179,12 @@ def review_text(
     """
     review = review_bytes(source.raw, source.path, registry, allowed, looks_at_files=looks_at_files)
     review = with_later_findings(review, source.raw, source.path, registry, later, allowed)
-    lines = _shown_lines(source.raw) if review.findings else ()
+    # The lines are shown without secrets, and empty where they are too long.
+    lines: Sequence[str] = ()
+    if review.findings:
+        with suppress(InputError):
+            shown = without_secrets(_LINE_END.split(decode_text(source.raw, "")))
+            lines = [line if len(line) <= _LONGEST_LINE else "" for line in shown]
 
     def placed(finding: Finding) -> Finding:
         at = finding.line or 0
@@ -193,16 +199,6 @@ def review_text(
             ignored=tuple(map(source.place.of, review.ignored)),
         ),
     )
-
-
-def _shown_lines(raw: bytes) -> Sequence[str]:
-    """Return the lines of a text without secrets; empty ones for those that are too long."""
-    try:
-        text = decode_text(raw, "")
-    except InputError:
-        return ()
-    lines = without_secrets(_LINE_END.split(text))
-    return [line if len(line) <= _LONGEST_LINE else "" for line in lines]
 
 
 def refusals_of_gates(feature_gates: str, releases: Iterable[Release]) -> tuple[Finding, ...]:

@@ -28,8 +28,6 @@ from ksched_cli.analysis.usage import (
     utilization_by,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
-from ksched_cli.cluster.objects import Node
-from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.snapshot import REGION_LABELS, ZONE_LABELS
 from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.records import Eviction, ExtenderBinding, IgnoredPod, RunRecord
@@ -86,12 +84,42 @@ class ClusterMap:
 def cluster_map(simulation: Simulation, run: RunRecord, before: Sequence[NodeUsage]) -> ClusterMap:
     """before: the nodes' usage as it was when the simulation had not run yet"""
     nodes = simulation.snapshot.nodes
+    taints = []
+    for node in nodes:
+        own = ["cordoned"] if node.spec.unschedulable else []
+        own += [
+            f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
+            for taint in node.spec.taints
+        ]
+        taints.append(", ".join(own))
+    # What became of each pod, by name.
+    evicted_from = {eviction.pod: eviction for eviction in run.evicted}
+    failed, pending = frozenset(run.failed), frozenset(run.pending)
+    ignored = {pod.pod: pod.reason for pod in run.ignored}
+    pods = []
+    for pod in simulation.state.pods:
+        key, info = pod.key, simulation.catalog.info(pod)
+        state, on, score, why = "running", pod.node_name or "", None, ""
+        if key in run.placements:
+            state, on, score = "placed", run.placements[key], run.last[key].score
+        elif key in pending:
+            state, on, why = "undecided" if key in failed else "pending", "", run.last[key].why_not
+        elif key in evicted_from:
+            eviction = evicted_from[key]
+            state, on, why = "evicted", eviction.node, f"for {eviction.preemptor}"
+        elif key in run.gated:
+            state, why = "gated", run.gated[key].message
+        elif key in ignored:
+            state, on, why = "left out", "", f"it is {ignored[key]}"
+        requests = info.resources.requests
+        pods.append(MappedPod(key, owner_path(pod), state, on, score, why, info.priority, requests))
+    pods.sort(key=lambda pod: pod.pod)
     return ClusterMap(
         before,
         node_usages(simulation.snapshot),
         grouping_labels([node.metadata.labels for node in nodes]),
-        [_taints(node) for node in nodes],
-        _pods(simulation, run),
+        taints,
+        pods,
     )
 
 
@@ -112,41 +140,6 @@ def grouping_labels(nodes: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     keys += sorted(counts.keys() - keys, key=lambda key: (counts[key], key))
     keys = [key for key in keys if counts[key] <= MAX_GROUPS][:MAX_LABELS]
     return {key: [labels.get(key, "") for labels in nodes] for key in keys}
-
-
-def _taints(node: Node) -> str:
-    taints = [
-        f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
-        for taint in node.spec.taints
-    ]
-    return ", ".join(["cordoned"] * bool(node.spec.unschedulable) + taints)
-
-
-def _pods(simulation: Simulation, run: RunRecord) -> list[MappedPod]:
-    evicted_from = {eviction.pod: eviction for eviction in run.evicted}
-    failed, pending = frozenset(run.failed), frozenset(run.pending)
-    ignored = {pod.pod: pod.reason for pod in run.ignored}
-
-    def mapped(pod: Pod) -> MappedPod:
-        key, info = pod.key, simulation.catalog.info(pod)
-        state, node, score, why = "running", pod.node_name or "", None, ""
-        if key in run.placements:
-            state, node, score = "placed", run.placements[key], run.last[key].score
-        elif key in pending:
-            state, node, why = "pending", "", run.last[key].why_not
-            if key in failed:
-                state = "undecided"
-        elif key in evicted_from:
-            eviction = evicted_from[key]
-            state, node, why = "evicted", eviction.node, f"for {eviction.preemptor}"
-        elif key in run.gated:
-            state, why = "gated", run.gated[key].message
-        elif key in ignored:
-            state, node, why = "left out", "", f"it is {ignored[key]}"
-        requests = info.resources.requests
-        return MappedPod(key, owner_path(pod), state, node, score, why, info.priority, requests)
-
-    return sorted(map(mapped, simulation.state.pods), key=lambda pod: pod.pod)
 
 
 # -- the result -----------------------------------------------------------------------------------
@@ -276,6 +269,10 @@ def result_of(  # noqa: PLR0913  # what an answer has besides the run
     usages = node_usages(simulation.snapshot, prices)
     notes = {pod: run.last[pod].notes for pod in sorted(run.placements)}
     attempts = [record for record in run.attempts if not traced or record.pod in traced]
+    placed = []
+    for pod, node in sorted(run.placements.items()) if shown else ():
+        last, owner = run.last[pod], owners.get(pod, "")
+        placed.append(PlacedPod(pod, node, owner, last.score, last.evaluated, last.claims))
     return ScheduleResult(
         placements=dict(sorted(run.placements.items())),
         pending=tuple(sorted(run.pending)),
@@ -302,19 +299,10 @@ def result_of(  # noqa: PLR0913  # what an answer has besides the run
         cluster_map=cluster_map(simulation, run, before) if before is not None else None,
         pending_groups=pending_groups(simulation, run, hints) if shown else (),
         queue=run.pending,
-        placed=_placed(run, owners) if shown else (),
+        placed=tuple(placed),
         owners={pod: owners[pod] for pod in run.gated if pod in owners},
         usages=usages if shown else (),
         lists_nodes=lists_nodes,
-    )
-
-
-def _placed(run: RunRecord, owners: Mapping[str, str]) -> tuple[PlacedPod, ...]:
-    """By name."""
-    placed = ((pod, node, run.last[pod]) for pod, node in sorted(run.placements.items()))
-    return tuple(
-        PlacedPod(pod, node, owners.get(pod, ""), last.score, last.evaluated, last.claims)
-        for pod, node, last in placed
     )
 
 

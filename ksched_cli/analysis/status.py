@@ -3,7 +3,7 @@ that let no pod go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from ksched_cli.analysis.cluster_cost import ClusterCost, cluster_cost
 from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.gates import READS
-from ksched_cli.analysis.held_pods import GATED, HeldPods, held_pods
+from ksched_cli.analysis.held_pods import GATED, held_pods
 from ksched_cli.analysis.hints import Hints
 from ksched_cli.analysis.idle_constraints import idle_constraint_lines
 from ksched_cli.analysis.question import Opened, Question
@@ -28,7 +28,6 @@ from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.loading.state_warnings import is_dump
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.run.open import Watch
@@ -164,7 +163,9 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
 
     by: str = ""
 
-    def answer(self, opened: Opened) -> ClusterStatus:
+    def answer(  # noqa: PLR0915  # one section after the other
+        self, opened: Opened
+    ) -> ClusterStatus:
         with opened.observer.progress("pods placed") as on_progress:
             simulation = opened.simulation(watch=Watch(on_progress=on_progress))
             state = simulation.state
@@ -178,7 +179,53 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
         for usage in usages:
             apart.setdefault(usage.apart, []).append(usage.name)
         ordinary = apart.pop("", [])
-        blocking, idle = _budgets(with_statuses(state))
+        # The budgets that let no pod go, those of the most nodes first, and those that select none.
+        synced = with_statuses(state)
+        pods_by_label, budgets = PodsByLabel(synced.pods), synced.pod_disruption_budgets
+        selected: dict[tuple[str, str], list[Pod]] = {}
+        budgets_of: dict[str, list[tuple[str, str]]] = {}
+        idle = []
+        for key, budget in budgets.items():
+            pods = pods_by_label.of_budget(budget)
+            if not pods:
+                idle.append(budget.key)
+            selected[key] = [pod for pod in pods if pod.node_name and not goes_with_node(pod)]
+            for pod in selected[key]:
+                budgets_of.setdefault(pod.key, []).append(key)
+        blocking = []
+        for key, own in selected.items():
+            status = budgets[key].status
+            shared = [pod.key for pod in own if len(budgets_of[pod.key]) > 1]
+            sharing = {other for pod in shared for other in budgets_of[pod]} - {key}
+            others = [
+                budgets[other].key for other in (selected if sharing else ()) if other in sharing
+            ]
+            if own and (status.disruptions_allowed <= 0 or len(shared) == len(own)):
+                blocking.append(
+                    BlockingBudget(
+                        budget=budgets[key].key,
+                        pods=len(own),
+                        nodes=len({pod.node_name for pod in own}),
+                        healthy=status.current_healthy,
+                        needed=status.desired_healthy,
+                        always=bool(others) or status.desired_healthy >= status.expected_pods,
+                        shares=tuple(others),
+                    )
+                )
+        blocking.sort(key=lambda each: (-each.nodes, each.budget))
+        gated = tuple(
+            GatedGroup(
+                f"{each.namespace}/{each.owner}", each.pods, "; ".join(each.notes) or each.reason
+            )
+            for each in held_pods(simulation, run)
+            if each.state == GATED
+        )
+        # Kinds that an API server's objects may have left behind.
+        lacks = tuple(
+            name
+            for name in (_NEEDED if is_dump(state) else ())
+            if name not in state.whole_kinds and not objects_of(state, KINDS[name])
+        )
         return ClusterStatus(
             nodes=NodeCounts(
                 len(usages), len(ordinary), {why: tuple(names) for why, names in apart.items()}
@@ -193,74 +240,16 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
             pools=utilization_by(_label(self.by, usages), usages),
             cost=cost,
             pending=pending,
-            gated=tuple(_gated(held_pods(simulation, run))),
-            blocking_budgets=blocking,
-            idle_budgets=idle,
+            gated=gated,
+            blocking_budgets=tuple(blocking),
+            idle_budgets=tuple(idle),
             idle_constraints=tuple(
                 idle_constraint_lines(state, simulation.configuration.release, running=True)
             ),
-            lacks=tuple(_lacking(state)),
+            lacks=lacks,
             usages=usages,
             undecided=bool(simulation.caller.defects),
         )
-
-
-def _gated(held: Iterable[HeldPods]) -> Iterator[GatedGroup]:
-    """Yield the gated ones of the pods that no attempt is made for, with who holds them back."""
-    for each in held:
-        if each.state == GATED:
-            because = "; ".join(each.notes) or each.reason
-            yield GatedGroup(f"{each.namespace}/{each.owner}", each.pods, because)
-
-
-def _budgets(state: ClusterState) -> tuple[tuple[BlockingBudget, ...], tuple[str, ...]]:
-    """Return the budgets that let no pod go, those of the most nodes first, and the names of those
-    that select none."""
-    pods_by_label = PodsByLabel(state.pods)
-    selected: dict[tuple[str, str], list[Pod]] = {}
-    budgets_of: dict[str, list[tuple[str, str]]] = {}
-    idle = []
-    for key, budget in state.pod_disruption_budgets.items():
-        pods = pods_by_label.of_budget(budget)
-        if not pods:
-            idle.append(budget.key)
-        selected[key] = [pod for pod in pods if pod.node_name and not goes_with_node(pod)]
-        for pod in selected[key]:
-            budgets_of.setdefault(pod.key, []).append(key)
-    blocking = []
-    for key, pods in selected.items():
-        budget = state.pod_disruption_budgets[key]
-        status = budget.status
-        shared = [pod.key for pod in pods if len(budgets_of[pod.key]) > 1]
-        sharing = {other for pod in shared for other in budgets_of[pod]} - {key}
-        others = [
-            state.pod_disruption_budgets[other].key
-            for other in (selected if sharing else ())
-            if other in sharing
-        ]
-        if pods and (status.disruptions_allowed <= 0 or len(shared) == len(pods)):
-            blocking.append(
-                BlockingBudget(
-                    budget=budget.key,
-                    pods=len(pods),
-                    nodes=len({pod.node_name for pod in pods}),
-                    healthy=status.current_healthy,
-                    needed=status.desired_healthy,
-                    always=bool(others) or status.desired_healthy >= status.expected_pods,
-                    shares=tuple(others),
-                )
-            )
-    blocking.sort(key=lambda each: (-each.nodes, each.budget))
-    return tuple(blocking), tuple(idle)
-
-
-def _lacking(state: ClusterState) -> Iterator[str]:
-    """Yield kinds that an API server's objects may have left behind."""
-    if not is_dump(state):
-        return
-    for name in _NEEDED:
-        if name not in state.whole_kinds and not objects_of(state, KINDS[name]):
-            yield name
 
 
 class Fullness(StateAnswer, frozen=True, kw_only=True):

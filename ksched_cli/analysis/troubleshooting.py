@@ -4,7 +4,7 @@ with the calls of other tools that say more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from ksched_cli.analysis.diagnosis import PendingReport, pending_report
@@ -58,7 +58,9 @@ class Diagnose(Question[Troubleshooting], frozen=True, kw_only=True):
     node: str = ""
     shows: PodChoice = PodChoice()
 
-    def answer(self, opened: Opened) -> Troubleshooting:
+    def answer(  # noqa: PLR0915  # one call to make after the other
+        self, opened: Opened
+    ) -> Troubleshooting:
         simulation, run = opened.simulation(), opened.run
         subject = node = None
         if self.node:
@@ -71,38 +73,37 @@ class Diagnose(Question[Troubleshooting], frozen=True, kw_only=True):
             subject = pod_reading(find_pod(simulation, name, run.namespace))
         report = pending_report(simulation, keys, workloads=run.workloads)
         fields = {name: getattr(report, name) for name in ("groups", "held", "placed", "absent")}
+        # What to ask next, the most important first.
+        calls: list[NextCall] = []
+        at_node = {"nodes": [node.node]} if node is not None else {}
+        for group in report.groups[:MAX_CALLS]:
+            kind, _, name = group.owner.partition("/")
+            arguments = {"pod": group.pods[0]}
+            if kind in WORKLOADS:
+                arguments = {"pod": f"{kind.lower()}/{name}", "namespace": group.namespace}
+            reason = "finds what gives it a node, each remedy tried in a run"
+            calls.append(NextCall("fix", arguments, reason))
+            reason = f"says why not {node.node}" if node is not None else "has every node's reasons"
+            calls.append(NextCall("explain", {"pod": group.pods[0], **at_node}, reason))
+        for held in report.held[:MAX_CALLS]:
+            reason = "has its owner, priority, gates and scheduler"
+            calls.append(NextCall("read", {"pod": held.pods[0]}, reason))
+        for placed in report.placed[:MAX_CALLS]:
+            reason = f"says why {placed.nodes[0]}, and what the cluster's scheduler said"
+            calls.append(NextCall("explain", {"pod": placed.pods[0], **at_node}, reason))
+        if subject is not None and subject.node:
+            reason = f"ranks {subject.node} among all nodes"
+            calls.append(NextCall("explain", {"pod": subject.pod}, reason))
+        if node is not None:
+            reason = "says whether it can be drained"
+            calls.append(NextCall("drain", {"nodes": [node.node]}, reason))
+        if not (report.groups or report.held or report.placed or subject or node):
+            reason = "shows nodes, how full they are, and blocked drains"
+            calls.append(NextCall("status", {}, reason))
         return Troubleshooting(
             **fields,
             summary=report.summary,
             subject=subject,
             node=node,
-            next=tuple(_calls(report, subject, node)),
+            next=tuple(calls),
         )
-
-
-def _calls(
-    report: PendingReport, subject: PodReading | None, node: NodeReading | None
-) -> Iterator[NextCall]:
-    """Yield what to ask next, the most important first."""
-    at_node = {"nodes": [node.node]} if node is not None else {}
-    for group in report.groups[:MAX_CALLS]:
-        kind, _, name = group.owner.partition("/")
-        arguments = {"pod": group.pods[0]}
-        if kind in WORKLOADS:
-            arguments = {"pod": f"{kind.lower()}/{name}", "namespace": group.namespace}
-        yield NextCall("fix", arguments, "finds what gives it a node, each remedy tried in a run")
-        reason = f"says why not {node.node}" if node is not None else "has every node's reasons"
-        yield NextCall("explain", {"pod": group.pods[0], **at_node}, reason)
-    for held in report.held[:MAX_CALLS]:
-        yield NextCall(
-            "read", {"pod": held.pods[0]}, "has its owner, priority, gates and scheduler"
-        )
-    for placed in report.placed[:MAX_CALLS]:
-        reason = f"says why {placed.nodes[0]}, and what the cluster's scheduler said"
-        yield NextCall("explain", {"pod": placed.pods[0], **at_node}, reason)
-    if subject is not None and subject.node:
-        yield NextCall("explain", {"pod": subject.pod}, f"ranks {subject.node} among all nodes")
-    if node is not None:
-        yield NextCall("drain", {"nodes": [node.node]}, "says whether it can be drained")
-    if not (report.groups or report.held or report.placed or subject or node):
-        yield NextCall("status", {}, "shows nodes, how full they are, and blocked drains")

@@ -9,7 +9,6 @@ from typing import Self
 
 import numpy as np
 from msgspec import UNSET, UnsetType, structs
-from numpy.typing import NDArray
 
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.objects import Node
@@ -152,7 +151,15 @@ def node_usages(snapshot: Snapshot, prices: Prices = NO_PRICES) -> tuple[NodeUsa
         resource: column.tolist()
         for resource, column in sorted(snapshot.node_columns.allocatable.items())
     }
-    requested = {resource: _plain(snapshot.used(resource)) for resource in allocatable}
+    requested: dict[str, list[float]] = {}
+    for resource in allocatable:
+        amounts = snapshot.used(resource)
+        requested[resource] = amounts.tolist()
+        if amounts.dtype != np.int64:
+            # Whole amounts are integers.
+            requested[resource] = [int(n) if n == int(n) else n for n in requested[resource]]
+    listed = map(prices.of_node, snapshot.nodes)
+    per_hour = [None if each is None else each.price.per_hour for each in listed]
     return tuple(
         NodeUsage(
             name,
@@ -169,23 +176,10 @@ def node_usages(snapshot: Snapshot, prices: Prices = NO_PRICES) -> tuple[NodeUsa
             counts[row],
             set_apart(snapshot.nodes[row]),
             snapshot.nodes[row].metadata.labels,
-            _price(prices, snapshot.nodes[row]),
+            per_hour[row],
         )
         for row, name in enumerate(snapshot.names)
     )
-
-
-def _plain(amounts: NDArray[np.int64] | NDArray[np.float64]) -> list[float]:
-    """Return whole amounts as integers."""
-    plain: list[float] = amounts.tolist()
-    if amounts.dtype == np.int64:
-        return plain
-    return [int(amount) if amount == int(amount) else amount for amount in plain]
-
-
-def _price(prices: Prices, node: Node) -> float | None:
-    price = prices.of_node(node)
-    return None if price is None else price.price.per_hour
 
 
 class PoolUsage(Part, frozen=True):

@@ -135,17 +135,8 @@ def _state_label(run: Run) -> str:
     return names if run.workloads else f"{names} without workloads"
 
 
-def _state_content(run: Run, inputs: Inputs) -> Sequence[Any]:
-    sources = inputs.sources(run.states) if run.states else ()
-    return [run.live, run.workloads, *(source.data for source in sources)]
-
-
 def changes_label(run: Run) -> str:
     return ", ".join(change.text for change in run.changes) or "without changes"
-
-
-def _changes_content(run: Run, inputs: Inputs) -> Sequence[Any]:
-    return [inputs.changes_content(run), run.namespace if run.changes else ""]
 
 
 def configuration_label(run: Run) -> str:
@@ -156,18 +147,10 @@ def configuration_label(run: Run) -> str:
     return f"default with {', '.join(run.plugins)}" if run.plugins else DEFAULT_CONFIGURATION
 
 
-def _configuration_content(run: Run, inputs: Inputs) -> Sequence[Any]:
-    return [inputs.configuration(run.configuration).text if run.configuration else None]
-
-
 def _plugins_label(run: Run) -> str:
     if not run.configuration:
         return ""  # configuration_label names them
     return f"with {', '.join(run.plugins)}" if run.plugins else "without plugins"
-
-
-def _plugins_content(run: Run, inputs: Inputs) -> Sequence[Any]:
-    return [part for each in run.plugins for part in (each, inputs.code(each).content)]
 
 
 def _patches_label(run: Run) -> str:
@@ -204,15 +187,6 @@ def _timeline_label(run: Run) -> str:
     return f"{run.timeline or 'without timeline'}{until}"
 
 
-def _timeline_content(run: Run, inputs: Inputs) -> Sequence[Any]:
-    namespace = run.namespace if run.timeline else ""
-    return [*_file("timeline")(run, inputs), run.until, namespace]
-
-
-def _prices_content(run: Run, inputs: Inputs) -> Sequence[Any]:
-    return inputs.prices_content(run)
-
-
 def _ties_label(run: Run) -> str:
     if run.tie_break == "name":
         return "ties by name"
@@ -224,10 +198,6 @@ def _recording_label(run: Run) -> str:
     return f"extenders of {path}" if path else "extenders called"
 
 
-def _recording_content(run: Run, inputs: Inputs) -> Sequence[Any]:
-    return [run.record_extenders, *_file("replay_extenders")(run, inputs)]
-
-
 def _regret_label(run: Run) -> str:
     if not run.regret:
         return "without regret"
@@ -235,17 +205,55 @@ def _regret_label(run: Run) -> str:
     return f"regret in {run.regret}{times} after {run.time_limit:g} s"
 
 
-CONFIGURATION_AXIS = Axis("configuration", configuration_label, _configuration_content)
-PLUGINS_AXIS = Axis("plugins", _plugins_label, _plugins_content)
+CONFIGURATION_AXIS = Axis(
+    "configuration",
+    configuration_label,
+    lambda run, inputs: [
+        inputs.configuration(run.configuration).text if run.configuration else None
+    ],
+)
+PLUGINS_AXIS = Axis(
+    "plugins",
+    _plugins_label,
+    lambda run, inputs: [
+        part for each in run.plugins for part in (each, inputs.code(each).content)
+    ],
+)
 PATCHES_AXIS = Axis("patches", _patches_label)
-STATE_AXIS = Axis("state", _state_label, _state_content)
-CHANGES_AXIS = Axis("changes", changes_label, _changes_content)
-TIMELINE_AXIS = Axis("timeline", _timeline_label, _timeline_content)
+STATE_AXIS = Axis(
+    "state",
+    _state_label,
+    lambda run, inputs: [
+        run.live,
+        run.workloads,
+        *(each.data for each in (inputs.sources(run.states) if run.states else ())),
+    ],
+)
+CHANGES_AXIS = Axis(
+    "changes",
+    changes_label,
+    lambda run, inputs: [inputs.changes_content(run), run.namespace if run.changes else ""],
+)
+TIMELINE_AXIS = Axis(
+    "timeline",
+    _timeline_label,
+    lambda run, inputs: [
+        *_file("timeline")(run, inputs),
+        run.until,
+        run.namespace if run.timeline else "",
+    ],
+)
 PRICES_AXIS = Axis(
-    "prices", of_field("prices", "prices", "at {}", "without prices").label, _prices_content
+    "prices",
+    of_field("prices", "prices", "at {}", "without prices").label,
+    lambda run, inputs: inputs.prices_content(run),
 )
 TIES_AXIS = Axis("tie-break", _ties_label)
-RECORDING_AXIS = Axis("extenders' recording", _recording_label, _recording_content)
+RECORDING_AXIS = Axis(
+    "extenders' recording",
+    _recording_label,
+    lambda run, inputs: [run.record_extenders, *_file("replay_extenders")(run, inputs)],
+)
 REGRET_AXIS = Axis("regret", _regret_label)
 PLUGIN_TIMEOUT_AXIS = Axis("plugin timeout", lambda run: f"plugin timeout {run.plugin_timeout:g} s")
 

@@ -112,21 +112,19 @@ def _short(labels: Sequence[str], width: int) -> list[str]:
     """The labels with files without their folders, and without the ends of long ones, as far as
     that leaves them different."""
     without_folders = [_FOLDER.sub("", label) for label in labels]
-    cut = [_cut(label, width) for label in without_folders]
+    cut = []
+    for label in without_folders:
+        # Up to the end of the word at its width, so that names of nodes stay whole; a word that is
+        # longer than such a name loses its end.
+        word_end = label.find(" ", width)
+        end = len(label) if word_end < 0 else word_end
+        if end > width + _NAME_LENGTH:
+            end = width
+        cut.append(label if end >= len(label) else f"{label[:end]}…")
     for short in (cut, without_folders):
         if len(set(short)) == len(set(labels)):
             return short
     return list(labels)
-
-
-def _cut(label: str, width: int) -> str:
-    """Return the label up to the end of the word at its width, so that names of nodes stay whole;
-    a word that is longer than such a name loses its end."""
-    word_end = label.find(" ", width)
-    end = len(label) if word_end < 0 else word_end
-    if end > width + _NAME_LENGTH:
-        end = width
-    return label if end >= len(label) else f"{label[:end]}…"
 
 
 def numbered(names: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ import os
 import pickle  # nosec B403  # of what this program sent to itself, see Inputs.__getstate__
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from inspect import getsource
 from itertools import chain
@@ -101,7 +102,13 @@ class CodeSource(Struct, frozen=True):
         the file is not there."""
         path, _, _ = split_code(text)
         if not path.endswith(".py"):
-            return cls(text, None, _module_content(path))
+            # Nothing of a module is imported, not even its packages.
+            origin = None
+            with suppress(ImportError, KeyError, ValueError):
+                spec = _spec_of(path)
+                origin = spec.origin if spec is not None else None
+            content = Path(origin).read_bytes() if origin and origin.endswith(".py") else b""
+            return cls(text, None, content)
         try:
             content = Path(path).read_bytes()
         except (OSError, ValueError) as error:  # a null byte, half of a surrogate pair
@@ -129,24 +136,6 @@ def code_from(text: str, path_from: Callable[[str], str]) -> str:
     """FILE.py and FILE.py:NAME of a file, with the path from here; MODULE:NAME as it is."""
     path, colon, name = split_code(text)
     return f"{path_from(path)}{colon}{name}" if path.endswith(".py") else text
-
-
-def _source_of(plugin: type[Plugin]) -> bytes:
-    """Return the lines that define a class; without source, a text that identifies it."""
-    try:
-        return getsource(plugin).encode()
-    except (OSError, TypeError):
-        return repr(plugin).encode()
-
-
-def _module_content(module: str) -> bytes:
-    """Return the content of a module. Nothing is imported, not even its packages."""
-    try:
-        spec = _spec_of(module)
-    except (ImportError, KeyError, ValueError):
-        return b""
-    origin = spec.origin if spec is not None else None
-    return Path(origin).read_bytes() if origin and origin.endswith(".py") else b""
 
 
 def _spec_of(module: str) -> ModuleSpec | None:
@@ -290,7 +279,12 @@ class Inputs:
     def give_plugin(self, text: str, plugin: type[Plugin]) -> None:
         """Add a plugin's class under this name."""
         self._classes[text] = plugin
-        self._code[text] = CodeSource(text, None, _source_of(plugin))
+        # The lines that define it count; without source, a text that identifies it.
+        try:
+            source = getsource(plugin).encode()
+        except (OSError, TypeError):
+            source = repr(plugin).encode()
+        self._code[text] = CodeSource(text, None, source)
 
     @property
     def plugin_classes(self) -> Mapping[str, type[Plugin]]:

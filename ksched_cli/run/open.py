@@ -290,7 +290,9 @@ class Opener:
     def kinds(self, run: Run) -> frozenset[str]:
         """The kinds of custom objects to keep: those that the question reads, and the plugins of
         any Run that shares the state."""
-        sharing = [other for other in self.runs if _reads_alike(other, run)]
+        sharing = [
+            each for each in self.runs if each.states == run.states and each.live == run.live
+        ]
         return self._reads.union(
             *(kinds_read(self.plugins(each), each.feature_gates) for each in (run, *sharing))
         )
@@ -397,9 +399,18 @@ class Opener:
 
     def replay(self, run: Run, watch: Watch | None = None) -> Replay:
         """Return the Run over time, not begun yet. Raises KschedError."""
+        from ksched_cli.scenario.timeline import NO_EVENTS, Timeline, read_timeline
+
         watch = watch or Watch()
         state, prices = self.state(run), self.prices(run)
-        timeline = self._timeline(run, state, watch)
+        # A Run without a timeline has no events where the replay begins now.
+        if run.timeline or watch.start is None:
+            path, name = self.inputs.path_here(run.timeline), name_of(run.timeline)
+            timeline = read_timeline(path, state, run.namespace, name, self.kinds(run), self.warn)
+        else:
+            timeline = Timeline("", NO_EVENTS, state)
+        if watch.start is not None:
+            timeline.start = watch.start
         until = watch.until or run.until
         if until:
             timeline.until = timeline.moment(until)
@@ -477,20 +488,6 @@ class Opener:
             share_read=timeline.share_read,
         )
 
-    def _timeline(self, run: Run, state: ClusterState, watch: Watch) -> Timeline:
-        """Return the Run's timeline; where it has none and the replay begins now, one without
-        events. Raises KschedError."""
-        from ksched_cli.scenario.timeline import NO_EVENTS, Timeline, read_timeline
-
-        if run.timeline or watch.start is None:
-            path, name = self.inputs.path_here(run.timeline), name_of(run.timeline)
-            timeline = read_timeline(path, state, run.namespace, name, self.kinds(run), self.warn)
-        else:
-            timeline = Timeline("", NO_EVENTS, state)
-        if watch.start is not None:
-            timeline.start = watch.start
-        return timeline
-
 
 def name_of(path: str) -> str:
     """Return the path of a file as messages and answers name it."""
@@ -508,10 +505,6 @@ def _check_nodes(run: Run, state: ClusterState) -> None:
 
 def _calls_extenders(run: Run) -> bool:
     return run.extenders and not run.replay_extenders
-
-
-def _reads_alike(first: Run, second: Run) -> bool:
-    return first.states == second.states and first.live == second.live
 
 
 def _remembered(

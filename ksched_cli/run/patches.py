@@ -71,34 +71,24 @@ def patched(data: Any, path: PatchPath, value: Any) -> Any:
     path leads through something that is not a mapping or list."""
     result = deepcopy(data)
     container = result
+    # What is missing on the way is created, as the following step needs it.
     for step, following in zip(path.steps, path.steps[1:], strict=False):
-        container = _enter(container, step, [] if isinstance(following, Item) else {}, path)
-    _set(container, path.steps[-1], deepcopy(value), path)
-    return result
-
-
-def _enter(container: Any, step: Step, empty: Any, path: PatchPath) -> Any:
-    """Return the value at the step, created if it is missing."""
-    key = _key_of(container, step, path)
-    if isinstance(container, dict):
-        if container.get(key) is None:
-            container[key] = empty
-        return container[key]
-    if key == len(container):
-        container.append(_new_item(step) if isinstance(empty, dict) else empty)
-    return container[key]
-
-
-def _set(container: Any, step: Step, value: Any, path: PatchPath) -> None:
-    key = _key_of(container, step, path)
+        key = _key_of(container, step, path)
+        empty: Any = [] if isinstance(following, Item) else {}
+        if isinstance(container, dict):
+            if container.get(key) is None:
+                container[key] = empty
+        elif key == len(container):
+            if isinstance(step, Item) and step.name and isinstance(empty, dict):
+                empty = {"name": step.name}
+            container.append(empty)
+        container = container[key]
+    key = _key_of(container, path.steps[-1], path)
     if isinstance(container, list) and key == len(container):
-        container.append(value)
+        container.append(deepcopy(value))
     else:
-        container[key] = value
-
-
-def _new_item(step: Step) -> dict[str, Any]:
-    return {"name": step.name} if isinstance(step, Item) and step.name else {}
+        container[key] = deepcopy(value)
+    return result
 
 
 def _key_of(container: Any, step: Step, path: PatchPath) -> Any:

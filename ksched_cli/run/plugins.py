@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.discovery import Broken, Discovery, discover
+from ksched_cli.framework.discovery import Discovery, discover
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.registry import Registry
 from ksched_cli.kube.versions import Release
@@ -28,17 +28,15 @@ def usable(discovery: Discovery, warn: Callable[[str], None]) -> Registry:
     one that is named does not."""
     for broken in discovery.broken:
         if broken.is_requested:
-            raise UsageError(f"--plugin {broken.origin}: {broken.cause}{_last_line(broken)}")
+            # The last line of code that the traceback names says where.
+            detail = broken.detail.splitlines()
+            lines = [line.strip() for line in detail if line.startswith("  File ")]
+            where = f"\n  at {lines[-1]}" if lines else ""
+            raise UsageError(f"--plugin {broken.origin}: {broken.cause}{where}")
         warn(f"the plugins of {broken.origin} cannot be loaded: {broken.cause}")
     for line in discovery.notes:
         warn(line)
     return discovery.registry
-
-
-def _last_line(broken: Broken) -> str:
-    """Return the last line of code that the traceback names."""
-    lines = [line.strip() for line in broken.detail.splitlines() if line.startswith("  File ")]
-    return f"\n  at {lines[-1]}" if lines else ""
 
 
 def in_release(registry: Registry, release: Release) -> Registry:

@@ -27,22 +27,19 @@ def lines_before(*opened: Simulation | Replay) -> list[str]:
     for engine in map(engine_of, opened):
         state = engine.state
         lines |= dict.fromkeys(skipped_warnings(state.skipped))
-        lines |= dict.fromkeys((*state.warnings, *_device_warnings(engine)))
+        lines |= dict.fromkeys(state.warnings)
+        # Those about devices come only where a pending pod may get some: checking selectors takes
+        # time.
+        if any(may_allocate_devices(pod, engine.handle) for pod in engine.pending()):
+            from ksched_cli.plugins.dynamic_resources.features import features_of
+            from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
+
+            release = engine.configuration.release
+            problems = device_problems(state, features_of(release), release.rules)
+            lines |= dict.fromkeys(problems)
         if engine.pod_groups is not None:
             lines |= dict.fromkeys(engine.pod_groups.warnings)
     return list(lines)
-
-
-def _device_warnings(engine: Engine) -> list[str]:
-    """Return warnings about devices, only if a pending pod may get some: checking selectors takes
-    time."""
-    if not any(may_allocate_devices(pod, engine.handle) for pod in engine.pending()):
-        return []
-    from ksched_cli.plugins.dynamic_resources.features import features_of
-    from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
-
-    release = engine.configuration.release
-    return device_problems(engine.state, features_of(release), release.rules)
 
 
 def lines_after(opened: Simulation | Replay) -> list[str]:

@@ -503,7 +503,9 @@ class Run(
         PRICES_AXIS,
     ] = ()
 
-    def check(self, uses: Collection[str] = ()) -> None:
+    def check(  # noqa: C901  # one check after the other
+        self, uses: Collection[str] = ()
+    ) -> None:
         """Check the fields of the Run. Raises UsageError for fields that contradict each other, or
         do nothing.
 
@@ -513,22 +515,6 @@ class Run(
             field.check(getattr(self, field.name))
         if self.seed is not None and self.tie_break != "random":
             raise UsageError("--seed requires --tie-break random")
-        self._check_extenders()
-        if self.time_limit != REGRET_SECONDS and not self.regret:
-            raise UsageError("--time-limit requires --regret")
-        if self.regret_at and not self.regret:
-            raise UsageError("--regret-at requires --regret")
-        if self.regret and (self.record_extenders or self.extender_bind):
-            raise UsageError(
-                "--regret cannot be combined with --record-extenders or --extender-bind: it makes "
-                "several runs"
-            )
-        if not self.timeline:
-            for name in ("autoscaler", "prices", *_OF_REPLAYS):
-                if getattr(self, name) and name not in uses:
-                    raise UsageError(f"{_option_of(name)} requires a timeline")
-
-    def _check_extenders(self) -> None:
         if self.record_extenders and self.replay_extenders:
             raise UsageError("--record-extenders cannot be combined with --replay-extenders")
         if not self.extenders and (
@@ -542,6 +528,20 @@ class Run(
             raise UsageError(
                 "--replay-extenders cannot be combined with --extender-bind: it calls no extender"
             )
+        if self.time_limit != REGRET_SECONDS and not self.regret:
+            raise UsageError("--time-limit requires --regret")
+        if self.regret_at and not self.regret:
+            raise UsageError("--regret-at requires --regret")
+        if self.regret and (self.record_extenders or self.extender_bind):
+            raise UsageError(
+                "--regret cannot be combined with --record-extenders or --extender-bind: it makes "
+                "several runs"
+            )
+        if not self.timeline:
+            for name in ("autoscaler", "prices", *_OF_REPLAYS):
+                if getattr(self, name) and name not in uses:
+                    (field,) = (field for field in FIELDS if field.name == name)
+                    raise UsageError(f"{field.typed(field.options[0])} requires a timeline")
 
 
 _RELEASE, _SETTINGS = len(ReleaseSettings.__struct_fields__), len(Settings.__struct_fields__)
@@ -566,12 +566,6 @@ def setting_of(field: Field, value: Any, from_here: Callable[[str], str]) -> Any
     if field.in_files is not None and field.in_files.is_path:
         return from_here(value)
     return not value if field.is_on else field.type(value)
-
-
-def _option_of(name: str) -> str:
-    """Return the option of a field, as it is typed."""
-    (field,) = (field for field in FIELDS if field.name == name)
-    return field.typed(field.options[0])
 
 
 def arguments_of(run: Run) -> list[str]:

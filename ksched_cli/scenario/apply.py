@@ -15,7 +15,7 @@ from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.custom_objects import kind_with_group
 from ksched_cli.cluster.loading.kinds import KINDS, ObjectKind, find_kind
 from ksched_cli.cluster.loading.sources import Source
-from ksched_cli.cluster.objects import CronJob, KubeObject, Pod
+from ksched_cli.cluster.objects import CronJob, KubeObject
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
@@ -281,7 +281,16 @@ class Apply(Change):
             if kind is not None:
                 state, more = self._apply_to(state, kind, group)
             elif custom in state.pod_makers or custom in state.others or custom in groups:
-                state, more = _with_custom(state, custom, group, self.namespace)
+                # Objects that only plugins read are plain data; each replaces the one before it.
+                more = []
+                for manifest in group:
+                    manifest["metadata"].setdefault("namespace", self.namespace)
+                    key = custom_key(manifest)
+                    before = custom_objects_of(state, custom).get(key)
+                    state = replaced(state, custom, [manifest])
+                    action = "unchanged" if before == manifest else "configured"
+                    action = "created" if before is None else action
+                    more.append(Effect(f"{name} {'/'.join(key)}", action))
             else:
                 names = ((each.get("metadata") or {}).get("name", "") for each in group)
                 reason = "the scheduler does not read this kind"
@@ -369,23 +378,6 @@ class Apply(Change):
             subject = f"{manifest['kind']}: metadata.name"
             raise InputError(self.source, "expected a name", subject=subject)
         return namespace, metadata["name"]
-
-
-def _with_custom(
-    state: ClusterState, kind: str, manifests: Iterable[Manifest], namespace: str
-) -> Changed:
-    """Add objects that only plugins read, as plain data; each replaces the one before it."""
-    name, _, _ = kind.partition(".")
-    effects = []
-    for manifest in manifests:
-        manifest["metadata"].setdefault("namespace", namespace)
-        key = custom_key(manifest)
-        before = custom_objects_of(state, kind).get(key)
-        state = replaced(state, kind, [manifest])
-        is_same = before == manifest
-        action = "created" if before is None else "unchanged" if is_same else "configured"
-        effects.append(Effect(f"{name} {'/'.join(key)}", action))
-    return state, effects
 
 
 def _run(state: ClusterState, cron_job: CronJob) -> Changed:
@@ -476,7 +468,7 @@ class ManifestPatch(Change):
         return state, [Effect(label, "patched"), *effects]
 
 
-def change_object(
+def change_object(  # noqa: PLR0915  # one step after the other
     change: Change, state: ClusterState, kind: ObjectKind, before: Manifest, after: Manifest
 ) -> Changed:
     """Replace the object, and do what its controller does: recreate pods from a changed template,
@@ -498,7 +490,26 @@ def change_object(
         workload = find_workload(change, state, target)
         state, effects = restarted(state, workload)
         # Its pods and ReplicaSets get this template; their names stay.
-        pods = [_respecified(pod, template) for pod in current_pods(state, workload)]
+        pods = []
+        for pod in current_pods(state, workload):
+            plain = plain_object(KINDS["Pod"], pod)
+            spec = deepcopy(template.get("spec") or {})
+            if is_owned_by(pod, "StatefulSet"):
+                # A stateful pod keeps its claims.
+                volumes = plain["spec"].get("volumes") or ()
+                claims = [each for each in volumes if "persistentVolumeClaim" in each]
+                own = {each["name"] for each in claims}
+                rest = (each for each in spec.get("volumes") or () if each.get("name") not in own)
+                spec["volumes"] = [*claims, *rest]
+            labels = (template.get("metadata") or {}).get("labels") or {}
+            plain["metadata"]["labels"] = {**pod.metadata.labels, **labels}
+            plain["spec"] = spec
+            if is_of_daemon_set(pod):
+                # A daemon pod keeps its node, and the tolerations that the controller has given it.
+                tolerations = (plain_json(pod.raw).get("spec") or {}).get("tolerations") or ()
+                spec["tolerations"] = [*(spec.get("tolerations") or ()), *tolerations]
+                plain = on_node(plain, target_node(pod))
+            pods.append(plain)
         state = replaced(state, KINDS["Pod"], pods)
         sets = KINDS["ReplicaSet"]
         renewed = [plain_object(sets, each, template=template) for each in workload.replica_sets]
@@ -508,26 +519,3 @@ def change_object(
         state, more = resize(change, state, workload, 1 if replicas is None else replicas)
         effects += more
     return state, effects
-
-
-def _respecified(pod: Pod, template: Manifest) -> Manifest:
-    """Return the pod with the template's spec; a stateful pod keeps its claims, a daemon pod its
-    node."""
-    plain = plain_object(KINDS["Pod"], pod)
-    spec = deepcopy(template.get("spec") or {})
-    if is_owned_by(pod, "StatefulSet"):
-        claims = [v for v in plain["spec"].get("volumes") or () if "persistentVolumeClaim" in v]
-        own = {volume["name"] for volume in claims}
-        spec["volumes"] = [
-            *claims,
-            *(v for v in spec.get("volumes") or () if v.get("name") not in own),
-        ]
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    plain["metadata"]["labels"] = {**pod.metadata.labels, **labels}
-    plain["spec"] = spec
-    if is_of_daemon_set(pod):
-        # Labels and tolerations that the controller adds are those of the pod as it was.
-        old = (plain_json(pod.raw).get("spec") or {}).get("tolerations") or ()
-        spec["tolerations"] = [*(spec.get("tolerations") or ()), *old]
-        return on_node(plain, target_node(pod))
-    return plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -164,10 +164,25 @@ def read_arguments(
     flags: dict[str, str] = {}
     values: dict[str, list[str]] = {}
     ignored: list[str] = []
+    every_flag = {**_IGNORED, **takes_value}
     rest = iter(tokens)
     for word in rest:
         if word.startswith("-") and word != "-":
-            flag, value = _read_flag(text, word, takes_value, rest)
+            # A flag has a long name and a value, which may be the next token.
+            written, has_value, value = word.partition("=")
+            if not word.startswith("--") and word[:2] in _SHORT and len(word) > 2:
+                written, has_value, value = word[:2], "=", word[2:].removeprefix("=")
+            flag = _SHORT.get(written, written)
+            flag = "--containers" if flag == "--container" else flag
+            if flag not in every_flag:
+                hint = (
+                    near_hint(flag, takes_value, most=1) or f"; it takes {', '.join(takes_value)}"
+                )
+                raise ChangeError(text, f'unknown flag "{written}"{hint}')
+            if not has_value:
+                value = next(rest, "") if every_flag[flag] else "true"
+                if not value:
+                    raise ChangeError(text, f"{written} takes a value")
             if flag in takes_value:
                 flags[flag] = value
                 values.setdefault(flag, []).append(value)
@@ -177,29 +192,6 @@ def read_arguments(
             names.append(word)
     namespace = flags.pop("--namespace", namespace)
     return Arguments(text, tuple(names), flags, namespace, folder, values, tuple(ignored))
-
-
-def _read_flag(
-    text: str, token: str, takes_value: Mapping[str, bool], rest: Iterator[str]
-) -> tuple[str, str]:
-    """Return the flag's long name and its value, which may be the next token."""
-    written, has_value, value = token.partition("=")
-    if not token.startswith("--") and token[:2] in _SHORT and len(token) > 2:
-        written, has_value, value = token[:2], "=", token[2:].removeprefix("=")
-    flag = _SHORT.get(written, written)
-    flag = "--containers" if flag == "--container" else flag
-    every_flag = {**_IGNORED, **takes_value}
-    if flag not in every_flag:
-        hint = near_hint(flag, takes_value, most=1) or f"; it takes {', '.join(takes_value)}"
-        raise ChangeError(text, f'unknown flag "{written}"{hint}')
-    if has_value:
-        return flag, value
-    if not every_flag[flag]:
-        return flag, "true"
-    value = next(rest, "")
-    if not value:
-        raise ChangeError(text, f"{written} takes a value")
-    return flag, value
 
 
 # -- selectors, and pods by name ------------------------------------------------------------------
@@ -369,8 +361,28 @@ class TargetsChange(Change):
     targets: tuple[Target, ...]
 
     def apply(self, state: ClusterState) -> Changed:
+        # 1. The targets by name: of a selector, the objects that it matches.
+        named: list[Target] = []
+        for target in self.targets:
+            if target.selector is None:
+                named.append(target)
+                continue
+            kind, selector = KINDS[target.kind], read_selector(self.text, target.selector)
+            everywhere = not kind.namespaced or not target.namespace
+            keys = [
+                key
+                for key, obj in objects_of(state, kind).items()
+                if (everywhere or key[0] == target.namespace)
+                and selector.matches(obj.metadata.labels)
+            ]
+            if not keys:
+                which = f" matches -l {target.selector}" if target.selector else " is there"
+                where = "" if everywhere else f" in namespace {target.namespace}"
+                raise self.error(f"no {target.kind}{where}{which}")
+            named += (Target(target.kind, name, namespace) for namespace, name in keys)
+        # 2. What happens to them, one after the other.
         effects: list[Effect] = []
-        for target in [name for each in self.targets for name in _named(self, state, each)]:
+        for target in named:
             state, more = self.apply_to(state, target)
             effects += more
         return state, effects
@@ -378,27 +390,6 @@ class TargetsChange(Change):
     @abstractmethod
     def apply_to(self, state: ClusterState, target: Target) -> Changed:
         """Return the state with one of the objects changed. target: by name. Raises ChangeError."""
-
-
-def _named(change: Change, state: ClusterState, target: Target) -> Iterator[Target]:
-    """Yield the target by name: the objects that its selector matches, where it has one. Raises
-    ChangeError where that matches none."""
-    if target.selector is None:
-        yield target
-        return
-    kind, selector = KINDS[target.kind], read_selector(change.text, target.selector)
-    everywhere = not kind.namespaced or not target.namespace
-    keys = [
-        key
-        for key, obj in objects_of(state, kind).items()
-        if (everywhere or key[0] == target.namespace) and selector.matches(obj.metadata.labels)
-    ]
-    if not keys:
-        which = f" matches -l {target.selector}" if target.selector else " is there"
-        where = "" if everywhere else f" in namespace {target.namespace}"
-        raise change.error(f"no {target.kind}{where}{which}")
-    for namespace, name in keys:
-        yield Target(target.kind, name, namespace)
 
 
 def read_target(arguments: Arguments, kinds: Iterable[str]) -> Target:

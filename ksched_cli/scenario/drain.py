@@ -212,7 +212,9 @@ class Drain(Change):
             pod_selector,
         )
 
-    def apply(self, state: ClusterState) -> Changed:
+    def apply(  # noqa: PLR0915  # one drain, from top to bottom
+        self, state: ClusterState
+    ) -> Changed:
         nodes = self.nodes.of(self, state)
         state, effects = cordon(state, nodes)
         place = {name: index for index, name in enumerate(nodes)}
@@ -235,25 +237,33 @@ class Drain(Change):
                 if is_of_daemon_set(pod) and is_running(pod) and not self.ignore_daemonsets:
                     left.append(Effect(pod.key, "kubectl would refuse without --ignore-daemonsets"))
                 continue
-            (gone if self.force and pod.metadata.controller is None else leaving).append(pod)
-            effects += self._effects(pod)
+            has_controller = pod.metadata.controller is not None
+            if self.force and not has_controller:
+                gone.append(pod)
+                reason = f"was on {pod.node_name}; no controller"
+                effects.append(Effect(pod.key, "deleted", reason))
+            else:
+                leaving.append(pod)
+                effects += moved([pod])
+            if not self.force and not has_controller:
+                reason = "no controller, so nothing creates it again"
+                effects.append(Effect(pod.key, "kubectl would refuse without --force", reason))
+            if not self.delete_emptydir and has_empty_dir(pod):
+                refused_for = "kubectl would refuse without --delete-emptydir-data"
+                effects.append(Effect(pod.key, refused_for))
         # Evictions counted the budgets down; pods that count as healthy are not counted twice.
         state = with_budgets(pending_again(without_pods(state, gone), leaving), state, budgets)
-        return state, [*_verdicts(nodes, refused, budgets), *effects, *left]
-
-    def _effects(self, pod: Pod) -> list[Effect]:
-        effects = []
-        has_controller = pod.metadata.controller is not None
-        if self.force and not has_controller:
-            effects.append(Effect(pod.key, "deleted", f"was on {pod.node_name}; no controller"))
-        else:
-            effects += moved([pod])
-        if not self.force and not has_controller:
-            reason = "no controller, so nothing creates it again"
-            effects.append(Effect(pod.key, "kubectl would refuse without --force", reason))
-        if not self.delete_emptydir and has_empty_dir(pod):
-            effects.append(Effect(pod.key, "kubectl would refuse without --delete-emptydir-data"))
-        return effects
+        # How the drain of each node ends, the worst first.
+        obstacles: dict[str, dict[tuple[str, str], None]] = {node: {} for node in nodes}
+        for pod in refused:
+            obstacles[pod.node_name][budgets.outlook(pod)] = None
+        verdicts = [
+            Effect(node, *outlook)
+            for node, outlooks in obstacles.items()
+            for outlook in outlooks or {(FINISHES, ""): None}
+        ]
+        verdicts.sort(key=lambda effect: (NEVER, WAITS, FINISHES).index(effect.action))
+        return state, [*verdicts, *effects, *left]
 
 
 def _never_leaves(pod: Pod) -> str:
@@ -265,20 +275,6 @@ def _never_leaves(pod: Pod) -> str:
     if is_of_daemon_set(pod):
         return "pod of a DaemonSet"
     return "is being deleted" if pod.deleting else ""
-
-
-def _verdicts(nodes: Sequence[str], refused: Sequence[Pod], budgets: Evictions) -> list[Effect]:
-    """Return how the drain of each node ends, the worst first. refused: pods that budgets keep
-    now"""
-    obstacles: dict[str, dict[tuple[str, str], None]] = {node: {} for node in nodes}
-    for pod in refused:
-        obstacles[pod.node_name][budgets.outlook(pod)] = None
-    verdicts = [
-        Effect(node, *outlook)
-        for node, outlooks in obstacles.items()
-        for outlook in outlooks or {(FINISHES, ""): None}
-    ]
-    return sorted(verdicts, key=lambda effect: (NEVER, WAITS, FINISHES).index(effect.action))
 
 
 class Evictions:
@@ -432,8 +428,17 @@ class Delete(TargetsChange):
         state = removed(state, kind, [(obj.namespace if kind.namespaced else "", obj.name)])
         effects = [Effect(f"{kind.name} {obj.key}", "deleted")]
         if target.kind == "Namespace":
-            state, more = _empty_namespace(state, obj.name)
-            return state, effects + more
+            # Everything that is in the namespace goes with it.
+            pods = [pod for pod in state.pods if pod.namespace == obj.name]
+            effects += moved(pods, "deleted")
+            state = without_pods(state, pods)
+            for each in KINDS.values():
+                if each.namespaced and each.name != "Pod":
+                    keys = [key for key in objects_of(state, each) if key[0] == obj.name]
+                    state = removed(state, each, keys) if keys else state
+                    names = (f"{each.name} {obj.name}/{name}" for _, name in keys)
+                    effects += [Effect(name, "deleted") for name in names]
+            return state, effects
         if target.kind != "Node":
             return state, effects
         state, more = _leave(state, select_on_nodes(state.pods, {obj.name}), gone=True)
@@ -460,19 +465,6 @@ class Delete(TargetsChange):
         ids = set(map(id, OwnedPods.of(state.pods).all_of(keys.__contains__)))
         pods = select_by_id(state.pods, ids)
         return without_pods(state, pods), effects + moved(pods, "deleted")
-
-
-def _empty_namespace(state: ClusterState, namespace: str) -> Changed:
-    """Delete everything that is in the namespace."""
-    pods = [pod for pod in state.pods if pod.namespace == namespace]
-    effects = moved(pods, "deleted")
-    state = without_pods(state, pods)
-    for kind in KINDS.values():
-        if kind.namespaced and kind.name != "Pod":
-            keys = [key for key in objects_of(state, kind) if key[0] == namespace]
-            state = removed(state, kind, keys) if keys else state
-            effects += [Effect(f"{kind.name} {namespace}/{name}", "deleted") for _, name in keys]
-    return state, effects
 
 
 def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> Changed:

@@ -279,34 +279,60 @@ class _Reader:
                 problem = f'two node groups are named "{group.name}"'
                 raise self.file.error(problem, "nodeGroups", index, "name")
             names.add(group.name)
+        scan_interval = self.file.time(
+            data.scan_interval, 10 * SECOND, "scanInterval", least=SECOND
+        )
+        down = data.scale_down
+        unneeded = self.file.time(down.unneeded_time, 10 * MINUTE, "scaleDown", "unneededTime")
+        delay = self.file.time(down.delay_after_add, 10 * MINUTE, "scaleDown", "delayAfterAdd")
         return AutoscalerSettings(
             groups,
-            self.file.time(data.scan_interval, 10 * SECOND, "scanInterval", least=SECOND),
+            scan_interval,
             data.expanders,
             data.max_nodes_total if data.max_nodes_total is not UNSET else None,
             data.expendable_pods_priority_cutoff,
             data.skip_nodes_with_system_pods,
             data.skip_nodes_with_local_storage,
-            self._scale_down(data.scale_down),
-        )
-
-    def _scale_down(self, data: ScaleDownEntry) -> ScaleDown:
-        unneeded, delay = (
-            self.file.time(value, 10 * MINUTE, "scaleDown", key)
-            for key, value in (
-                ("unneededTime", data.unneeded_time),
-                ("delayAfterAdd", data.delay_after_add),
-            )
-        )
-        return ScaleDown(
-            data.enabled, unneeded, data.utilization_threshold, delay, data.max_empty_bulk_delete
+            ScaleDown(
+                down.enabled,
+                unneeded,
+                down.utilization_threshold,
+                delay,
+                down.max_empty_bulk_delete,
+            ),
         )
 
     def _group(self, data: NodeGroupEntry, *place: str | int) -> NodeGroup:
         if data.min_size > data.max_size:
             problem = f"minSize {data.min_size} is more than maxSize {data.max_size}"
             raise self.file.error(problem, *place, "minSize")
-        template, csi_node = self._model(data, *place)
+        # The model that the group's new nodes are copies of: a template, or a node of the state.
+        like, csi_node = str(data.like), None
+        if data.template is not UNSET:
+            own_place = (*place, "template")
+            metadata = data.template.get("metadata") or {}
+            given = metadata.get("labels") or {} if isinstance(metadata, dict) else None
+            if not isinstance(given, dict):
+                raise self.file.error("metadata and its labels: expected objects", *own_place)
+            # The kubelet labels its node with its host name.
+            labels = {HOSTNAME_LABEL: data.name, **given}
+            metadata = {**metadata, "name": data.name, "labels": labels}
+            node = {"apiVersion": "v1", **data.template, "kind": "Node", "metadata": metadata}
+            try:
+                nodes = load_objects(self.state, [node], self.file.name).nodes
+            except InputError as error:
+                subject = f": {error.subject}" if error.subject else ""
+                raise self.file.error(f"{error.problem}{subject}", *own_place) from None
+            if not nodes:
+                problem = f'a Node has apiVersion "v1", not "{node["apiVersion"]}"'
+                raise self.file.error(problem, *own_place, "apiVersion")
+            template = nodes[0]
+        elif like in self.nodes:
+            template, csi_node = self.nodes[like], self.state.csi_nodes.get(like)
+        else:
+            hint = near_hint(like, self.nodes, cutoff=0.5)
+            problem = f'no node "{like}" in the state ({len(self.nodes)} nodes){hint}'
+            raise self.file.error(problem, *place, "like")
         delay = data.provisioning_delay
         return NodeGroup(
             data.name,
@@ -319,32 +345,3 @@ class _Reader:
             data.priority,
             None if data.price is UNSET else price_from(self.file, data.price, *place, "price"),
         )
-
-    def _model(self, data: NodeGroupEntry, *place: str | int) -> tuple[Node, CSINode | None]:
-        """Return the model that the group's new nodes are copies of."""
-        if data.template is not UNSET:
-            return self._template(data.template, data.name, *place, "template"), None
-        like = str(data.like)
-        if like in self.nodes:
-            return self.nodes[like], self.state.csi_nodes.get(like)
-        hint = near_hint(like, self.nodes, cutoff=0.5)
-        problem = f'no node "{like}" in the state ({len(self.nodes)} nodes){hint}'
-        raise self.file.error(problem, *place, "like")
-
-    def _template(self, manifest: Mapping[str, Any], name: str, *place: str | int) -> Node:
-        metadata = manifest.get("metadata") or {}
-        given = metadata.get("labels") or {} if isinstance(metadata, dict) else None
-        if not isinstance(given, dict):
-            raise self.file.error("metadata and its labels: expected objects", *place)
-        # The kubelet labels its node with its host name.
-        metadata = {**metadata, "name": name, "labels": {HOSTNAME_LABEL: name, **given}}
-        node = {"apiVersion": "v1", **manifest, "kind": "Node", "metadata": metadata}
-        try:
-            nodes = load_objects(self.state, [node], self.file.name).nodes
-        except InputError as error:
-            subject = f": {error.subject}" if error.subject else ""
-            raise self.file.error(f"{error.problem}{subject}", *place) from None
-        if not nodes:
-            problem = f'a Node has apiVersion "v1", not "{node["apiVersion"]}"'
-            raise self.file.error(problem, *place, "apiVersion")
-        return nodes[0]

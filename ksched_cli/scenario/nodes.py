@@ -447,24 +447,21 @@ def tolerated_for(pod: Pod, taints: Collection[Taint]) -> int | None:
     for taint in taints:
         toleration = next((t for t in pod.spec.tolerations if tolerates(t, taint)), None)
         if toleration is None and taint.key in NOT_READY_TAINTS:
-            toleration = _default_toleration(pod, taint)
+            # The DaemonSet controller gives its pods one, and the API server adds one to a pod
+            # whose own tolerations do not name this taint.
+            is_named = any(
+                t.key in (taint.key, "") and t.effect in (taint.effect, "")
+                for t in pod.spec.tolerations
+            )
+            if is_of_daemon_set(pod):
+                toleration = Toleration(taint.key, "Exists", effect=taint.effect)
+            elif not is_named:
+                toleration = Toleration(taint.key, "Exists", "", taint.effect, _DEFAULT_SECONDS)
         if toleration is None:
             return 0
         if toleration.toleration_seconds is not None:
             limits.append(max(0, toleration.toleration_seconds))
     return min(limits, default=None)
-
-
-def _default_toleration(pod: Pod, taint: Taint) -> Toleration | None:
-    """Return the toleration that the DaemonSet controller gives its pods, or that the API server
-    adds to a pod whose own tolerations do not name this taint; otherwise None."""
-    if is_of_daemon_set(pod):
-        return Toleration(taint.key, "Exists", effect=taint.effect)
-    if any(
-        t.key in (taint.key, "") and t.effect in (taint.effect, "") for t in pod.spec.tolerations
-    ):
-        return None
-    return Toleration(taint.key, "Exists", "", taint.effect, _DEFAULT_SECONDS)
 
 
 def remove_stray_daemons(state: ClusterState, nodes: Collection[str]) -> Changed:

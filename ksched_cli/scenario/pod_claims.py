@@ -20,7 +20,6 @@ from ksched_cli.cluster.objects.pod import (
     PodResourceClaimStatus,
     PodSpec,
 )
-from ksched_cli.cluster.objects.volumes import Volume
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.kube.generated_names import generated_names
 from ksched_cli.scenario.pods import replace_pods, select_on_nodes, with_claim_statuses
@@ -102,13 +101,31 @@ class ClaimMaker:
         names = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
         count = len(self.resource_claims) + len(self.volume_claims)
         for reference in pod.spec.resource_claims:
-            if reference.resource_claim_template_name and self._lacks(pod, reference, names):
+            named = names.get(reference.name)
+            claim = self.state.resource_claims.get((pod.namespace, named or ""))
+            maker = None if claim is None else claim.metadata.controller
+            is_own = maker is not None and maker.uid == pod.uid
+            is_unneeded = reference.name in names and named is None
+            if reference.resource_claim_template_name and not (is_own or is_unneeded):
                 name = self._resource_claim(pod, reference)
                 names |= {reference.name: name} if name else {}
         # 2. A PersistentVolumeClaim for each ephemeral volume.
         for volume in pod.spec.volumes:
-            if volume.ephemeral is not None:
-                self._volume_claim(pod, volume)
+            key = pod.namespace, f"{pod.name}-{volume.name}"
+            template = volume.ephemeral and volume.ephemeral.volume_claim_template
+            if not template or key in self.state.persistent_volume_claims:
+                continue
+            spec = template.spec
+            if spec.storage_class_name is None:
+                spec = structs.replace(spec, storage_class_name=default_class(self.state))
+            metadata = ObjectMeta(
+                name=key[1],
+                namespace=key[0],
+                labels=template.metadata.labels,
+                annotations=template.metadata.annotations,
+                owner_references=(_owner(pod),),
+            )
+            self.volume_claims[key] = PersistentVolumeClaim(metadata=metadata, spec=spec)
         # 3. The status names the ResourceClaims.
         statuses = tuple(PodResourceClaimStatus(*named) for named in sorted(names.items()))
         if set(statuses) != set(pod.status.resource_claim_statuses):
@@ -117,21 +134,19 @@ class ClaimMaker:
             self.owners.append(pod)
         return pod
 
-    def _lacks(self, pod: Pod, reference: PodResourceClaim, names: dict[str, str | None]) -> bool:
-        if reference.name not in names:
-            return True
-        name = names[reference.name]
-        if name is None:  # the claim is not needed
-            return False
-        claim = self.state.resource_claims.get((pod.namespace, name))
-        owner = None if claim is None else claim.metadata.controller
-        return owner is None or owner.uid != pod.uid
-
     def _resource_claim(self, pod: Pod, reference: PodResourceClaim) -> str:
         """Return the name of the claim that is made for the reference, or was; "" without a
         template."""
         existing = self._owned.get((pod.uid, reference.name))
-        template = self._template(pod.namespace, reference)
+        template_name = reference.resource_claim_template_name or ""
+        own = self.state.resource_claim_templates.get((pod.namespace, template_name))
+        template = own.spec if own is not None else None
+        # Without a template, claims are like those of the pod that this one is like.
+        for each in self.like.status.resource_claim_statuses if self.like is not None else ():
+            name = each.resource_claim_name or ""
+            claim = self.state.resource_claims.get((pod.namespace, name))
+            if template is None and each.name == reference.name and claim is not None:
+                template = ResourceClaimTemplateSpec(spec=claim.spec)
         if existing or template is None:
             return existing or ""
         namespace, parts = pod.namespace, (pod.name, reference.name)
@@ -152,36 +167,6 @@ class ClaimMaker:
         )
         self.resource_claims[namespace, name] = ResourceClaim(metadata=metadata, spec=template.spec)
         return name
-
-    def _template(
-        self, namespace: str, reference: PodResourceClaim
-    ) -> ResourceClaimTemplateSpec | None:
-        name = reference.resource_claim_template_name or ""
-        template = self.state.resource_claim_templates.get((namespace, name))
-        if template is not None:
-            return template.spec
-        for each in self.like.status.resource_claim_statuses if self.like is not None else ():
-            claim = self.state.resource_claims.get((namespace, each.resource_claim_name or ""))
-            if each.name == reference.name and claim is not None:
-                return ResourceClaimTemplateSpec(spec=claim.spec)
-        return None
-
-    def _volume_claim(self, pod: Pod, volume: Volume) -> None:
-        key = pod.namespace, f"{pod.name}-{volume.name}"
-        template = volume.ephemeral and volume.ephemeral.volume_claim_template
-        if not template or key in self.state.persistent_volume_claims:
-            return
-        spec = template.spec
-        if spec.storage_class_name is None:
-            spec = structs.replace(spec, storage_class_name=default_class(self.state))
-        metadata = ObjectMeta(
-            name=key[1],
-            namespace=key[0],
-            labels=template.metadata.labels,
-            annotations=template.metadata.annotations,
-            owner_references=(_owner(pod),),
-        )
-        self.volume_claims[key] = PersistentVolumeClaim(metadata=metadata, spec=spec)
 
 
 def _owner(pod: Pod) -> OwnerReference:

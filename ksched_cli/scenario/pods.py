@@ -19,14 +19,11 @@ from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.objects import (
-    PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimStatus,
     PersistentVolumeStatus,
     Pod,
     PodDisruptionBudget,
-    ResourceClaim,
-    VolumeAttachment,
 )
 from ksched_cli.cluster.objects.base import ObjectMeta, plain_fields
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN, PodResourceClaimStatus
@@ -215,26 +212,9 @@ def _after_leaving(
 
     pending_again: the pods are pending now, and the claims made for them stay
     """
-    budgets = _budgets_after(state, pods)
-    claims = _claims_after(state, pods, pending_again=pending_again)
-    attachments = _attachments_after(state, pods)
-    return replace(
-        _without_ephemeral_volumes(state, pods, pending_again=pending_again),
-        pod_disruption_budgets=budgets,
-        resource_claims=claims,
-        volume_attachments=attachments,
-    )
-
-
-def _budgets_after(
-    state: ClusterState, pods: Iterable[Pod]
-) -> dict[tuple[str, str], PodDisruptionBudget]:
-    """Return the budgets without the healthy pods that left. Upstream: pkg/controller/disruption
-    (trySync)."""
+    # Budgets count healthy pods. Upstream: pkg/controller/disruption (trySync).
     budgets = dict(state.pod_disruption_budgets)
-    if not budgets:
-        return budgets
-    healthy = [pod for pod in pods if is_ready(pod)]
+    healthy = [pod for pod in pods if is_ready(pod)] if budgets else []
     for key, budget in budgets.items():
         lost = sum(map(budget_matcher(budget), healthy))
         if lost:
@@ -243,7 +223,40 @@ def _budgets_after(
                 current_healthy=max(0, budget.status.current_healthy - lost),
                 disruptions_allowed=max(0, budget.status.disruptions_allowed - lost),
             )
-    return budgets
+    # A claim that nobody reserves is deallocated; one that was made for a pod is deleted with it.
+    # Upstream: pkg/controller/resourceclaim (syncClaim).
+    claims = dict(state.resource_claims)
+    uids = {pod.uid for pod in (pods if claims else ())}
+    for name, claim in state.resource_claims.items():
+        owner = claim.metadata.controller
+        if owner is not None and owner.kind == "Pod" and owner.uid in uids and not pending_again:
+            del claims[name]
+            continue
+        reserved = tuple(user for user in claim.status.reserved_for if user.uid not in uids)
+        if len(reserved) < len(claim.status.reserved_for):
+            allocation = claim.status.allocation if reserved else None
+            status = structs.replace(claim.status, reserved_for=reserved, allocation=allocation)
+            claims[name] = structs.replace(claim, status=status)
+    # Volumes that no pod of the node uses any more are detached. Upstream:
+    # pkg/controller/volume/attachdetach.
+    attachments = state.volume_attachments
+    if attachments:
+        nodes = {pod.node_name for pod in pods if pod.node_name}
+        there = [pod for pod in select_on_nodes(state.pods, nodes) if not pod.finished]
+        unused = {(pod.node_name, volume) for pod in pods for volume in _volumes_of(state, pod)}
+        unused -= {(pod.node_name, volume) for pod in there for volume in _volumes_of(state, pod)}
+        attachments = {
+            name: attachment
+            for name, attachment in attachments.items()
+            if (attachment.spec.node_name, attachment.spec.source.persistent_volume_name)
+            not in unused
+        }
+    return replace(
+        _without_ephemeral_volumes(state, pods, pending_again=pending_again),
+        pod_disruption_budgets=budgets,
+        resource_claims=claims,
+        volume_attachments=attachments,
+    )
 
 
 def with_counts(budget: PodDisruptionBudget, **counts: int) -> PodDisruptionBudget:
@@ -293,28 +306,6 @@ class PodsByLabel:
         return [*filter(budget_matcher(budget), candidates)]
 
 
-def _claims_after(
-    state: ClusterState, pods: Iterable[Pod], *, pending_again: bool
-) -> dict[tuple[str, str], ResourceClaim]:
-    """Return the claims after pods left: a claim that nobody reserves is deallocated; one that was
-    made for a pod is deleted with it. Upstream: pkg/controller/resourceclaim (syncClaim)."""
-    claims = dict(state.resource_claims)
-    if not claims:
-        return claims
-    uids = {pod.uid for pod in pods}
-    for key, claim in state.resource_claims.items():
-        owner = claim.metadata.controller
-        if owner is not None and owner.kind == "Pod" and owner.uid in uids and not pending_again:
-            del claims[key]
-            continue
-        reserved = tuple(user for user in claim.status.reserved_for if user.uid not in uids)
-        if len(reserved) < len(claim.status.reserved_for):
-            allocation = claim.status.allocation if reserved else None
-            status = structs.replace(claim.status, reserved_for=reserved, allocation=allocation)
-            claims[key] = structs.replace(claim, status=status)
-    return claims
-
-
 def _without_ephemeral_volumes(
     state: ClusterState, pods: Iterable[Pod], *, pending_again: bool
 ) -> ClusterState:
@@ -336,8 +327,20 @@ def _without_ephemeral_volumes(
                 metadata = structs.replace(new.metadata, uid="")
                 claims[key] = structs.replace(new, metadata=metadata)
             bound = volumes.get(claim.spec.volume_name)
-            if bound is not None:
-                _reclaim(volumes, bound, claim)
+            if bound is None:
+                continue
+            # The volume whose claim is gone is deleted or released. Upstream:
+            # pkg/controller/volume/persistentvolume (reclaimVolume).
+            if bound.spec.persistent_volume_reclaim_policy == "Delete":
+                del volumes[bound.name]
+            elif bound.spec.claim_ref is not None:
+                # It belongs to the former claim for ever, whatever the name of the next one.
+                former = structs.replace(bound.spec.claim_ref, uid=claim.uid or claim.key)
+                volumes[bound.name] = structs.replace(
+                    bound,
+                    spec=structs.replace(bound.spec, claim_ref=former),
+                    status=PersistentVolumeStatus("Released"),
+                )
     if not is_changed:
         return state
     return replace(state, persistent_volume_claims=claims, persistent_volumes=volumes)
@@ -353,42 +356,6 @@ def unbound_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
         spec=structs.replace(claim.spec, volume_name=""),
         status=PersistentVolumeClaimStatus(),
     )
-
-
-def _reclaim(
-    volumes: dict[str, PersistentVolume], volume: PersistentVolume, claim: PersistentVolumeClaim
-) -> None:
-    """Delete or release the volume, whose claim is gone. Upstream:
-    pkg/controller/volume/persistentvolume (reclaimVolume)."""
-    spec = volume.spec
-    if spec.persistent_volume_reclaim_policy == "Delete":
-        del volumes[volume.name]
-    elif spec.claim_ref is not None:
-        # The volume belongs to the former claim for ever, whatever the name of the next one.
-        former = structs.replace(spec.claim_ref, uid=claim.uid or claim.key)
-        volumes[volume.name] = structs.replace(
-            volume,
-            spec=structs.replace(spec, claim_ref=former),
-            status=PersistentVolumeStatus("Released"),
-        )
-
-
-def _attachments_after(state: ClusterState, pods: Iterable[Pod]) -> Mapping[str, VolumeAttachment]:
-    """Return the attachments without those of volumes that no pod of the node uses any more.
-    Upstream: pkg/controller/volume/attachdetach."""
-    attachments = state.volume_attachments
-    if not attachments:
-        return attachments
-    nodes = {pod.node_name for pod in pods if pod.node_name}
-    remaining = [pod for pod in select_on_nodes(state.pods, nodes) if not pod.finished]
-    in_use = {(pod.node_name, volume) for pod in remaining for volume in _volumes_of(state, pod)}
-    unused = {(pod.node_name, volume) for pod in pods for volume in _volumes_of(state, pod)}
-    unused -= in_use
-    return {
-        name: attachment
-        for name, attachment in attachments.items()
-        if (attachment.spec.node_name, attachment.spec.source.persistent_volume_name) not in unused
-    }
 
 
 def _volumes_of(state: ClusterState, pod: Pod) -> Iterator[str]:

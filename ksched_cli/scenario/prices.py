@@ -86,24 +86,24 @@ def read_prices(texts: Sequence[str], path_of: Callable[[str], str] = str) -> Pr
     listed: list[NodePrice] = []
     for text in texts:
         if is_price_file(text):
-            listed += _of_file(path_of(text), text)
+            document, file = read_own_document(path_of(text), PricesDocument, _HINT, text)
+            for index, entry in enumerate(file.prices):
+                price = price_from(document, entry.price, "prices", index, "price")
+                labels, pattern = entry.node_selector or {}, entry.node or ""
+                name = pattern or ",".join(f"{key}={value}" for key, value in labels.items())
+                listed.append(NodePrice(name, price, pattern, labels))
         else:
-            listed.append(_inline(text))
+            target, _, number = text.rpartition("=")
+            try:
+                amount = float(number)
+            except ValueError:
+                amount = -1
+            if not target.strip("=") or not isfinite(amount) or not 0 <= amount <= _MAX:
+                raise UsageError(f'--price takes NODE=N, LABEL=VALUE=N or a file; not "{text}"')
+            label, equals, value = target.partition("=")
+            price, labels = Price(amount), {label: value} if equals else {}
+            listed.append(NodePrice(target, price, "" if equals else target, labels))
     return Prices(tuple(listed))
-
-
-def _inline(text: str) -> NodePrice:
-    target, _, number = text.rpartition("=")
-    try:
-        price = float(number)
-    except ValueError:
-        price = -1
-    if not target.strip("=") or not isfinite(price) or not 0 <= price <= _MAX:
-        raise UsageError(f'--price takes NODE=N, LABEL=VALUE=N or a file; not "{text}"')
-    label, equals, value = target.partition("=")
-    if equals:
-        return NodePrice(target, Price(price), labels={label: value})
-    return NodePrice(target, Price(price), target)
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -157,19 +157,6 @@ class PricesDocument(FilePart, frozen=True, kw_only=True):
     api_version: Literal["ksched/v1"]
     kind: Literal["Prices"]
     prices: Annotated[tuple[PriceEntry, ...], Meta(min_length=1)]
-
-
-def _of_file(path: str, shown: str) -> Iterable[NodePrice]:
-    """Yield the prices of a file. Raises InputError.
-
-    shown: the file's name in messages
-    """
-    document, file = read_own_document(path, PricesDocument, _HINT, shown)
-    for index, entry in enumerate(file.prices):
-        price = price_from(document, entry.price, "prices", index, "price")
-        labels, pattern = entry.node_selector or {}, entry.node or ""
-        name = pattern or ",".join(f"{key}={value}" for key, value in labels.items())
-        yield NodePrice(name, price, pattern, labels)
 
 
 def price_from(document: OwnDocument, data: HourlyPrice, *place: str | int) -> Price:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -104,33 +103,31 @@ def removal_order(state: ClusterState, workload: NamedWorkload) -> list[Pod]:
     neighbours = Counter(pod.node_name for pod in workload.pods)
     # Among pods that the ranking takes as equal, the last in the state goes first, as newest.
     pods = select_by_id(state.pods, {id(pod) for pod in workload.pods})
-    candidates = [_candidate(pod, neighbours) for pod in reversed(pods)]
+    candidates = []
+    for pod in reversed(pods):
+        status = _Status()
+        if bytes(pod.raw) and pod.status is not PENDING_AGAIN:
+            status = typed_json(pod.raw, _WithStatus).status or status
+        ready = is_ready(pod)
+        try:
+            cost = int(pod.metadata.annotations.get(_DELETION_COST, "0"))
+        except ValueError:
+            cost = 0
+        phase = _PHASES.get(pod.status.phase, 0)
+        precedence = (bool(pod.node_name), phase, ready, cost, -neighbours[pod.node_name])
+        conditions = (each for each in status.conditions or () if each.type == "Ready")
+        times = [readable_time(each.last_transition_time) for each in conditions]
+        sidecars = {each.name for each in pod.spec.init_containers if each.is_sidecar}
+        beside = [each for each in status.init_container_statuses or () if each.name in sidecars]
+        restarts = (
+            max((each.restart_count for each in status.container_statuses or ()), default=0),
+            max((each.restart_count for each in beside), default=0),
+        )
+        since = times[0] if times and ready else ""
+        candidates.append(_Candidate(pod, precedence, since, restarts))
     ages = _Ages(time_of(state))
     candidates.sort(key=cmp_to_key(ages.compare))
     return [candidate.pod for candidate in candidates]
-
-
-def _candidate(pod: Pod, neighbours: Counter[str]) -> _Candidate:
-    status = _Status()
-    if bytes(pod.raw) and pod.status is not PENDING_AGAIN:
-        status = typed_json(pod.raw, _WithStatus).status or status
-    ready = is_ready(pod)
-    try:
-        cost = int(pod.metadata.annotations.get(_DELETION_COST, "0"))
-    except ValueError:
-        cost = 0
-    phase = _PHASES.get(pod.status.phase, 0)
-    precedence = (bool(pod.node_name), phase, ready, cost, -neighbours[pod.node_name])
-    times = [
-        readable_time(c.last_transition_time) for c in status.conditions or () if c.type == "Ready"
-    ]
-    sidecars = {container.name for container in pod.spec.init_containers if container.is_sidecar}
-    sidecar_statuses = [s for s in status.init_container_statuses or () if s.name in sidecars]
-    restarts = (
-        max((s.restart_count for s in status.container_statuses or ()), default=0),
-        max((s.restart_count for s in sidecar_statuses), default=0),
-    )
-    return _Candidate(pod, precedence, times[0] if times and ready else "", restarts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,29 +214,22 @@ def resize(change: Change, state: ClusterState, workload: NamedWorkload, replica
     effects = [Effect(workload.text, "scaled", f"{before} → {replicas} pods")]
     effects += moved(surplus, "removed")
     state = without_pods(state, surplus)
-    state = _with_replicas(state, workload, surplus, replicas)
+    if workload.obj is not None:
+        kind = KINDS[workload.kind]
+        state = replaced(state, kind, [plain_object(kind, workload.obj, replicas=replicas)])
+    if workload.replica_sets:
+        lost = {id(pod) for pod in surplus}
+        counts = Counter(pod.owner[1] for pod in workload.pods if id(pod) not in lost)
+        # The newest takes what is added: the one with most pods, where a rollout is not under way.
+        newest = max(workload.replica_sets, key=lambda rs: (rs.spec.replicas or 0, counts[rs.name]))
+        counts[newest.name] += max(0, replicas - sum(counts.values()))
+        kind = KINDS["ReplicaSet"]
+        sets = [plain_object(kind, rs, replicas=counts[rs.name]) for rs in workload.replica_sets]
+        state = replaced(state, kind, sets)
     if workload.obj is None and not workload.replica_sets and replicas > before:
         state, copies = _copies(change, state, workload, replicas - before)
         effects += [Effect(pod.key, "pending", f"created for {workload.text}") for pod in copies]
     return state, effects
-
-
-def _with_replicas(
-    state: ClusterState, workload: NamedWorkload, surplus: Sequence[Pod], replicas: int
-) -> ClusterState:
-    if workload.obj is not None:
-        kind = KINDS[workload.kind]
-        state = replaced(state, kind, [plain_object(kind, workload.obj, replicas=replicas)])
-    if not workload.replica_sets:
-        return state
-    lost = {id(pod) for pod in surplus}
-    counts = Counter(pod.owner[1] for pod in workload.pods if id(pod) not in lost)
-    # The newest takes what is added: the one with most pods, where a rollout is not under way.
-    newest = max(workload.replica_sets, key=lambda rs: (rs.spec.replicas or 0, counts[rs.name]))
-    counts[newest.name] += max(0, replicas - sum(counts.values()))
-    kind = KINDS["ReplicaSet"]
-    sets = [plain_object(kind, rs, replicas=counts[rs.name]) for rs in workload.replica_sets]
-    return replaced(state, kind, sets)
 
 
 def _copies(

@@ -318,7 +318,20 @@ class Timeline:
         document = self.document
         try:
             if document.start is not UNSET:
-                self.start = _start(document.start)
+                try:
+                    moment = _moment(document.start)
+                except ValueError:
+                    moment = _LATEST * SECOND
+                if moment % SECOND:
+                    raise EventError("start: expected a time in whole seconds")
+                # What happens after it has to be in the calendar, too, which ends with the year
+                # 9999.
+                if not _EARLIEST <= moment // SECOND < _LATEST:
+                    raise EventError(
+                        "start: expected a time in the years 1000 to 2999, such as"
+                        f' 2026-01-31T12:00:00Z, not "{document.start}"'
+                    )
+                self.start = moment // SECOND
             if document.until is not UNSET:
                 self.until = self.time(document.until)
             for name, manifest in document.templates.items():
@@ -341,7 +354,17 @@ class Timeline:
         if not self.name:
             self._share = 1.0
         elif self._text:
-            yield from self._events_of_document()
+            events = []
+            for index, entry in enumerate(self.document.events):
+                try:
+                    events.append(self._event(entry, index))
+                except (EventError, InputError) as error:
+                    position = locate(self._text, 0, ("events", index))
+                    raise self._error(error, index, position) from None
+            # Stable: events of one time stay in their order.
+            for count, event in enumerate(sorted(events, key=lambda event: event.at), start=1):
+                self._share = count / len(events)
+                yield event
         else:
             yield from self._events_of_lines()
 
@@ -350,19 +373,6 @@ class Timeline:
         if self._file is None:
             return self._share
         return self._file.tell() / max(os.fstat(self._file.fileno()).st_size, 1)
-
-    def _events_of_document(self) -> Iterator[TimelineEvent]:
-        events = []
-        for index, entry in enumerate(self.document.events):
-            try:
-                events.append(self._event(entry, index))
-            except (EventError, InputError) as error:
-                position = locate(self._text, 0, ("events", index))
-                raise self._error(error, index, position) from None
-        # Stable: events of one time stay in their order.
-        for count, event in enumerate(sorted(events, key=lambda event: event.at), start=1):
-            self._share = count / len(events)
-            yield event
 
     def _events_of_lines(self) -> Iterator[TimelineEvent]:
         last = 0
@@ -422,34 +432,33 @@ class Timeline:
             raise EventError(
                 "expected exactly one of pod, put, delete, change, end, decision and gap"
             )
-        return TimelineEvent(self.time(entry.at), self._action(entry), index)
-
-    def _action(self, entry: EventEntry) -> Action:
+        at = self.time(entry.at)
+        action: Action
         if entry.pod is not UNSET:
-            return Arrival(self._arriving(entry.pod, entry.template), _work(entry))
-        if (entry.template, entry.runs_for, entry.restart_overhead) != (UNSET, UNSET, UNSET):
+            action = Arrival(self._arriving(entry.pod, entry.template), _work(entry))
+        elif (entry.template, entry.runs_for, entry.restart_overhead) != (UNSET, UNSET, UNSET):
             raise EventError("template, runsFor and restartOverhead require pod")
-        if entry.put is not UNSET:
-            return self._replacement(entry.put, decided=bool(entry.decided))
-        if entry.delete is not UNSET:
-            return self._removal(entry.delete, entry.grace_period or 0, bool(entry.preempted))
-        if entry.end is not UNSET:
+        elif entry.put is not UNSET:
+            action = self._replacement(entry.put, decided=bool(entry.decided))
+        elif entry.delete is not UNSET:
+            action = self._removal(entry.delete, entry.grace_period or 0, bool(entry.preempted))
+        elif entry.end is not UNSET:
             ran_for = None if entry.ran_for is UNSET else _microseconds(entry.ran_for, "ranFor")
-            return Completion(entry.end if "/" in entry.end else f"default/{entry.end}", ran_for)
-        if entry.change is not UNSET:
-            return self._change(entry.change)
-        if entry.decision is not UNSET:
-            return entry.decision
-        assert entry.gap is not UNSET  # the only one that is left
-        return entry.gap
-
-    def _change(self, entry: str | dict[str, Any]) -> Change:
-        folder = Path() if self._path == "-" else Path(self._path).parent
-        try:
-            change = entry if isinstance(entry, str) else AppliedObjects.of(entry)
-            return read_change(change, self.namespace, folder, self.name)
-        except ChangeError as error:
-            raise EventError(str(error)) from None
+            action = Completion(entry.end if "/" in entry.end else f"default/{entry.end}", ran_for)
+        elif entry.change is not UNSET:
+            folder = Path() if self._path == "-" else Path(self._path).parent
+            given = entry.change
+            try:
+                change = given if isinstance(given, str) else AppliedObjects.of(given)
+                action = read_change(change, self.namespace, folder, self.name)
+            except ChangeError as error:
+                raise EventError(str(error)) from None
+        elif entry.decision is not UNSET:
+            action = entry.decision
+        else:
+            assert entry.gap is not UNSET  # the only one that is left
+            action = entry.gap
+        return TimelineEvent(at, action, index)
 
     # -- pods -----------------------------------------------------------------------------------
 
@@ -619,20 +628,6 @@ def _moment(text: str) -> int:
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
 
 
-def _start(text: str) -> int:
-    try:
-        moment = _moment(text)
-    except ValueError:
-        moment = _LATEST * SECOND
-    if moment % SECOND:
-        raise EventError("start: expected a time in whole seconds")
-    # What happens after it has to be in the calendar, too, which ends with the year 9999.
-    if not _EARLIEST <= moment // SECOND < _LATEST:
-        problem = "expected a time in the years 1000 to 2999, such as 2026-01-31T12:00:00Z"
-        raise EventError(f'start: {problem}, not "{text}"')
-    return moment // SECOND
-
-
 # -- files ----------------------------------------------------------------------------------------
 
 
@@ -655,27 +650,23 @@ def read_timeline(
     """
     if path.removesuffix(_GZIP).endswith(_LINES):
         name, text = name or path, ""
-        content = _header_of_lines(path, name)
+        # The first line of a file of JSON lines is what a document has beside its events.
+        try:
+            with open(path, "rb") as raw, unpacked_by_name(raw, path) as file:
+                first = next(whole_lines(file, name, ignore), b"")
+        except FileNotFoundError:
+            raise missing_file(name) from None
+        except OSError as error:
+            raise InputError(name, f"cannot be read: {error.strerror}") from None
+        try:
+            header = msgspec.json.decode(first)
+        except _UNREADABLE as error:
+            problem = f"the first line is not JSON: {error}"
+            raise InputError(name, problem, position=Position(1, 1), hint=_HINT) from None
+        content = decode_file(header, TimelineDocument, decode_text(first, name), name, _HINT)
     else:
         document, content = read_own_document(path, TimelineDocument, _HINT, name)
         name, text = document.name, document.text
     return Timeline(
         name, content, state, namespace, reads=reads, _warn=warn, _path=path, _text=text
     )
-
-
-def _header_of_lines(path: str, name: str) -> TimelineDocument:
-    """Return the first line of a file of JSON lines. Raises InputError. name: of the file"""
-    try:
-        with open(path, "rb") as raw, unpacked_by_name(raw, path) as file:
-            first = next(whole_lines(file, name, ignore), b"")
-    except FileNotFoundError:
-        raise missing_file(name) from None
-    except OSError as error:
-        raise InputError(name, f"cannot be read: {error.strerror}") from None
-    try:
-        header = msgspec.json.decode(first)
-    except _UNREADABLE as error:
-        problem = f"the first line is not JSON: {error}"
-        raise InputError(name, problem, position=Position(1, 1), hint=_HINT) from None
-    return decode_file(header, TimelineDocument, decode_text(first, name), name, _HINT)

@@ -322,25 +322,21 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
     object is there for its selector alone. Raises InputError where a template is not valid, and for
     too many pods.
     """
-    state, effects = _make_missing(state) if state.makes_pods else (state, [])
+    effects: list[Effect] = []
+    if state.makes_pods:
+        plan = _Plan(state, OwnedPods.of(state.pods))
+        _make_all(plan)
+        if plan.manifests or plan.others:
+            newest = newest_timestamp(state.pods)
+            for manifest in plan.manifests if newest else ():
+                manifest["metadata"]["creationTimestamp"] = newest
+            added = plan.load()
+            effects = [
+                Effect(pod.key, "pending", f"created for {owner}")
+                for pod, owner in zip(added.pods, plan.owners, strict=True)
+            ]
+            state = with_objects(state, added)
     return make_claims(state)[0], effects
-
-
-def _make_missing(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
-    plan = _Plan(state, OwnedPods.of(state.pods))
-    _make_all(plan)
-    if not plan.manifests and not plan.others:
-        return state, []
-    newest = newest_timestamp(state.pods)
-    if newest:
-        for manifest in plan.manifests:
-            manifest["metadata"]["creationTimestamp"] = newest
-    added = plan.load()
-    effects = [
-        Effect(pod.key, "pending", f"created for {owner}")
-        for pod, owner in zip(added.pods, plan.owners, strict=True)
-    ]
-    return with_objects(state, added), effects
 
 
 def _make_all(plan: _Plan) -> None:

@@ -182,14 +182,21 @@ class Batches:
 
     def _fill(self, completed: Any, tasks: Iterator[Task]) -> None:
         """Send batches until enough are waiting, or there are no more runs."""
-        threads = self._threads()
+        # All workers have so many threads; those that came or went count after a second.
+        if monotonic() > self._counted + 1:
+            self._thread_count = max(1, sum(self._client.nthreads().values()))
+            self._counted = monotonic()
+        threads = self._thread_count
         while len(self._sent) < BATCHES_AHEAD * threads:
             losses = 0
             if self._again:
                 task, losses = self._again.popleft()
                 batch = [task]
             else:
-                batch = list(islice(tasks, self._batch_size(threads)))
+                # Batches get smaller towards the end, so that no worker waits for another.
+                share = ceil(self._left / (threads * BATCHES_AHEAD)) if self._left else 1
+                most = int(BATCH_SECONDS / max(self._seconds, 1e-4))
+                batch = list(islice(tasks, max(1, min(most, MAX_BATCH, share))))
                 self._left -= len(batch)
             if not batch:
                 return
@@ -199,18 +206,6 @@ class Batches:
             )
             self._sent[future] = (batch, losses)
             completed.add(future)
-
-    def _threads(self) -> int:
-        """How many all workers have; those that came or went count after a second."""
-        if monotonic() > self._counted + 1:
-            self._thread_count = max(1, sum(self._client.nthreads().values()))
-            self._counted = monotonic()
-        return self._thread_count
-
-    def _batch_size(self, threads: int) -> int:
-        """Fewer towards the end, so that no worker waits for another."""
-        share = ceil(self._left / (threads * BATCHES_AHEAD)) if self._left else 1
-        return max(1, min(int(BATCH_SECONDS / max(self._seconds, 1e-4)), MAX_BATCH, share))
 
     def settle(
         self, future: Any, batch: Sequence[Task], losses: int

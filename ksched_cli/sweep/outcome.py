@@ -64,13 +64,6 @@ def outcome_of(row: Any) -> Outcome:
         raise ValueError(str(error)) from None
 
 
-def _is_torn(line: bytes) -> bool:
-    """Return whether it is the beginning of a row, which was being written when the sweep was
-    ended."""
-    is_cut = not line.endswith(b"\n") and _document(line) is None
-    return is_cut and _BEGIN.startswith(line[: len(_BEGIN)])
-
-
 def _document(line: bytes) -> Any:
     """None where it is not JSON."""
     try:
@@ -111,7 +104,10 @@ class RowsFile:
             end = self._read()
             if not dry_run:
                 self._file.truncate(end)
-                self._end_last_line(end)
+                # An editor may have left out what ends the last row.
+                self._file.seek(max(end - 1, 0))
+                if self._file.read(1) not in (b"", b"\n"):
+                    self._write(b"\n")
         except BaseException:
             self.close()
             raise
@@ -124,9 +120,17 @@ class RowsFile:
         for number, line in enumerate(lines, 1):
             if end + len(line) > LIMIT.size:
                 raise LIMIT.exceeded(self.path)
-            if _is_torn(line):
-                break
-            self._note(self._row_of(line, number), end)
+            row: Row = _document(line)
+            is_cut = not line.endswith(b"\n") and row is None
+            if is_cut and _BEGIN.startswith(line[: len(_BEGIN)]):
+                break  # the beginning of a row, which was being written when the sweep was ended
+            try:
+                msgspec.convert(row, RowHead)
+            except msgspec.ValidationError:
+                hint = "Name a file with rows of this sweep, or a new file."
+                problem = f"line {number} is not a row of a sweep"
+                raise InputError(self.path, problem, hint=hint) from None
+            self._note(row, end)
             end += len(line)
         return end
 
@@ -136,22 +140,6 @@ class RowsFile:
             self.settled.discard(row["id"])
         else:
             self.settled.add(row["id"])
-
-    def _end_last_line(self, end: int) -> None:
-        """An editor may have left out what ends the last row."""
-        self._file.seek(max(end - 1, 0))
-        if self._file.read(1) not in (b"", b"\n"):
-            self._write(b"\n")
-
-    def _row_of(self, line: bytes, number: int) -> Row:
-        row: Row = _document(line)
-        try:
-            msgspec.convert(row, RowHead)
-        except msgspec.ValidationError:
-            hint = "Name a file with rows of this sweep, or a new file."
-            problem = f"line {number} is not a row of a sweep"
-            raise InputError(self.path, problem, hint=hint) from None
-        return row
 
     def append(self, row: Row) -> None:
         """Append a row, whole. Raises UsageError where it cannot be written."""
@@ -250,7 +238,23 @@ class Performer:
         begin = perf_counter()
         outcome: Outcome
         try:
-            outcome = self._replay(task.run) if task.run.timeline else self._simulate(task.run)
+            if task.run.timeline:
+                measuring = MeasuringPlugins()
+                watch = Watch(keeps_records=True, on_instant=measuring.measure)
+                replay = self._opener.replay(task.run, watch)
+                try:
+                    replay.run()
+                    measuring.measure(replay)
+                finally:
+                    replay.cluster.engine.close()
+                outcome = self.after_replay(task.run, replay)
+            else:
+                simulation = self._opener.simulation(task.run)
+                try:
+                    record = simulation.run()
+                finally:
+                    simulation.close()
+                outcome = self.after_simulation(task.run, simulation, record)
         except KschedError as error:
             outcome = Failed(error=str(error), is_defect=isinstance(error, PluginDefectError))
         except MemoryError:
@@ -258,27 +262,6 @@ class Performer:
         except Exception as error:
             outcome = Failed(error=f"{type(error).__name__}: {error}", is_defect=True)
         return structs.replace(outcome, seconds=round(perf_counter() - begin, DIGITS))
-
-    def _simulate(self, run: Run) -> Outcome:
-        """Return the outcome of a Run at one instant. Raises KschedError."""
-        simulation = self._opener.simulation(run)
-        try:
-            record = simulation.run()
-        finally:
-            simulation.close()
-        return self.after_simulation(run, simulation, record)
-
-    def _replay(self, run: Run) -> Outcome:
-        """Return the outcome of a Run over time. Raises KschedError."""
-        measuring = MeasuringPlugins()
-        watch = Watch(keeps_records=True, on_instant=measuring.measure)
-        replay = self._opener.replay(run, watch)
-        try:
-            replay.run()
-            measuring.measure(replay)
-        finally:
-            replay.cluster.engine.close()
-        return self.after_replay(run, replay)
 
     def after_simulation(self, run: Run, simulation: Simulation, record: RunRecord) -> Outcome:
         """Return the outcome of a Run at one instant, which has ended. Raises KschedError."""

@@ -153,13 +153,35 @@ def summarize(
         if any(name in sample.figures for group in samples.values() for sample in group)
     }
     summaries = _summaries(samples, parameters, used)
-    front = _front_metrics(summaries, used)
+    # The front is that of the first two metrics with a better direction whose medians are not the
+    # same everywhere.
+    differing = [
+        key
+        for key, direction in used.items()
+        if direction is not None
+        and len({item.metrics[key].spread.median for item in summaries if key in item.metrics}) > 1
+    ]
+    front = tuple(differing[:2]) if len(differing) > 1 else ()
+    signs = [1 if used[key] == MAXIMIZE else -1 for key in front]
+    points = {
+        item.name: tuple(
+            sign * item.metrics[key].spread.median for sign, key in zip(signs, front, strict=True)
+        )
+        for item in summaries
+        if front and all(key in item.metrics for key in front)
+    }
+    undominated = pareto_front(points)
+    # The failures of the most runs come first.
+    causes = [
+        FailureGroup(status, error, len(group), group[0].parameters)
+        for (status, error), group in failures.items()
+    ]
     return Summary(
         Counter(statuses.values()),
         is_defective,
         used,
-        _with_front(summaries, front, used),
-        _most_frequent(failures),
+        tuple(replace(item, on_front=item.name in undominated) for item in summaries),
+        tuple(sorted(causes, key=lambda failure: -failure.runs)[:MAX_FAILURES]),
         front,
     )
 
@@ -169,6 +191,7 @@ def _summaries(
     parameters: Mapping[str, Parameters],
     metrics: Mapping[str, str | None],
 ) -> list[VariantSummary]:
+    paired = ("state", "timeline", "seed")
     baseline: dict[Indexes, _Sample] = {}
     summaries = []
     first: dict[object, str] = {}  # by what their runs came to, the variants
@@ -182,7 +205,8 @@ def _summaries(
         summaries.append(
             VariantSummary(
                 name,
-                _of_variant(parameters[name]),
+                # Those that its runs have in common, and the changes of the first.
+                {key: value for key, value in parameters[name].items() if key not in paired},
                 len(group),
                 len({(sample.pair[:-1], sample.placements) for sample in group}),
                 {
@@ -194,12 +218,6 @@ def _summaries(
             )
         )
     return summaries
-
-
-def _of_variant(parameters: Parameters) -> Parameters:
-    """Return those that its runs have in common, and the changes of the first."""
-    paired = ("state", "timeline", "seed")
-    return {name: value for name, value in parameters.items() if name not in paired}
 
 
 def _metric(
@@ -269,63 +287,20 @@ def effects_of(
                 and (before := figures.get((*indexes[:at], 0, *indexes[at + 1 :]))) is not None
             }
             for metric in metrics:
-                percent, runs = _percent(pairs, metric, seeds)
-                if percent is not None:
-                    effects.append(
-                        AxisEffect(axis.name, value.label, first.label, metric, percent, runs)
-                    )
+                # How much more the second of each pair has, in per cent, seed by seed.
+                changes: dict[Indexes, list[tuple[float, float]]] = {}
+                for indexes, (before, after) in pairs.items():
+                    if metric in before and metric in after:
+                        seed = tuple(indexes[place] for place in seeds)
+                        change = after[metric] - before[metric], before[metric]
+                        changes.setdefault(seed, []).append(change)
+                sums = [[sum(part) for part in zip(*own, strict=True)] for own in changes.values()]
+                if sums and all(base for _, base in sums):
+                    percent = Interval.of([100 * change / base for change, base in sums])
+                    runs = sum(map(len, changes.values()))
+                    labels = axis.name, value.label, first.label
+                    effects.append(AxisEffect(*labels, metric, percent, runs))
     return effects
-
-
-def _percent(
-    pairs: Mapping[Indexes, tuple[Mapping[str, float], Mapping[str, float]]],
-    metric: str,
-    seeds: Sequence[int],
-) -> tuple[Interval | None, int]:
-    """Return how much the second of each pair has more of a metric, in per cent, and of how many
-    pairs that is. seeds: where their indexes are"""
-    changes: dict[Indexes, list[tuple[float, float]]] = {}
-    for indexes, (before, after) in pairs.items():
-        if metric in before and metric in after:
-            seed = tuple(indexes[place] for place in seeds)
-            change = after[metric] - before[metric], before[metric]
-            changes.setdefault(seed, []).append(change)
-    sums = [[sum(part) for part in zip(*own, strict=True)] for own in changes.values()]
-    if not sums or not all(base for _, base in sums):
-        return None, 0
-    percents = [100 * change / base for change, base in sums]
-    return Interval.of(percents), sum(map(len, changes.values()))
-
-
-def _front_metrics(
-    summaries: Sequence[VariantSummary], metrics: Mapping[str, str | None]
-) -> tuple[str, ...]:
-    """Return the first two metrics with a better direction whose medians are not the same
-    everywhere."""
-    differing = [
-        key
-        for key, direction in metrics.items()
-        if direction is not None
-        and len({item.metrics[key].spread.median for item in summaries if key in item.metrics}) > 1
-    ]
-    return tuple(differing[:2]) if len(differing) > 1 else ()
-
-
-def _with_front(
-    summaries: Sequence[VariantSummary],
-    front: Sequence[str],
-    metrics: Mapping[str, str | None],
-) -> tuple[VariantSummary, ...]:
-    signs = [1 if metrics[key] == MAXIMIZE else -1 for key in front]
-    points = {
-        item.name: tuple(
-            sign * item.metrics[key].spread.median for sign, key in zip(signs, front, strict=True)
-        )
-        for item in summaries
-        if front and all(key in item.metrics for key in front)
-    }
-    undominated = pareto_front(points)
-    return tuple(replace(item, on_front=item.name in undominated) for item in summaries)
 
 
 def pareto_front(points: Mapping[str, tuple[float, ...]]) -> set[str]:
@@ -341,12 +316,3 @@ def pareto_front(points: Mapping[str, tuple[float, ...]]) -> set[str]:
             front.add(name)
             best.append(point)
     return front
-
-
-def _most_frequent(groups: Mapping[tuple[str, str], Sequence[Result]]) -> tuple[FailureGroup, ...]:
-    """groups: of runs that failed, by status and error"""
-    failures = [
-        FailureGroup(status, error, len(group), group[0].parameters)
-        for (status, error), group in groups.items()
-    ]
-    return tuple(sorted(failures, key=lambda failure: -failure.runs)[:MAX_FAILURES])

@@ -188,7 +188,9 @@ def read_sweep(path: str, base: Run) -> SweepFile:
     return SweepFile(document, plan, data.metrics or {})
 
 
-def plan_of(document: OwnDocument, data: StudyDocument, base: Run) -> StudyPlan:
+def plan_of(  # noqa: PLR0915  # one axis after the other
+    document: OwnDocument, data: StudyDocument, base: Run
+) -> StudyPlan:
     """The runs of a file, of either kind. Raises InputError with line and column."""
     for key in _OF_REPLAYS:
         if data.given(key) and data.timelines is UNSET:
@@ -198,16 +200,45 @@ def plan_of(document: OwnDocument, data: StudyDocument, base: Run) -> StudyPlan:
         SweepAxis(STATES, unique(document, state_values(document, data.states, STATES))),
         *_path_axis(document, data, TIMELINES, "timeline"),
         _axis(CHANGES, unique(document, _change_values(document, data)), changes_label(base)),
-        _axis(PLUGINS, _plugin_values(document, data), ", ".join(base.plugins) or _NONE),
-        _axis(VERSIONS, _version_values(data), base.kubernetes_version or None),
-        *(_setting_axis(document, data, key) for key in settings),
-        *_path_axis(document, data, CONFIGURATIONS, "configuration"),
-        *([] if data.given(CONFIGURATIONS) else [_configuration(document, data, base)]),
-        *_path_axis(document, data, AUTOSCALERS, "autoscaler"),
-        *_price_axis(document, data),
-        *_patch_axes(document, data),
-        SweepAxis(SEEDS, tuple(seed_values(None if data.seeds is UNSET else data.seeds, SEEDS))),
     ]
+    values: list[Value] = []
+    for index, entry in enumerate(data.given(PLUGINS) or ()):
+        texts = [entry] if isinstance(entry, str) else entry
+        plugins = tuple(code_from(text, document.from_here) for text in texts)
+        fields, shown = {PLUGINS: plugins}, {PLUGINS: tuple(texts)}
+        values.append(Value(", ".join(texts) or _NONE, fields, shown, (PLUGINS, index)))
+    axes.append(_axis(PLUGINS, values, ", ".join(base.plugins) or _NONE))
+    versions = (
+        Value(minor, {"kubernetes_version": minor}, place=place)
+        for key in (VERSIONS, "kubernetesVersion")
+        for minor, place in _listed(data, key)
+    )
+    axes.append(_axis(VERSIONS, versions, base.kubernetes_version or None))
+    for key in settings:
+        field, values = SETTINGS[key], []
+        for value, place in _listed(data, key):
+            own = setting_of(field, value, document.from_here)
+            label = own if key == "until" else value
+            values.append(Value(label, {field.name: own}, place=place))
+        axes.append(SweepAxis(key, tuple(values)))
+    axes += _path_axis(document, data, CONFIGURATIONS, "configuration")
+    if not data.given(CONFIGURATIONS):
+        # There is one configuration: that which is tuned, or the default one.
+        entries = filter(None, [data.given("configuration")])
+        paths = path_values(document, entries, "configuration", "configuration")
+        axes.append(_axis(CONFIGURATIONS, paths, configuration_label(base)))
+    axes += _path_axis(document, data, AUTOSCALERS, "autoscaler")
+    # Each value of the axis of prices is one text of --price, or several.
+    values = []
+    for index, entry in enumerate(data.prices or ()):
+        name, prices = (entry, (entry,)) if isinstance(entry, str) else (entry.name, entry.prices)
+        own = (document.from_here(text) if is_price_file(text) else text for text in prices)
+        fields, shown = {PRICES: tuple(own)}, {PRICES: (name,)}
+        values.append(Value(name, fields, shown, (PRICES, index)))
+    axes += [SweepAxis(PRICES, unique(document, values))] if values else []
+    axes += _patch_axes(document, data)
+    seeds = seed_values(None if data.seeds is UNSET else data.seeds, SEEDS)
+    axes.append(SweepAxis(SEEDS, tuple(seeds)))
     return StudyPlan(base, tuple(axes), data.given("combine") == "zip", settings)
 
 
@@ -248,24 +279,6 @@ def _path_axis(
     return [SweepAxis(key, unique(document, path_values(document, entries, attribute, key)))]
 
 
-def _price_axis(document: OwnDocument, data: StudyDocument) -> list[SweepAxis]:
-    """Each value is one text of --price, or several."""
-    values = []
-    for index, entry in enumerate(data.prices or ()):
-        name, texts = (entry, (entry,)) if isinstance(entry, str) else (entry.name, entry.prices)
-        own = (document.from_here(text) if is_price_file(text) else text for text in texts)
-        fields, shown = {PRICES: tuple(own)}, {PRICES: (name,)}
-        values.append(Value(name, fields, shown, (PRICES, index)))
-    return [SweepAxis(PRICES, unique(document, values))] if values else []
-
-
-def _configuration(document: OwnDocument, data: StudyDocument, base: Run) -> SweepAxis:
-    """Return the one that is tuned, else the default one."""
-    entries = filter(None, [data.given("configuration")])
-    values = path_values(document, entries, "configuration", "configuration")
-    return _axis(CONFIGURATIONS, values, configuration_label(base))
-
-
 def _change_values(document: OwnDocument, data: StudyDocument) -> Iterator[Value]:
     """Yield the values of the axis of changes. Raises InputError with line and column."""
     for index, entry in enumerate(data.changes or ()):
@@ -293,14 +306,6 @@ def _change(document: OwnDocument, entry: str | AppliedObjects, place: Place) ->
     return ChangeSource(apply=entry.apply)
 
 
-def _plugin_values(document: OwnDocument, data: StudyDocument) -> Iterator[Value]:
-    for index, entry in enumerate(data.given(PLUGINS) or ()):
-        texts = [entry] if isinstance(entry, str) else entry
-        plugins = tuple(code_from(text, document.from_here) for text in texts)
-        shown = {PLUGINS: tuple(texts)}
-        yield Value(", ".join(texts) or _NONE, {PLUGINS: plugins}, shown, (PLUGINS, index))
-
-
 def _listed(data: StudyDocument, key: str) -> Iterator[tuple[Any, Place]]:
     """Yield the value of a key, or those of its list, with their places."""
     value = data.given(key)
@@ -308,22 +313,6 @@ def _listed(data: StudyDocument, key: str) -> Iterator[tuple[Any, Place]]:
         yield from ((item, (key, index)) for index, item in enumerate(value))
     elif value is not None:
         yield value, (key,)
-
-
-def _version_values(data: StudyDocument) -> Iterator[Value]:
-    for key in (VERSIONS, "kubernetesVersion"):
-        for minor, place in _listed(data, key):
-            yield Value(minor, {"kubernetes_version": minor}, place=place)
-
-
-def _setting_axis(document: OwnDocument, data: StudyDocument, key: str) -> SweepAxis:
-    field = SETTINGS[key]
-    values = []
-    for value, place in _listed(data, key):
-        own = setting_of(field, value, document.from_here)
-        label = own if key == "until" else value
-        values.append(Value(label, {field.name: own}, place=place))
-    return SweepAxis(key, tuple(values))
 
 
 def path_of(document: OwnDocument, text: str, *place: str | int) -> str:

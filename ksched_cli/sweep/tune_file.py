@@ -214,11 +214,32 @@ def read_tune(path: str, base: Run) -> TuneFile:
     and column."""
     document, data = read_own_document(path, TuneDocument, hint_of("Tune"))
     plan = plan_of(document, data, base)
+    held_out = _held_out(document, data, plan)
+    dimensions: list[Dimension] = []
+    for index, entry in enumerate(data.space):
+        place = ("space", index)
+        path_of_value = path_of(document, entry.path, *place, "path")
+        name = entry.name or entry.path
+        if any(other.name == name for other in dimensions):
+            raise document.error(f'"{name}" appears twice', *place)
+        if entry.between is UNSET:
+            values = entry.values or ()
+            dimensions.append(Dimension(name, path_of_value, values, place=place))
+            continue
+        low, high = entry.between
+        if not all(abs(bound) <= _LIMIT for bound in (low, high)):
+            raise document.error("expected numbers up to 2^53", *place, "between")
+        if low > high or (low <= 0 and entry.log):
+            expected = "[least, most], above 0 with log"
+            raise document.error(f"expected {expected}", *place, "between")
+        dimensions.append(
+            Dimension(name, path_of_value, low=low, high=high, is_log=entry.log, place=place)
+        )
     return TuneFile(
         document,
         plan,
-        _held_out(document, data, plan),
-        _dimensions(document, data.space),
+        held_out,
+        tuple(dimensions),
         tuple(Objective(item.metric, item.goal) for item in data.objectives),
         tuple(
             MetricConstraint(
@@ -260,24 +281,3 @@ def _held_out(document: OwnDocument, data: TuneDocument, plan: StudyPlan) -> Stu
         )
     axes = [replace(axis, values=tuple(values.get(axis.key, axis.values))) for axis in plan.axes]
     return replace(plan, axes=tuple(axes))
-
-
-def _dimensions(document: OwnDocument, entries: Sequence[DimensionEntry]) -> tuple[Dimension, ...]:
-    dimensions: list[Dimension] = []
-    for index, entry in enumerate(entries):
-        place = ("space", index)
-        path = path_of(document, entry.path, *place, "path")
-        name = entry.name or entry.path
-        if any(other.name == name for other in dimensions):
-            raise document.error(f'"{name}" appears twice', *place)
-        if entry.between is UNSET:
-            dimensions.append(Dimension(name, path, entry.values or (), place=place))
-            continue
-        low, high = entry.between
-        if not all(abs(bound) <= _LIMIT for bound in (low, high)):
-            raise document.error("expected numbers up to 2^53", *place, "between")
-        if low > high or (low <= 0 and entry.log):
-            expected = "[least, most], above 0 with log"
-            raise document.error(f"expected {expected}", *place, "between")
-        dimensions.append(Dimension(name, path, low=low, high=high, is_log=entry.log, place=place))
-    return tuple(dimensions)

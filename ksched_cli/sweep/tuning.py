@@ -250,6 +250,8 @@ def nearest_to_ideal(front: Sequence[TrialResult], objectives: Sequence[Objectiv
 def _open_study(problem: Problem, path: str) -> Any:
     try:
         import optuna
+        from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
+        from optuna.storages.journal import JournalFileBackend
     except ImportError:
         raise MissingExtraError("tune", "tune") from None
     optuna.logging.set_verbosity(logging.ERROR)
@@ -260,9 +262,13 @@ def _open_study(problem: Problem, path: str) -> Any:
         multivariate=True,
     )
     try:
+        storage: BaseStorage = InMemoryStorage()
+        if path:
+            _drop_partial_line(path)
+            storage = JournalStorage(JournalFileBackend(path, _Held()))
         study = optuna.create_study(
             study_name=STUDY,
-            storage=_storage(path),
+            storage=storage,
             sampler=sampler,
             directions=[objective.goal for objective in problem.file.objectives],
             load_if_exists=True,
@@ -282,16 +288,6 @@ def _open_study(problem: Problem, path: str) -> Any:
         if trial.state.name == "RUNNING":  # when the search was ended
             study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return study
-
-
-def _storage(path: str) -> Any:
-    from optuna.storages import InMemoryStorage, JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-
-    if not path:
-        return InMemoryStorage()
-    _drop_partial_line(path)
-    return JournalStorage(JournalFileBackend(path, _Held()))
 
 
 class _Held:
@@ -416,7 +412,7 @@ def search_and_judge(
     problem: Problem, search: TrialSearch, executor: Executor, on_trial: OnTrial | None = None
 ) -> Tuning:
     """Search, and judge the best trials on all states and seeds. Raises TuningError where no trial
-    came to its end."""
+    came to its end, or the constraints are of runs that failed."""
     file = problem.file
     for task, outcome in executor(search.tasks(), search.missing * len(file.plan)):
         search.take(task, outcome)
@@ -425,26 +421,8 @@ def search_and_judge(
     front = search.front()
     best = nearest_to_ideal(front, file.objectives)
     patches = problem.patches(best.parameters)
-    held_out, constrained = _judge(problem, patches, executor)
-    return Tuning(
-        problem,
-        search.complete,
-        search.ended - search.complete,
-        search.resumed,
-        tuple(front),
-        best,
-        held_out,
-        constrained,
-        problem.shared.opener().configuration_data(problem.tasks(file.plan, patches)[0].run),
-    )
-
-
-def _judge(
-    problem: Problem, patches: Sequence[Patch], executor: Executor
-) -> tuple[Summary, Mapping[str, tuple[float, ...]]]:
-    """Baseline and best where they were held out. Raises TuningError where the constraints are of
-    runs that failed."""
-    plan = problem.file.held_out
+    # Baseline and best are judged on what was held out.
+    plan = file.held_out
     tasks = {
         task.id: (variant, task)
         for variant, changed in ((TUNED, patches), (BASELINE, ()))
@@ -457,14 +435,24 @@ def _judge(
         results.append(Result(task.id, tasks[task.id][0], indexes, parameters, outcome))
     metrics = {
         **{
-            each.metric: MAXIMIZE if each.at_most is None else MINIMIZE
-            for each in problem.file.constraints
+            each.metric: MAXIMIZE if each.at_most is None else MINIMIZE for each in file.constraints
         },
-        **{objective.metric: objective.goal for objective in problem.file.objectives},
+        **{objective.metric: objective.goal for objective in file.objectives},
     }
-    names = [each.metric for each in problem.file.constraints]
+    names = [each.metric for each in file.constraints]
     constrained: dict[str, tuple[float, ...]] = dict.fromkeys((BASELINE, TUNED), ())
     for variant in constrained if names else ():
         outcomes = [each.outcome for each in results if each.variant == variant]
         constrained[variant] = means(outcomes, names)
-    return summarize(results, (BASELINE, TUNED), metrics), constrained
+    held_out = summarize(results, (BASELINE, TUNED), metrics)
+    return Tuning(
+        problem,
+        search.complete,
+        search.ended - search.complete,
+        search.resumed,
+        tuple(front),
+        best,
+        held_out,
+        constrained,
+        problem.shared.opener().configuration_data(problem.tasks(file.plan, patches)[0].run),
+    )

@@ -49,31 +49,28 @@ def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
             if index:  # the one before has gone by then, whenever the replay started it
                 reference = {"kind": "Pod", "namespace": namespace, "name": name}
                 events.append({"at": at, "delete": reference})
-            events.append(_arrival(pods[uid], at))
+            read = trimmed(pods[uid])
+            own = _object(read, "metadata")
+            metadata = {key: own[key] for key in _METADATA if own.get(key)}
+            spec = {key: each for key, each in _object(read, "spec").items() if key != "nodeName"}
+            if "volumes" in spec:
+                # Only the names are left of configuration and tokens, and these differ from pod to
+                # pod.
+                spec["volumes"] = [each for each in _objects(spec, "volumes") if _has_source(each)]
+                if not spec["volumes"]:
+                    del spec["volumes"]
+            manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            event: Plain = {"at": at, "pod": manifest}
+            length = run_time_of(pods[uid])
+            if length is not None:
+                event["runsFor"] = number(length)
+            events.append(event)
     return header(start), events
 
 
 def _key(pod: Plain) -> str:
     metadata = _object(pod, "metadata")
     return f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
-
-
-def _arrival(pod: Plain, at: float) -> Plain:
-    read = trimmed(pod)
-    own = _object(read, "metadata")
-    metadata = {key: own[key] for key in _METADATA if own.get(key)}
-    spec = {key: value for key, value in _object(read, "spec").items() if key != "nodeName"}
-    if "volumes" in spec:
-        # Only the names are left of configuration and tokens, and these differ from pod to pod.
-        spec["volumes"] = [each for each in _objects(spec, "volumes") if _has_source(each)]
-        if not spec["volumes"]:
-            del spec["volumes"]
-    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-    event: Plain = {"at": at, "pod": manifest}
-    length = run_time_of(pod)
-    if length is not None:
-        event["runsFor"] = number(length)
-    return event
 
 
 # -- parts, which nobody has checked ---------------------------------------------------------------
@@ -173,7 +170,12 @@ class RunTimes:
         """Add the finished pods of dumps. Raises InputError."""
         for item in plain_objects(paths):
             if item["kind"] == "Pod" and (seconds := run_time_of(item)) is not None:
-                self._add(_owner_in(item), seconds)
+                metadata = item.get("metadata") or {}
+                owners = metadata.get("ownerReferences") or ()
+                owner = next((each for each in owners if each.get("controller")), None)
+                if owner is not None:
+                    namespace, kind = metadata.get("namespace") or "default", owner.get("kind")
+                    self._add(_owner(namespace, str(kind), str(owner.get("name"))), seconds)
 
     def add_timeline(self, path: str) -> None:
         """Add the pods of a timeline that end. Raises InputError."""
@@ -209,15 +211,6 @@ def history_owner(pod: Pod) -> str:
     """Return the owner as in `RunTimes.by_owner`; "" for a pod without a controller."""
     kind, name = pod.owner
     return _owner(pod.namespace, kind, name) if kind else ""
-
-
-def _owner_in(pod: Plain) -> str:
-    metadata = pod.get("metadata") or {}
-    for owner in metadata.get("ownerReferences") or ():
-        if owner.get("controller"):
-            namespace = metadata.get("namespace") or "default"
-            return _owner(namespace, str(owner.get("kind")), str(owner.get("name")))
-    return ""
 
 
 def _owner(namespace: str, kind: str, name: str) -> str:

@@ -275,17 +275,15 @@ class WeeklyShape:
     def arrivals(self, draw: random.Random, pods: int, length: float) -> list[float]:
         """Draw when pods arrive: seconds after the start, in order; within an hour at random."""
         sizes = [min(HOUR, length - HOUR * hour) for hour in range(ceil(length / HOUR))]
-        weights = [size * self._weight(hour) for hour, size in enumerate(sizes)]
+        weights = []
+        for hour, size in enumerate(sizes):
+            moment = self.start + timedelta(hours=hour)
+            weekday = _SUNDAY if moment.date() in self.holidays else moment.weekday()
+            weights.append(size * self.weights[weekday * _HOURS + moment.hour])
         if not any(weights):
             raise UsageError("no pod can arrive: every hour in the period has the weight 0")
         drawn = draw.choices(range(len(sizes)), cum_weights=[*accumulate(weights)], k=pods)
         return sorted(HOUR * hour + draw.random() * sizes[hour] for hour in drawn)
-
-    def _weight(self, hour: int) -> float:
-        """Return the weight of an hour after the start."""
-        moment = self.start + timedelta(hours=hour)
-        weekday = _SUNDAY if moment.date() in self.holidays else moment.weekday()
-        return self.weights[weekday * _HOURS + moment.hour]
 
 
 def fitted_weights(times: Iterable[float], first: float, last: float) -> list[float]:

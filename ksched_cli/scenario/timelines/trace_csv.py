@@ -189,7 +189,25 @@ class TraceReader:
             raise InputError(
                 file.source, many or unmatched or "the file has no rows below the header"
             )
-        start, span = self._shift(events, file.source)
+        # Times are counted from the first.
+        first, scale = min(at for at, _ in events) // 1, rules.scale
+        span = 0.0
+        for at, event in events:
+            event["at"] = number((at - first) * scale)
+            lengths = [event.get("runsFor", 0)]
+            if isinstance(lengths[0], dict):
+                by_node = lengths[0]
+                lengths = [*by_node["seconds"].values(), by_node.get("otherwise", 0)]
+            if max(event["at"], *lengths) > LONGEST:
+                raise InputError(
+                    file.source, "it takes more than 3,000 years; is --time-unit right?"
+                )
+            span = max(span, event["at"])
+        try:
+            start = datetime.fromtimestamp(first, UTC)
+        except (ValueError, OverflowError, OSError):
+            problem = "the first time is not between the years 1 and 9999; is --time-unit right?"
+            raise InputError(file.source, problem) from None
         return Trace(
             header(start, self._templates),
             [event for _, event in events],
@@ -241,22 +259,6 @@ class TraceReader:
         self.columns = replace(columns, created=SUBMITTED, scheduled=STARTED, ended=ENDED)
         name = partial(text_in, text=columns.name)
         return pods_of(events, timed, name, columns.created)
-
-    def _shift(self, events: list[tuple[float, Plain]], source: str) -> tuple[datetime, float]:
-        """Count times from the first; return what that is, and the time until the last. Raises
-        InputError for times that are too far apart, or before the year 1 or after 9999."""
-        first, scale = min(at for at, _ in events) // 1, self.rules.scale
-        span = 0.0
-        for at, event in events:
-            event["at"] = number((at - first) * scale)
-            if max(event["at"], *_run_times(event)) > LONGEST:
-                raise InputError(source, "it takes more than 3,000 years; is --time-unit right?")
-            span = max(span, event["at"])
-        try:
-            return datetime.fromtimestamp(first, UTC), span
-        except (ValueError, OverflowError, OSError):
-            problem = "the first time is not between the years 1 and 9999; is --time-unit right?"
-            raise InputError(source, problem) from None
 
     # -- rows -------------------------------------------------------------------------------------
 
@@ -449,13 +451,6 @@ class TraceReader:
         if self.rules.annotates:
             metadata["annotations"] = {RUN_TIMES: json.dumps(runs["runsFor"]["seconds"])}
         return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
-
-
-def _run_times(event: Plain) -> list[float]:
-    runs_for = event.get("runsFor", 0)
-    if not isinstance(runs_for, dict):
-        return [runs_for]
-    return [*runs_for["seconds"].values(), runs_for.get("otherwise", 0)]
 
 
 # -- nodes ----------------------------------------------------------------------------------------
