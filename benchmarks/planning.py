@@ -214,7 +214,7 @@ def workload(app: str, kind: str, replicas: int, spec: Manifest) -> Iterator[Man
         }
 
 
-def cluster(  # noqa: C901, PLR0915  # a state, from top to bottom
+def cluster(  # noqa: C901  # a state, from top to bottom
     count: int, *, pending: bool = False
 ) -> Iterator[Manifest]:
     """All objects: about eleven pods a node."""

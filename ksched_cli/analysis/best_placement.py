@@ -195,7 +195,7 @@ def _regret_now(opener: Opener, run: Run, replay: Replay, metrics: Sequence[Metr
     return regret
 
 
-def best_placement(  # noqa: PLR0915  # one algorithm, from top to bottom
+def best_placement(
     simulation: Simulation,
     state: ClusterState,
     waiting: set[str],
@@ -388,7 +388,7 @@ class _Problem:
 
     # -- many nodes -------------------------------------------------------------------------------
 
-    def relaxed(self, seconds: float) -> tuple[list[int], list[int]]:  # noqa: PLR0915  # one model
+    def relaxed(self, seconds: float) -> tuple[list[int], list[int]]:
         """Return how many pods of each class are placed if nodes that the same classes may use
         lend each other what is free; and what no placement exceeds, by priority."""
         from ortools.sat.python import cp_model
@@ -450,7 +450,7 @@ class _Problem:
         rules = product((False, True), (False, True))
         return max((self._packed(chosen, *rule) for rule in rules), key=self.values)
 
-    def _packed(  # noqa: PLR0915  # one algorithm, from top to bottom
+    def _packed(
         self, chosen: Sequence[int], by_amount: bool, aligned: bool
     ) -> dict[tuple[int, int], int]:
         """Pack by priority, the large pods first.

@@ -319,7 +319,7 @@ def _simulation_by(opener: Opener, run: Run, watch: Watch, release: Release) -> 
     return opener.by(release).simulation(run, watch)
 
 
-def compare(  # noqa: C901, PLR0915  # one comparison, from top to bottom
+def compare(  # noqa: C901  # one comparison, from top to bottom
     sides: Sequence[Side],
 ) -> Comparison:
     """Run all sides, and compare the others with the first."""

@@ -807,7 +807,7 @@ def pending_report(
     )
 
 
-def pending_groups(  # noqa: PLR0915  # one grouping, from top to bottom
+def pending_groups(
     simulation: Simulation,
     run: RunRecord,
     hints: Hints | None = None,

@@ -287,9 +287,7 @@ class _Filtered:
     blockers: tuple[DrainBlocker, ...]
 
     @classmethod
-    def of(  # noqa: PLR0915  # kubectl's filters, one after the other
-        cls, base: DrainedCluster, nodes: Collection[str], *, force: bool
-    ) -> _Filtered:
+    def of(cls, base: DrainedCluster, nodes: Collection[str], *, force: bool) -> _Filtered:
         """Ask about the pods of these nodes. Where budgets are not asked, the nodes are lost."""
         force = force or not base.asks_budgets
         state, frameworks = base.state, base.simulation.frameworks
@@ -372,7 +370,7 @@ class DrainTrial:
         return self.drains.rest is None and not self.pods.refused
 
 
-def drain_nodes(  # noqa: PLR0915  # one answer, from top to bottom
+def drain_nodes(
     subject: Subject, nodes: Sequence[str], *, force: bool, failed: bool = False
 ) -> DrainResult:
     """Drain nodes of the subject, whose simulation has not run yet. failed: they are lost"""

@@ -119,9 +119,7 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
     force: bool = False
     failed: bool = False
 
-    def answer(  # noqa: PLR0915  # one domain after the other, then what makes room
-        self, opened: Opened
-    ) -> DrainResults:
+    def answer(self, opened: Opened) -> DrainResults:
         subject = opened.subject()
         state = subject.simulation.state
         among = frozenset(selected_nodes(state, self.selector)) if self.selector else None

@@ -261,7 +261,7 @@ class DrainedCluster:
                 self.departed |= {node: [] for node in nodes}
         return outcome
 
-    def _drained(  # noqa: PLR0915  # one drain, from top to bottom
+    def _drained(
         self,
         nodes: Collection[str],
         explains: bool,

@@ -273,7 +273,7 @@ def explain_subject(
     return select(answer, nodes, top) if nodes or top else answer
 
 
-def explain(  # noqa: PLR0915  # one answer, from top to bottom
+def explain(
     simulation: Simulation,
     pod: PodInfo,
     *,
@@ -414,9 +414,7 @@ class _View:
         self._all_details = all_details
         self._evaluation: Evaluation | None = None
 
-    def look(  # noqa: PLR0915  # one explanation, from top to bottom
-        self, pod: PodInfo, tie_break: TieBreak = first_by_name
-    ) -> None:
+    def look(self, pod: PodInfo, tie_break: TieBreak = first_by_name) -> None:
         """Evaluate the pod as if it came now, and every node were asked.
 
         tie_break: chooses the node; before an attempt it must not draw, for the attempt will
@@ -626,7 +624,7 @@ class GroupExplanation(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(not self.pending, self.undecided)
 
 
-def explain_group(  # noqa: PLR0915  # one explanation, from top to bottom
+def explain_group(
     simulation: Simulation, group: GroupName, *, workloads: bool = True
 ) -> GroupExplanation:
     """Run the simulation, which must not have run before. workloads: see Hints"""

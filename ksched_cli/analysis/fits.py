@@ -115,7 +115,7 @@ class Fits(Question[FitResult], frozen=True, kw_only=True):
     maximum: int = MAX_COPIES
     alone: bool = False
 
-    def answer(self, opened: Opened) -> FitResult:  # noqa: PLR0915  # one answer, top to bottom
+    def answer(self, opened: Opened) -> FitResult:
         opener, run, source = opened.opener, opened.run, self.manifests
         source = source if isinstance(source, ChangeSource) else ChangeSource(apply=source)
         before = opener.final_state(run) if run.timeline else opener.state(run)

@@ -706,7 +706,7 @@ class Fixer:
 
     # -- the search -------------------------------------------------------------------------------
 
-    def remedies(  # noqa: C901, PLR0912, PLR0915  # one search, from top to bottom
+    def remedies(  # noqa: C901, PLR0912  # one search, from top to bottom
         self, pods: frozenset[str], before: RemedyRun, name: str = "the search"
     ) -> tuple[list[Remedy], Counter[str]]:
         """Return the remedies of the pods, best first, and how many changes were not tried, by the
@@ -1049,7 +1049,7 @@ def left_out(not_tried: Counter[str]) -> tuple[str, ...]:
 # -- all pending pods: a remedy for each owner's pods, joined into one ----------------------------
 
 
-def fix_pending(fixer: Fixer) -> Remedies:  # noqa: PLR0915  # one search, from top to bottom
+def fix_pending(fixer: Fixer) -> Remedies:
     """Take for one owner's pods after the other the remedy that helps most pending pods for its
     points, then leaves out the changes that the others make needless."""
     first = fixer.run((), frozenset())

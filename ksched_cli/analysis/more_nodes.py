@@ -315,7 +315,7 @@ class Growth:
 
     # -- what pods request ------------------------------------------------------------------------
 
-    def estimate(  # noqa: C901, PLR0915  # one packing, from top to bottom
+    def estimate(  # noqa: C901  # one packing, from top to bottom
         self, keys: Iterable[str], only: NodePool | None = None
     ) -> Totals:
         """Return how many nodes of each pool the pods need by what they request, each after the
@@ -492,7 +492,7 @@ class Growth:
             enough = [mix for mix, each in self.seen.items() if each.lacking <= rest]
             return min(filter(self.covers, enough), key=self.rank, default=enough[0]), rest
 
-    def _search(  # noqa: C901, PLR0912, PLR0915  # one search, from top to bottom
+    def _search(  # noqa: C901, PLR0912  # one search, from top to bottom
         self, none: Mix, first: Seen
     ) -> tuple[Mix, frozenset[str]]:
         """As `search`, where pods wait. first: the run without more nodes. Raises EndedError."""
@@ -623,7 +623,7 @@ def mixes_of(nodes: int, kinds: int) -> Iterator[Totals]:
         yield from ((first, *rest) for rest in mixes_of(nodes - first, kinds - 1))
 
 
-def nodes_needed(  # noqa: PLR0915  # one answer, from top to bottom
+def nodes_needed(
     simulation: Simulation,
     likes: Sequence[Node],
     open_with: OpenWith,

@@ -288,7 +288,7 @@ class Mover:
 
     # -- plans ------------------------------------------------------------------------------------
 
-    def _steps(  # noqa: C901, PLR0915  # one way after the other
+    def _steps(  # noqa: C901  # one way after the other
         self, model: PlacementModel, solution: Solution
     ) -> Iterator[_Steps]:
         """Yield the steps of a solution, in an order in which there is room for each move, and with

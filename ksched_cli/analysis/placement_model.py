@@ -291,7 +291,7 @@ class PlacementModel:
         levels = sorted({self.classes[number].pod.priority for number in own}, reverse=True)
         return [[n for n in own if self.classes[n].pod.priority == level] for level in levels]
 
-    def solve(  # noqa: PLR0915  # one algorithm, from top to bottom
+    def solve(
         self,
         seconds: float,
         *,

@@ -68,9 +68,7 @@ class NewNodes(Part, frozen=True):
     stopped: str
 
 
-def repack(  # noqa: PLR0915  # one search, from top to bottom
-    base: DrainedCluster, free: Sequence[str]
-) -> Repack:
+def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
     """Search for the most nodes that can be left empty. free: those that may be, those to be left
     first in front"""
     all_nodes, unplaced = len(base.state.nodes), base.unplaced_without(())

@@ -163,9 +163,7 @@ class ShowStatus(Question[ClusterStatus], frozen=True, kw_only=True):
 
     by: str = ""
 
-    def answer(  # noqa: PLR0915  # one section after the other
-        self, opened: Opened
-    ) -> ClusterStatus:
+    def answer(self, opened: Opened) -> ClusterStatus:
         with opened.observer.progress("pods placed") as on_progress:
             simulation = opened.simulation(watch=Watch(on_progress=on_progress))
             state = simulation.state

@@ -58,9 +58,7 @@ class Diagnose(Question[Troubleshooting], frozen=True, kw_only=True):
     node: str = ""
     shows: PodChoice = PodChoice()
 
-    def answer(  # noqa: PLR0915  # one call to make after the other
-        self, opened: Opened
-    ) -> Troubleshooting:
+    def answer(self, opened: Opened) -> Troubleshooting:
         simulation, run = opened.simulation(), opened.run
         subject = node = None
         if self.node:

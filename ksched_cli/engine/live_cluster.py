@@ -261,7 +261,7 @@ class LiveCluster(MutableCluster[Simulation]):
 
     # -- runs -------------------------------------------------------------------------------------
 
-    def run(  # noqa: C901, PLR0915  # one run, from top to bottom
+    def run(  # noqa: C901  # one run, from top to bottom
         self,
         *,
         preempts: bool = False,

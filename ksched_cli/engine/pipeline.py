@@ -271,7 +271,7 @@ class Pipeline:
                 evaluation.error = str(failure)
         return evaluation
 
-    def _filter_sampled(  # noqa: C901, PLR0915  # one search, from top to bottom
+    def _filter_sampled(  # noqa: C901  # one search, from top to bottom
         self, evaluation: Evaluation, outcome: PreFilterOutcome
     ) -> None:
         """Filter nodes until enough are feasible. Raises PluginError where a plugin or an extender

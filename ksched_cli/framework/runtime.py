@@ -322,7 +322,7 @@ _PERMITTED = PermitOutcome()
 class Framework:
     """One profile's plugins. `handle.framework` is this framework for them."""
 
-    def __init__(  # noqa: PLR0915  # one point after the other
+    def __init__(
         self,
         profile: Profile,
         registry: Mapping[str, PluginEntry],

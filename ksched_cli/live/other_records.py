@@ -60,7 +60,7 @@ class KubectlEvent(NamedTuple):
     at: float
 
 
-def record_files(  # noqa: C901, PLR0915  # one recording, from top to bottom
+def record_files(  # noqa: C901  # one recording, from top to bottom
     file: RecordingFile,
     paths: Sequence[str],
     states: Sequence[str],
@@ -297,7 +297,7 @@ class _Requests:
         for what, count in self.lacking.items():
             yield f"{count:,} {what}"
 
-    def events(  # noqa: C901, PLR0915  # a case for each kind of request
+    def events(  # noqa: C901  # a case for each kind of request
         self, line: RecordLine, at: float
     ) -> Iterator[Plain]:
         """Yield what follows from a request that succeeded."""

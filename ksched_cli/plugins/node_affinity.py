@@ -253,7 +253,7 @@ GIVEN_LABELS = (
 )
 
 
-def proposals(  # noqa: PLR0915  # one algorithm, from top to bottom
+def proposals(
     node: NodeInfo, unmet: Mapping[str, str], terms: Sequence[NodeSelectorTerm]
 ) -> Iterator[Proposal]:
     """Yield proposals of node labels or changes of the pod's affinity with which the node matches.

@@ -468,7 +468,7 @@ class ManifestPatch(Change):
         return state, [Effect(label, "patched"), *effects]
 
 
-def change_object(  # noqa: PLR0915  # one step after the other
+def change_object(
     change: Change, state: ClusterState, kind: ObjectKind, before: Manifest, after: Manifest
 ) -> Changed:
     """Replace the object, and do what its controller does: recreate pods from a changed template,

@@ -212,9 +212,7 @@ class Drain(Change):
             pod_selector,
         )
 
-    def apply(  # noqa: PLR0915  # one drain, from top to bottom
-        self, state: ClusterState
-    ) -> Changed:
+    def apply(self, state: ClusterState) -> Changed:
         nodes = self.nodes.of(self, state)
         state, effects = cordon(state, nodes)
         place = {name: index for index, name in enumerate(nodes)}

@@ -188,9 +188,7 @@ def read_sweep(path: str, base: Run) -> SweepFile:
     return SweepFile(document, plan, data.metrics or {})
 
 
-def plan_of(  # noqa: PLR0915  # one axis after the other
-    document: OwnDocument, data: StudyDocument, base: Run
-) -> StudyPlan:
+def plan_of(document: OwnDocument, data: StudyDocument, base: Run) -> StudyPlan:
     """The runs of a file, of either kind. Raises InputError with line and column."""
     for key in _OF_REPLAYS:
         if data.given(key) and data.timelines is UNSET:

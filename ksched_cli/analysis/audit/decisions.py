@@ -449,7 +449,7 @@ def _evict(
     on_node[0].victims.add(line.pod)
 
 
-def in_order_of_log(  # noqa: PLR0915  # one pass, from top to bottom
+def in_order_of_log(
     log: Sequence[LogLine],
     decisions: Sequence[Decision],
     waiting: Mapping[str, Pod],

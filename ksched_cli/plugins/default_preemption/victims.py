@@ -662,9 +662,7 @@ class ColumnDryRun:
         self._select(rows[selected], lower, results)
         return rows[is_left_out]
 
-    def _select(  # noqa: PLR0915  # one algorithm, from top to bottom
-        self, rows: Rows, lower: LowerPods, results: DryRunColumns
-    ) -> None:
+    def _select(self, rows: Rows, lower: LowerPods, results: DryRunColumns) -> None:
         if not len(rows):
             return
         # 1. Subtract the pods of lower priority from what each node's pods request.

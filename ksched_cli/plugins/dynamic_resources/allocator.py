@@ -403,7 +403,7 @@ class DeviceAllocator:
         states = [constraint_state(each, self._rules, as_sets) for each in constraints]
         self._constraints.append(states)
 
-    def _validate_request(  # noqa: C901, PLR0912, PLR0915  # one algorithm, from top to bottom
+    def _validate_request(  # noqa: C901, PLR0912  # one algorithm, from top to bottom
         self, claim: int, request: RequestAlternative, earlier_matches: dict[int, bool] | None
     ) -> tuple[RequestData, dict[int, bool]]:
         """Return the checked request, and by signature which devices match.
@@ -616,7 +616,7 @@ class DeviceAllocator:
             raise AllocationError(rejection.error(self._claim_names[claim], class_name, name))
         return False
 
-    def _allocate_device(  # noqa: C901, PLR0912, PLR0915  # one algorithm, from top to bottom
+    def _allocate_device(  # noqa: C901, PLR0912  # one algorithm, from top to bottom
         self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
     ) -> bool:
         """Allocate the device to the claim; False where that fails. Raises AllocationError.

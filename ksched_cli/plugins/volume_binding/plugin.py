@@ -334,7 +334,7 @@ class ScoringVolumeBinding(VolumeBinding):
         read_state(state)
         return SUCCESS
 
-    def score_nodes(  # noqa: C901, PLR0915  # one algorithm, from top to bottom
+    def score_nodes(  # noqa: C901  # one algorithm, from top to bottom
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> Scores:
         """Return the mean over storage classes, rounded half up; 0 where nothing is to be bound.

@@ -37,7 +37,7 @@ def size_of(name: str) -> int:
 
 
 @cache
-def life(seed: int) -> Life:  # noqa: PLR0915  # one life, from top to bottom
+def life(seed: int) -> Life:
     """Pods come and go, nodes are cordoned and opened again, all a second or two apart."""
     chance = random.Random(seed)
     nodes = [machine(number) for number in range(16)]
