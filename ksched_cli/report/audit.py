@@ -48,10 +48,21 @@ def view(answer: AuditResult) -> View:
     """Return how many decisions differ; which ones, those of one likely cause together; what cannot
     be judged, by reason; how the others agree."""
     differ, unexplained = len(answer.differ), len(answer.unexplained)
-    title, *lines = _verdict(answer)
+    total = counted(answer.decisions, "decision")
+    if not answer.decisions:
+        title, tone = "No decisions in between", Tone.WARN
+    elif differ:
+        title, tone = f"{differ:,} of {total} {verb(differ, 'differs', 'differ')}", Tone.BAD
+    else:
+        title, tone = f"{total}, no difference", Tone.GOOD
+    lines = []
+    if unexplained:
+        lines.append(Line(f"{counted(unexplained, 'pod')} cannot be judged", Tone.WARN))
+    if answer.decisions:
+        lines.append(Line(f"followed {_ORDERS[answer.order]}", Tone.SOFT))
     return View(
-        title=title.text,
-        tone=title.tone,
+        title=title,
+        tone=tone,
         lines=lines,
         tiles=[
             Tile("decisions", f"{answer.decisions:,}"),
@@ -65,21 +76,6 @@ def view(answer: AuditResult) -> View:
             name for each in answer.differ for name in (each.node or "", *each.expected) if name
         ],
     )
-
-
-def _verdict(answer: AuditResult) -> Iterator[Line]:
-    differ, unexplained = len(answer.differ), len(answer.unexplained)
-    if not answer.decisions:
-        yield Line("No decisions in between", Tone.WARN)
-    elif differ:
-        total = counted(answer.decisions, "decision")
-        yield Line(f"{differ:,} of {total} {verb(differ, 'differs', 'differ')}", Tone.BAD)
-    else:
-        yield Line(f"{counted(answer.decisions, 'decision')}, no difference", Tone.GOOD)
-    if unexplained:
-        yield Line(f"{counted(unexplained, 'pod')} cannot be judged", Tone.WARN)
-    if answer.decisions:
-        yield Line(f"followed {_ORDERS[answer.order]}", Tone.SOFT)
 
 
 def _sections(answer: AuditResult) -> Iterator[Section]:
@@ -98,14 +94,41 @@ def _sections(answer: AuditResult) -> Iterator[Section]:
     ]
     heading = "Differ alone" if alike else "Differ"
     yield _differences(heading, alone, Medium.BRIEF)
-    first = [*map(_block, answer.differ[:SHOWN_ON_PAGE])]
-    note = "The first ones count most: later ones may follow from them."
-    yield Groups(heading="Differences", blocks=first, note=note, on=Medium.PAGE)
+    # The first decisions, with the scores of both nodes if both fit: what differs most first.
+    first = []
+    for difference in answer.differ[:SHOWN_ON_PAGE]:
+        real, expected = difference.node or "no node", difference.expected
+        target = expected[0] if expected else "no node"
+        others = f" or one of {len(expected) - 1:,} as good" if len(expected) > 1 else ""
+        scores, rows = difference.scores, []
+        if real in scores and target in scores:
+            rows = [
+                (plugin, points, other, other - points)
+                for plugin, points in scores[real].items()
+                for other in (scores[target].get(plugin, 0),)
+            ]
+            rows.sort(key=lambda row: -abs(row[-1]))
+        titles = "Really", "Expected", "Difference"
+        of_scores = [Column("Plugin"), *(Column(title, Kind.NUMBER) for title in titles)]
+        block = Block(
+            heading=difference.pod,
+            state="differs",
+            tone=Tone.BAD,
+            lines=[f"really on {real}, expected on {target}{others}: {difference.because}"],
+            sections=[Table(columns=of_scores, rows=rows)],
+        )
+        first.append(block)
+    yield Groups(
+        heading="Differences",
+        blocks=first,
+        note="The first ones count most: later ones may follow from them.",
+        on=Medium.PAGE,
+    )
     causes = Counter(each.because.partition(":")[0] for each in answer.differ)
     columns = Column("Cause"), Column("Pods", Kind.NUMBER)
     yield bars("Because of", columns, causes.most_common(SHOWN_ON_PAGE), ("pods",))
-    heading = "All that differ"
-    yield _differences(heading, answer.differ, Medium.WHOLE | Medium.WIDE | Medium.PAGE)
+    everywhere_else = Medium.WHOLE | Medium.WIDE | Medium.PAGE
+    yield _differences("All that differ", answer.differ, everywhere_else)
     reasons = grouped((each.reason, each.pod) for each in answer.unexplained)
     yield table(
         "Not judged",
@@ -146,28 +169,4 @@ def _differences(heading: str, differ: Sequence[Difference], on: Medium) -> Tabl
         noun="decisions that differ",
         grid="differ",
         on=on,
-    )
-
-
-def _block(difference: Difference) -> Block:
-    """Return a decision, and the scores of both nodes if both fit: what differs most first."""
-    real, expected = difference.node or "no node", difference.expected
-    target = expected[0] if expected else "no node"
-    others = f" or one of {len(expected) - 1:,} as good" if len(expected) > 1 else ""
-    scores, rows = difference.scores, []
-    if real in scores and target in scores:
-        rows = [
-            (plugin, points, other, other - points)
-            for plugin, points in scores[real].items()
-            for other in (scores[target].get(plugin, 0),)
-        ]
-        rows.sort(key=lambda row: -abs(row[-1]))
-    titles = "Really", "Expected", "Difference"
-    columns = [Column("Plugin"), *(Column(title, Kind.NUMBER) for title in titles)]
-    return Block(
-        heading=difference.pod,
-        state="differs",
-        tone=Tone.BAD,
-        lines=[f"really on {real}, expected on {target}{others}: {difference.because}"],
-        sections=[Table(columns=columns, rows=rows)],
     )
