@@ -69,6 +69,17 @@ def view(answer: Comparison) -> View:
         for pod in pods
     )
     groups = sorted(by_owner.values(), key=lambda pods: -len(pods))
+    rows: list[tuple[Any, ...]] = []
+    for group in groups:
+        # On each side the nodes, those of most of the pods first, or what the pods are instead.
+        cells: list[str | tuple[str, ...]] = []
+        for side in range(len(names)):
+            places = [pod.places[side] for pod in group]
+            nodes = Counter(place.node or "" for place in places).most_common()
+            standing = places[0].standing.text
+            cells.append(with_counts(dict(nodes)) if places[0].node else standing)
+        subject = group[0].pod if len(group) == 1 else _group_name(group[0])
+        rows.append((subject, len(group), *cells, _causes(group)))
     differences = Table(
         heading="Pods that differ",
         columns=[
@@ -77,15 +88,7 @@ def view(answer: Comparison) -> View:
             *(Column(name, named=True) for name in names),
             Column("Because of"),
         ],
-        rows=[
-            (
-                group[0].pod if len(group) == 1 else _group_name(group[0]),
-                len(group),
-                *(_places([pod.places[side] for pod in group]) for side in range(len(names))),
-                _causes(group),
-            )
-            for group in groups
-        ],
+        rows=rows,
         marks=[_mark(group[0]) for group in groups],
         brief=SHOWN_GROUPS,
         noun="groups",
@@ -278,13 +281,6 @@ def _group_name(pod: PodDifference) -> str:
     """Return the owner; pods of a namespace that have none are one group."""
     namespace, _, name = pod.pod.partition("/")
     return f"{namespace}, no controller" if pod.owner == f"{namespace}/Pod/{name}" else pod.owner
-
-
-def _places(places: Sequence[Place]) -> str | tuple[str, ...]:
-    """Return the nodes, those of most of the pods first, or what the pods are instead."""
-    if not places[0].node:
-        return places[0].standing.text
-    return with_counts(dict(Counter(place.node or "" for place in places).most_common()))
 
 
 def _causes(pods: Sequence[PodDifference]) -> str:

@@ -49,6 +49,43 @@ def view(answer: EffectiveConfiguration) -> View:
     """Return per profile its plugins by point, then their args; the extenders last."""
     profiles = [*answer.profiles]
     first, longest = answer.pod_initial_backoff_seconds, answer.pod_max_backoff_seconds
+    sections: list[Section] = []
+    for name in profiles:
+        weights, origins = answer.weights[name], answer.origin[name]
+        # The plugins of each point in order, with marks of where they are named and, at score,
+        # weights.
+        rows = []
+        for point, plugins in answer.profiles[name].items():
+            texts = []
+            for plugin in plugins:
+                weight = weights.get(plugin) if point == "score" else None
+                mark = _MARKS.get(origins[point][plugin], "+")
+                texts.append(f"{plugin}{mark} ({weight})" if weight else f"{plugin}{mark}")
+            rows.append((point, ", ".join(texts) or "-"))
+        sampling = answer.percentage_of_nodes_to_score[name] or "adaptive"
+        note = f"percentageOfNodesToScore: {sampling}"
+        if any({*point.values()} - {"default"} for point in origins.values()):
+            note += f"; {_MEANING_OF_MARKS}"
+        sections += [
+            Table(
+                heading=f"Profile {name}",
+                columns=(Column("Point"), Column("Plugins, in order (weight)")),
+                rows=rows,
+                note=note,
+            ),
+            bars(
+                f"Weights in {name}",
+                (Column("Plugin"), Column("Weight", Kind.NUMBER)),
+                [*weights.items()],
+                ("weight",),
+            ),
+            table(
+                f"Args in {name}",
+                answer.args[name].items(),
+                (Column("Plugin"), lambda each: each[0]),
+                (Column("Args"), lambda each: _settings(each[1])),
+            ),
+        ]
     return View(
         title=f"{counted(len(profiles), 'profile')}: {enumerated(profiles)}",
         tiles=[
@@ -62,7 +99,7 @@ def view(answer: EffectiveConfiguration) -> View:
                 lines=[f"parallelism {answer.parallelism:,}, pod backoff {first} s to {longest} s"],
                 on=Medium.TEXT,
             ),
-            *(section for name in profiles for section in _profile(answer, name)),
+            *sections,
             table(
                 "Extenders",
                 answer.extenders,
@@ -70,39 +107,6 @@ def view(answer: EffectiveConfiguration) -> View:
                 (Column("Settings"), lambda each: _settings(each, hidden=("urlPrefix",))),
             ),
         ],
-    )
-
-
-def _profile(answer: EffectiveConfiguration, name: str) -> Iterator[Section]:
-    weights, origins = answer.weights[name], answer.origin[name]
-
-    def plugins(point: str) -> str:
-        """Return the plugins in order, with marks of where they are named and, at score,
-        weights."""
-        texts = []
-        for plugin in answer.profiles[name][point]:
-            weight = weights.get(plugin) if point == "score" else None
-            mark = _MARKS.get(origins[point][plugin], "+")
-            texts.append(f"{plugin}{mark} ({weight})" if weight else f"{plugin}{mark}")
-        return ", ".join(texts) or "-"
-
-    note = f"percentageOfNodesToScore: {answer.percentage_of_nodes_to_score[name] or 'adaptive'}"
-    if any({*point.values()} - {"default"} for point in origins.values()):
-        note += f"; {_MEANING_OF_MARKS}"
-    yield table(
-        f"Profile {name}",
-        answer.profiles[name],
-        (Column("Point"), str),
-        (Column("Plugins, in order (weight)"), plugins),
-        note=note,
-    )
-    columns = Column("Plugin"), Column("Weight", Kind.NUMBER)
-    yield bars(f"Weights in {name}", columns, [*weights.items()], ("weight",))
-    yield table(
-        f"Args in {name}",
-        answer.args[name].items(),
-        (Column("Plugin"), lambda each: each[0]),
-        (Column("Args"), lambda each: _settings(each[1])),
     )
 
 

@@ -96,7 +96,9 @@ def view(answer: Explanation) -> View:
 # -- the verdict ----------------------------------------------------------------------------------
 
 
-def _verdict(answer: Explanation) -> Iterator[Line]:
+def _verdict(  # noqa: C901, PLR0912, PLR0915  # the lines, in their order
+    answer: Explanation,
+) -> Iterator[Line]:
     """Yield the answer, the cause, what to do about it, then what else there is to say."""
     yield from before_any_node(answer)
     if answer.gated or answer.ignored:
@@ -115,8 +117,29 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
         cannot = "decided" if answer.undecided else "scheduled"
         yield Line(f"{subject} cannot be {cannot}: {answer.error or answer.message}", Tone.BAD)
     else:
-        first, *others = _placed(answer, subject) if answer.node else _unplaced(answer, subject)
-        yield from (first, *_on_requested(answer), *others)
+        others: list[Line] = []
+        if answer.node:
+            first, *others = _placed(answer, subject)
+        else:
+            first = Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
+            if answer.diagnosis is not None:
+                others += cause_lines(answer.diagnosis)
+                others += map(Line, remedy_lines(answer.diagnosis))
+            others.append(message_line(answer.message))
+        yield first
+        # How the nodes that were asked about by name compare with the one taken.
+        nodes = {node.node: node for node in answer.nodes}
+        for name in answer.requested[:SHOWN_TIES]:
+            node = nodes[name]
+            if node.rejections:
+                causes = (
+                    why_not(each.plugin, (*each.reasons, *each.details)) for each in node.rejections
+                )
+                yield Line(f"not on {name}: {'; '.join(causes)}", Tone.WARN)
+            elif name != answer.node and node.rank is not None:
+                points = f", with {counted(node.total, 'point')}" if node.total is not None else ""
+                yield Line(f"{name} is rank {node.rank:,} of {answer.feasible:,}{points}")
+        yield from others
     if not answer.gated:
         yield from map(Line, answer.notes)
     if answer.scale_up:
@@ -124,31 +147,6 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
         yield Line(scale_up_line(answer.scale_up), tone)
     if answer.profile not in ("", DEFAULT_PROFILE):
         yield Line(f"profile {answer.profile}", Tone.SOFT)
-
-
-def _on_requested(answer: Explanation) -> Iterator[Line]:
-    """Yield how the nodes that were asked about by name compare with the one taken."""
-    nodes = {node.node: node for node in answer.nodes}
-    for name in answer.requested[:SHOWN_TIES]:
-        node = nodes[name]
-        if node.rejections:
-            # What each plugin says, and the numbers.
-            said = (
-                why_not(each.plugin, (*each.reasons, *each.details)) for each in node.rejections
-            )
-            yield Line(f"not on {name}: {'; '.join(said)}", Tone.WARN)
-        elif name != answer.node and node.rank is not None:
-            points = f", with {counted(node.total, 'point')}" if node.total is not None else ""
-            yield Line(f"{name} is rank {node.rank:,} of {answer.feasible:,}{points}")
-
-
-def _unplaced(answer: Explanation, subject: str) -> Iterator[Line]:
-    """Yield the cause and what to do about it, then kube-scheduler's message."""
-    yield Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
-    if answer.diagnosis is not None:
-        yield from cause_lines(answer.diagnosis)
-        yield from map(Line, remedy_lines(answer.diagnosis))
-    yield message_line(answer.message)
 
 
 def _placed(answer: Explanation, subject: str) -> Iterator[Line]:

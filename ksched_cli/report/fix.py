@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ksched_cli.analysis.fix import Remedies, Remedy
-from ksched_cli.analysis.moves import NoMoves
 from ksched_cli.report.reasons import why_not
 from ksched_cli.report.view import (
     Bars,
@@ -109,7 +108,9 @@ def patches(answer: Remedies) -> str:
     return "---\n".join(parts).rstrip("\n")
 
 
-def _verdict(answer: Remedies) -> Iterator[Line]:
+def _verdict(  # noqa: C901, PLR0912, PLR0915  # the lines, in their order
+    answer: Remedies,
+) -> Iterator[Line]:
     """Yield the pods, and what is in their way."""
     if not answer.pods:
         text = "no pod of the queue stays pending: there is nothing to remedy"
@@ -134,37 +135,29 @@ def _verdict(answer: Remedies) -> Iterator[Line]:
         yield Line(who + answer.cause.removeprefix("it "))
     elif answer.cause:
         yield Line(f"{who}fits on no node{where}: {answer.cause}")
-    yield from _placement(answer)
-    if answer.unresolved and len(answer.pods) > 1:
-        names = listed(answer.unresolved, SHOWN_NAMES)
-        yield Line(f"no remedy was found for {names}", Tone.WARN)
-    if answer.no_moves is not None and (not answer.remedies or answer.unresolved):
-        yield from _why_no_moves(answer.no_moves, len(answer.pods))
-    yield from _held(answer)
-
-
-def _placement(answer: Remedies) -> Iterator[Line]:
-    """Yield where the pods of a group could go."""
+    # Where the pods of a group could go.
     if answer.placement:
         places = [
             f"{pod.pod} on {pod.node}" + (f" ({', '.join(pod.devices)})" if pod.devices else "")
             for pod in answer.placement
         ]
-        text = (
-            f"a placement exists that kube-scheduler does not find: {listed(places, SHOWN_PLACED)}"
-        )
-        yield Line(text, Tone.WARN)
-
-
-def _why_no_moves(no_moves: NoMoves, count: int) -> Iterator[Line]:
-    """Yield the proof that no moves help, or how the search for them ended."""
-    because = "; ".join(no_moves.because)
-    if no_moves.outcome == "none exists":
-        yield Line(f"no moves of running pods help, which is proven: {because}")
-    elif no_moves.outcome == "none found":
-        yield Line(f"no moves of running pods were found, which is no proof: {because}")
-    if no_moves.at_most is not None and count > 1:
-        yield Line(f"wherever pods are moved, at most {no_moves.at_most:,} of {count:,} get a node")
+        exists = "a placement exists that kube-scheduler does not find"
+        yield Line(f"{exists}: {listed(places, SHOWN_PLACED)}", Tone.WARN)
+    if answer.unresolved and len(answer.pods) > 1:
+        names = listed(answer.unresolved, SHOWN_NAMES)
+        yield Line(f"no remedy was found for {names}", Tone.WARN)
+    # The proof that no moves help, or how the search for them ended.
+    if answer.no_moves is not None and (not answer.remedies or answer.unresolved):
+        no_moves, count = answer.no_moves, len(answer.pods)
+        because = "; ".join(no_moves.because)
+        if no_moves.outcome == "none exists":
+            yield Line(f"no moves of running pods help, which is proven: {because}")
+        elif no_moves.outcome == "none found":
+            yield Line(f"no moves of running pods were found, which is no proof: {because}")
+        if no_moves.at_most is not None and count > 1:
+            get = f"at most {no_moves.at_most:,} of {count:,} get a node"
+            yield Line(f"wherever pods are moved, {get}")
+    yield from _held(answer)
 
 
 def _held(answer: Remedies) -> Iterator[Line]:

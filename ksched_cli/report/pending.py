@@ -106,7 +106,21 @@ def view(report: PendingReport) -> View:
             *opened_groups("Why they wait", groups),
             *not_in_queue(report),
             what_helps(groups),
-            Later(make=lambda: [_pods(groups)]),
+            Later(
+                make=lambda: [
+                    table(
+                        "Table of pods",
+                        [(pod, group) for group in groups for pod in group.pods],
+                        (Column("Pod", Kind.POD), lambda each: each[0]),
+                        (
+                            Column("Owner"),
+                            lambda each: shared_owner(f"{each[1].namespace}/{each[1].owner}"),
+                        ),
+                        (Column("kube-scheduler's message"), lambda each: each[1].message),
+                        grid="pods",
+                    )
+                ]
+            ),
         ],
         names=lambda: [pod for group in groups for pod in group.pods],
         nodes=nodes_of(groups),
@@ -251,17 +265,6 @@ def what_helps(groups: Sequence[PendingGroup]) -> Commands:
     subjects = [fix_subject(group) for group in merged(groups)[:SHOWN_GROUPS]]
     commands = [fix_command(subject) for subject in subjects if subject]
     return Commands(heading="What to try next", commands=commands)
-
-
-def _pods(groups: Sequence[PendingGroup]) -> Table:
-    return table(
-        "Table of pods",
-        [(pod, group) for group in groups for pod in group.pods],
-        (Column("Pod", Kind.POD), lambda each: each[0]),
-        (Column("Owner"), lambda each: shared_owner(f"{each[1].namespace}/{each[1].owner}")),
-        (Column("kube-scheduler's message"), lambda each: each[1].message),
-        grid="pods",
-    )
 
 
 def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:

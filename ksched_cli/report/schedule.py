@@ -24,7 +24,6 @@ from ksched_cli.report.view import (
     Line,
     Medium,
     Section,
-    Table,
     Tile,
     Tone,
     View,
@@ -117,13 +116,51 @@ def _sections(answer: ScheduleResult) -> Iterator[Section]:
         noun=waiting.noun,
     )
     if answer.pending_groups:
-        command = Command(f"{program_name()} explain --pending", "shows the nearest nodes")
-        yield Commands(heading="What to try next", commands=[command])
+        yield Commands(
+            heading="What to try next",
+            commands=[Command(f"{program_name()} explain --pending", "shows the nearest nodes")],
+        )
     if answer.regret:
         yield regret_table(answer.regret)
     if answer.metrics:
         yield metrics_table(answer.metrics)
-    yield from _placed(answer)
+    # A row per pod; of many pods, where lists are cut, a row per owner. With -o wide, how many
+    # nodes were looked at too.
+    placed = answer.placed or [PlacedPod(*each) for each in answer.placements.items()]
+    has_own_rows = len(placed) <= MAX_POD_ROWS
+    yield table(
+        "Placed",
+        placed,
+        (Column("Pod", Kind.POD), lambda each: each.pod),
+        (Column("Node", Kind.NODE), lambda each: each.node),
+        (
+            Column("Score", Kind.NUMBER),
+            lambda each: "only one fits" if each.score is None else each.score,
+        ),
+        (
+            Column("Looked at", Kind.NUMBER, on=Medium.WIDE),
+            lambda each: each.evaluated,
+        ),
+        on=Medium.TEXT if has_own_rows else Medium.WHOLE | Medium.WIDE,
+        brief=None,
+    )
+    if not has_own_rows:
+        by_owner = grouped((_owner(each.pod, each.owner), each) for each in placed)
+        yield table(
+            "Placed",
+            by_owner.items(),
+            (Column("Owner"), lambda each: group_name(each[0], [pod.pod for pod in each[1]])),
+            (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
+            # Those with the most of the pods come first.
+            (
+                Column("Nodes", Kind.NODE),
+                lambda each: with_counts(dict(Counter(p.node for p in each[1]).most_common())),
+            ),
+            brief=SHOWN_OWNERS,
+            noun="owners",
+            note=WIDE_HINT,
+            on=Medium.BRIEF,
+        )
     devices = [
         (pod.pod, claim, names) for pod in answer.placed for claim, names in pod.claims.items()
     ]
@@ -165,46 +202,6 @@ def _sections(answer: ScheduleResult) -> Iterator[Section]:
 
 def _owner(pod: str, owner: str) -> str:
     return shared_owner(owner or f"{pod.partition('/')[0]}/{POD}/")
-
-
-def _placed(answer: ScheduleResult) -> Iterator[Table]:
-    """Yield a row per pod; of many pods, where lists are cut, a row per owner. With -o wide, how
-    many nodes were looked at too."""
-    placed = answer.placed or [PlacedPod(*each) for each in answer.placements.items()]
-    has_own_rows = len(placed) <= MAX_POD_ROWS
-    yield table(
-        "Placed",
-        placed,
-        (Column("Pod", Kind.POD), lambda each: each.pod),
-        (Column("Node", Kind.NODE), lambda each: each.node),
-        (
-            Column("Score", Kind.NUMBER),
-            lambda each: "only one fits" if each.score is None else each.score,
-        ),
-        (
-            Column("Looked at", Kind.NUMBER, on=Medium.WIDE),
-            lambda each: each.evaluated,
-        ),
-        on=Medium.TEXT if has_own_rows else Medium.WHOLE | Medium.WIDE,
-        brief=None,
-    )
-    if not has_own_rows:
-        by_owner = grouped((_owner(each.pod, each.owner), each) for each in placed)
-        yield table(
-            "Placed",
-            by_owner.items(),
-            (Column("Owner"), lambda each: group_name(each[0], [pod.pod for pod in each[1]])),
-            (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
-            # Those with the most of the pods come first.
-            (
-                Column("Nodes", Kind.NODE),
-                lambda each: with_counts(dict(Counter(p.node for p in each[1]).most_common())),
-            ),
-            brief=SHOWN_OWNERS,
-            noun="owners",
-            note=WIDE_HINT,
-            on=Medium.BRIEF,
-        )
 
 
 # -- sections of the page -------------------------------------------------------------------------

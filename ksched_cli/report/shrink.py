@@ -353,7 +353,7 @@ def _staying(answer: ShrinkResult | UpgradePlan, nodes: Sequence[NodeToDrain]) -
         if pods:
             count = f" ({len(pods):,} pods)" if len(pods) > 1 else ""
             holder = f"{group_name(shared_owner(first.owner), pods)}{count}"
-        # Of several pods that fit nowhere, one is the example.
+        # One of several pods that fit nowhere is the example.
         because = first.because
         if len(group) > 1 and first.message:
             because = f"{(first.pod or '').partition('/')[2]}: {because}"

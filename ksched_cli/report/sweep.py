@@ -235,23 +235,25 @@ def _charts(answer: SweepResult) -> Iterator[Section]:
 
 
 def rows_as_csv(answer: SweepResult) -> str:
-    """Return a line per run, with a column per parameter and figure."""
-    return csv_of((dict(_flat(row)) for row in answer.rows_of_runs), _FIXED)
-
-
-def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of a row: figures of a group as `wait.mean`; values of patches are JSON."""
-    for name, value in row.items():
-        if name == "plugins":
-            yield name, " ".join(value)
-        elif not isinstance(value, Mapping):
-            yield name, value
-        else:
+    """Return a line per run, with a column per parameter and figure: figures of a group as
+    `wait.mean`; values of patches are JSON."""
+    lines = []
+    for row in answer.rows_of_runs:
+        cells: dict[str, Any] = {}
+        for name, value in row.items():
+            if name == "plugins":
+                cells[name] = " ".join(value)
+                continue
+            if not isinstance(value, Mapping):
+                cells[name] = value
+                continue
             for key, item in value.items():
                 if name == "patches" and not isinstance(item, str):
                     item = json.dumps(item)
                 nested = item if isinstance(item, Mapping) else {"": item}
-                yield from ((".".join(filter(None, (name, key, k))), v) for k, v in nested.items())
+                cells |= {".".join(filter(None, (name, key, k))): v for k, v in nested.items()}
+        lines.append(cells)
+    return csv_of(lines, _FIXED)
 
 
 # -- sweep --dry-run -------------------------------------------------------------------------------

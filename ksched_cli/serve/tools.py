@@ -251,7 +251,11 @@ def call_of(
 ) -> tuple[ToolCall, ToolPage]:
     """Return the call and the part of the answer to show. base: the server's Run. Raises
     ArgumentsError."""
-    _check(tool, arguments)
+    from jsonschema import Draft202012Validator
+
+    errors = sorted(Draft202012Validator(tool.input_schema).iter_errors(arguments), key=str)
+    if errors:
+        raise ArgumentsError("; ".join(f"{e.json_path}: {e.message}" for e in errors))
     axes = {name: value for name, value in arguments.items() if name in tool.axes}
     text = axes.get("configuration", "")
     if "changes" in axes:
@@ -285,14 +289,6 @@ def question_of(tool: QuestionTool, arguments: Mapping[str, Any]) -> Question[An
     module, _, name = tool.question.partition(":")
     question: type[Question[Answer]] = getattr(import_module(f"ksched_cli.{module}"), name)
     return msgspec.convert(arguments, question)
-
-
-def _check(tool: QuestionTool, arguments: Mapping[str, Any]) -> None:
-    from jsonschema import Draft202012Validator
-
-    errors = sorted(Draft202012Validator(tool.input_schema).iter_errors(arguments), key=str)
-    if errors:
-        raise ArgumentsError("; ".join(f"{e.json_path}: {e.message}" for e in errors))
 
 
 def inline(text: str) -> str:

@@ -338,7 +338,19 @@ def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
     counts = _merged(counts, 0)
     counts = _merged(counts, 1)
     scale = FLOW_HEIGHT / counts.total() if counts else 0.0
-    sides = [_blocks(counts, side, scale) for side in (0, 1)]
+    # The block of each place, in the order of the names.
+    sides: list[dict[str, ChartBox]] = []
+    for side in (0, 1):
+        totals: Counter[str] = Counter()
+        for pair, count in counts.items():
+            totals[pair[side]] += count
+        own, y = {}, 0.0
+        for place in sorted(totals):
+            size = totals[place] * scale
+            text = f"{place}  {totals[place]:,}"
+            own[place] = ChartBox(round(y, 1), round(max(size, LEAST), 1), text)
+            y += size + FLOW_GAP
+        sides.append(own)
     offsets = [{place: block.y for place, block in blocks.items()} for blocks in sides]
     colours = {place: index % 10 for index, place in enumerate(sides[0])}
     order = [{place: index for index, place in enumerate(blocks)} for blocks in sides]
@@ -360,7 +372,7 @@ def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
         )
         title = f"{source} to {target}: {counted(count, 'pod')}"
         bands.append(Band(path, colours[source], title))
-    height = max((block.y + block.height for side in sides for block in side.values()), default=0)
+    height = max((block.y + block.height for own in sides for block in own.values()), default=0)
     left, right = (list(blocks.values()) for blocks in sides)
     return Flow(names, left, right, bands, round(height, 1), [*sides[0]])
 
@@ -380,19 +392,3 @@ def _merged(counts: Counter[tuple[str, str]], side: int) -> Counter[tuple[str, s
             places[side] = OTHERS
         merged[places[0], places[1]] += count
     return merged
-
-
-def _blocks(counts: Counter[tuple[str, str]], side: int, scale: float) -> dict[str, ChartBox]:
-    """Return the block of each place, in the order of the names."""
-    totals: Counter[str] = Counter()
-    for pair, count in counts.items():
-        totals[pair[side]] += count
-    blocks: dict[str, ChartBox] = {}
-    y = 0.0
-    for place in sorted(totals):
-        height = totals[place] * scale
-        blocks[place] = ChartBox(
-            round(y, 1), round(max(height, LEAST), 1), f"{place}  {totals[place]:,}"
-        )
-        y += height + FLOW_GAP
-    return blocks
