@@ -399,7 +399,9 @@ def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
     )
 
 
-def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
+def _check_trace(  # noqa: C901, PLR0912, PLR0915  # a check for each option, one after the other
+    options: TraceOptions, *, has_nodes: bool
+) -> None:
     """Check options that exclude or require each other. Raises UsageError. has_nodes: a recipe has
     some"""
     from ksched_cli.engine.replay.records import Recreation
@@ -416,18 +418,7 @@ def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
         raise UsageError(
             "--duration-default requires --ended or --duration, whose empty cells it fills"
         )
-    _check_events(options)
-    for name, value in (("--divide", options.divide), ("--gang", options.gang)):
-        if value and not options.replicas:
-            raise UsageError(
-                f"{name} requires --replicas, the column with the number of pods of a row"
-            )
-    _check_nodes(options, has_nodes=has_nodes)
-
-
-def _check_events(options: TraceOptions) -> None:
-    """Check options of events and of run times that exclude or require others. Raises
-    UsageError."""
+    # Events, and run times by node.
     if bool(options.event) != bool(options.event_type):
         raise UsageError("--event COLUMN and --event-type ROLE=VALUE require each other")
     if options.event and not options.name:
@@ -439,10 +430,12 @@ def _check_events(options: TraceOptions) -> None:
         raise UsageError("--throughputs, --throughput-key and --work require each other")
     if options.annotate_run_times and not (options.throughputs or options.duration_on):
         raise UsageError("--annotate-run-times requires --throughputs or --duration-on")
-
-
-def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
-    """Check options of nodes that require each other. Raises UsageError."""
+    for name, value in (("--divide", options.divide), ("--gang", options.gang)):
+        if value and not options.replicas:
+            raise UsageError(
+                f"{name} requires --replicas, the column with the number of pods of a row"
+            )
+    # Nodes, and the file that they are written to.
     of_nodes = (
         ("--node-name", options.node_name),
         ("--node-capacity", options.node_capacity),

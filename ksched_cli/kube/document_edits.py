@@ -35,7 +35,12 @@ class EditableDocument:
         self._text = text.replace("\r\n", "\n")
         self._is_json = is_json(text)
         if self._is_json:
-            self.data: Any = _json(text)
+            try:
+                self.data: Any = json.loads(
+                    text, parse_constant=_refuse_constant, parse_float=_number
+                )
+            except RecursionError:
+                raise ValueError("nested too deeply") from None
         else:
             document = next(read_documents(self._text), None)
             self.data = None if document is None else document.data
@@ -178,15 +183,6 @@ def _has_anchors(text: str) -> bool:
         if isinstance(event, yaml.AliasEvent | yaml.DocumentEndEvent):
             return isinstance(event, yaml.AliasEvent)
     return False
-
-
-def _json(text: str) -> Any:
-    """Parse JSON. Raises ValueError where the text is no JSON, or has a number that is too
-    large."""
-    try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_number)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
 
 
 def _number(text: str) -> float:

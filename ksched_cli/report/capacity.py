@@ -3,7 +3,7 @@ many more nodes all pods need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
@@ -19,7 +19,6 @@ from ksched_cli.report.view import (
     Kind,
     Line,
     Medium,
-    Section,
     Table,
     Text,
     Tile,
@@ -136,13 +135,41 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
         tiles.insert(0, Tile("more nodes", f"{total:,}"))
     if answer.per_hour is not UNSET and needed is not None:
         tiles.append(Tile("an hour", f"{answer.per_hour:g}"))
+    # The runs, where lists are cut those nearest to the answer.
+    runs = sorted(answer.runs, key=lambda trial: trial.nodes)
+    nearest = sorted(runs, key=lambda trial: abs(trial.nodes - total))[:SHOWN_RUNS]
+    shown = [trial for trial in runs if trial in nearest]
+    like = enumerated(answer.like, "or")
     good = Tone.GOOD if needed is not None else Tone.WARN if answer.helped else Tone.BAD
     return View(
         title=_needed(answer, stay),
         tone=good,
         lines=lines,
         tiles=tiles,
-        sections=[*_needed_sections(answer)],
+        sections=[
+            table(
+                "Pods that more nodes help",
+                answer.helped if answer.not_helped else (),
+                (Column("Owner", Kind.OWNER), lambda group: f"{group.namespace}/{group.owner}"),
+                (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
+                (Column("More nodes", Kind.NUMBER), lambda group: group.nodes),
+                noun="owners",
+            ),
+            pending_groups(
+                f"Pods that no {'run so far' if answer.stopped else 'number of nodes'} helps",
+                answer.not_helped,
+                with_reasons=False,
+            ),
+            what_helps(answer.not_helped),
+            _runs(answer, shown, Medium.BRIEF),
+            _runs(answer, runs, Medium.WHOLE | Medium.WIDE),
+            bars(
+                f"Runs with more nodes like {like}",
+                _run_columns(answer),
+                [*map(_cells, runs)],
+                ("pending", "evicted"),
+            ),
+        ],
         nodes=[*answer.like, *nodes_of(answer.not_helped)],
     )
 
@@ -174,32 +201,6 @@ def _mix(answer: NodesNeeded) -> str:
     if len(kinds) == 1:
         return f"{nodes} like {next(iter(kinds))}"
     return f"{nodes}, {enumerated([f'{count:,} like {like}' for like, count in kinds.items()])},"
-
-
-def _needed_sections(answer: NodesNeeded) -> Iterator[Section]:
-    """Yield the pods helped, and those that are not; the runs, where lists are cut those nearest to
-    the answer."""
-    if answer.not_helped:
-        yield table(
-            "Pods that more nodes help",
-            answer.helped,
-            (Column("Owner", Kind.OWNER), lambda group: f"{group.namespace}/{group.owner}"),
-            (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
-            (Column("More nodes", Kind.NUMBER), lambda group: group.nodes),
-            noun="owners",
-        )
-    heading = f"Pods that no {'run so far' if answer.stopped else 'number of nodes'} helps"
-    yield pending_groups(heading, answer.not_helped, with_reasons=False)
-    yield what_helps(answer.not_helped)
-    runs = sorted(answer.runs, key=lambda trial: trial.nodes)
-    needed = sum(answer.mix.values())
-    nearest = sorted(runs, key=lambda trial: abs(trial.nodes - needed))[:SHOWN_RUNS]
-    shown = [trial for trial in runs if trial in nearest]
-    yield _runs(answer, shown, Medium.BRIEF)
-    yield _runs(answer, runs, Medium.WHOLE | Medium.WIDE)
-    columns, rows = _run_columns(answer), [*map(_cells, runs)]
-    like = enumerated(answer.like, "or")
-    yield bars(f"Runs with more nodes like {like}", columns, rows, ("pending", "evicted"))
 
 
 def _runs(answer: NodesNeeded, runs: Sequence[NodeTrial], on: Medium) -> Table:

@@ -4,7 +4,6 @@ them."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 
 from ksched_cli import program_name
 from ksched_cli.analysis.fits import FitResult, FittedWorkload
@@ -28,6 +27,7 @@ from ksched_cli.report.words import counted, listed, verb, with_counts
 
 SHOWN_NAMES, SHOWN_REASONS = 3, 4
 SHOWN_ROWS = 10
+LIMITS = "What limits the next"
 
 
 def view(answer: FitResult) -> View:
@@ -44,6 +44,81 @@ def view(answer: FitResult) -> View:
         names = listed(answer.displaced, SHOWN_NAMES)
         text = f"{pods} would get a node only without these: {names}"
         lines.append(Line(text, Tone.WARN))
+    is_counted = any(workload.more is not None for workload in answer.workloads)
+    more = (Column("More", Kind.NUMBER), lambda each: each.more)
+    sections: list[Section] = [
+        table(
+            "",
+            answer.workloads,
+            (Column("Workload", Kind.OWNER), lambda each: each.owner),
+            (Column("Wanted", Kind.NUMBER), lambda each: each.pods),
+            (Column("Fit", Kind.NUMBER), lambda each: each.fit),
+            *([more] if is_counted else ()),
+            # Those that take the most come first.
+            (
+                Column("On nodes", drop=1),
+                lambda each: with_counts(
+                    dict(sorted(each.nodes.items(), key=lambda item: (-item[1], item[0])))
+                ),
+            ),
+            brief=SHOWN_ROWS,
+            noun="workloads",
+        ),
+        pending_groups("Why the others do not fit", answer.pending, with_reasons=True),
+    ]
+    # What stops the next copy: of one workload by reason, of several its first reason.
+    heading = "Why the others need evictions" if answer.fit < answer.pods else LIMITS
+    limited = [each for each in answer.workloads if each.limited_by and each.stopped_at is None]
+    if not answer.pending and len(answer.workloads) > 1:
+        of_each = table(
+            heading,
+            limited,
+            (Column("Workload", Kind.OWNER), lambda each: each.owner),
+            (Column("Because"), _first_reason),
+            brief=SHOWN_ROWS,
+            noun="workloads",
+        )
+        sections.append(of_each)
+    elif not answer.pending:
+        for workload in limited:
+            cause, reasons = workload.cause, workload.reasons
+            is_explained = bool(reasons or cause)
+            sections += [
+                Text(heading=heading, lines=[Line(cause)] if cause else []),
+                reasons_table(reasons, "" if cause else heading, brief=SHOWN_REASONS),
+                Text(
+                    heading="" if is_explained else heading,
+                    lines=[message_line(workload.limited_by)],
+                    on=Medium.ALL & ~Medium.BRIEF if is_explained else Medium.ALL,
+                ),
+            ]
+    change = f"--change {shlex.quote(f'apply -f {shlex.quote(answer.file)}')}"
+    command = f"{program_name()} capacity --pending --like NODE {change}"
+    next_command = Command(command, "says how many more nodes they need")
+    sections += [
+        table(
+            "Evicted for them",
+            answer.evictions,
+            (Column("Pod", Kind.POD), lambda each: each.pod),
+            (Column("From", Kind.NODE), lambda each: each.node),
+            (Column("For", Kind.POD), lambda each: each.preemptor),
+            brief=SHOWN_ROWS,
+            noun="evictions",
+        ),
+        table(
+            "Where they go",
+            [(each.owner, *item) for each in answer.workloads for item in each.nodes.items()],
+            (Column("Workload", Kind.OWNER), lambda each: each[0]),
+            (Column("Node", Kind.NODE), lambda each: each[1]),
+            (Column("Pods", Kind.NUMBER), lambda each: each[2]),
+            grid="nodes",
+            on=Medium.WIDE | Medium.PAGE,
+        ),
+        Commands(
+            heading="What to try next",
+            commands=[next_command] if answer.pending and answer.file else [],
+        ),
+    ]
     return View(
         title=_title(answer),
         tone=Tone.GOOD if fits else Tone.WARN if answer.fit_after_evictions else Tone.BAD,
@@ -53,7 +128,7 @@ def view(answer: FitResult) -> View:
             Tile("fit", f"{answer.fit:,}", "good" if fits else "bad"),
             *([] if fits else [Tile("after evictions", f"{answer.fit_after_evictions:,}")]),
         ],
-        sections=[*_sections(answer)],
+        sections=sections,
         names=lambda: [pod for group in answer.pending for pod in group.pods],
         nodes=[
             *(node for workload in answer.workloads for node in workload.nodes),
@@ -96,78 +171,6 @@ def _more(answer: FitResult) -> str:
     at_least = "at least " if workload.stopped_at is not None else ""
     more = f"{at_least}{workload.more:,} more" if workload.more else "no more"
     return f", and {more} would"
-
-
-def _sections(answer: FitResult) -> Iterator[Section]:
-    is_counted = any(workload.more is not None for workload in answer.workloads)
-    more = (Column("More", Kind.NUMBER), lambda each: each.more)
-    yield table(
-        "",
-        answer.workloads,
-        (Column("Workload", Kind.OWNER), lambda each: each.owner),
-        (Column("Wanted", Kind.NUMBER), lambda each: each.pods),
-        (Column("Fit", Kind.NUMBER), lambda each: each.fit),
-        *([more] if is_counted else ()),
-        # Those that take the most come first.
-        (
-            Column("On nodes", drop=1),
-            lambda each: with_counts(
-                dict(sorted(each.nodes.items(), key=lambda item: (-item[1], item[0])))
-            ),
-        ),
-        brief=SHOWN_ROWS,
-        noun="workloads",
-    )
-    yield pending_groups("Why the others do not fit", answer.pending, with_reasons=True)
-    # What stops the next copy: of one workload by reason, of several its first reason.
-    heading = "What limits the next"
-    if answer.fit < answer.pods:
-        heading = "Why the others need evictions"
-    limited = [each for each in answer.workloads if each.limited_by and each.stopped_at is None]
-    if not answer.pending and len(answer.workloads) > 1:
-        yield table(
-            heading,
-            limited,
-            (Column("Workload", Kind.OWNER), lambda each: each.owner),
-            (Column("Because"), _first_reason),
-            brief=SHOWN_ROWS,
-            noun="workloads",
-        )
-    elif not answer.pending:
-        for workload in limited:
-            yield Text(heading=heading, lines=[Line(workload.cause)] if workload.cause else [])
-            yield reasons_table(
-                workload.reasons, "" if workload.cause else heading, brief=SHOWN_REASONS
-            )
-            is_explained = bool(workload.reasons or workload.cause)
-            yield Text(
-                heading="" if is_explained else heading,
-                lines=[message_line(workload.limited_by)],
-                on=Medium.ALL & ~Medium.BRIEF if is_explained else Medium.ALL,
-            )
-    yield table(
-        "Evicted for them",
-        answer.evictions,
-        (Column("Pod", Kind.POD), lambda each: each.pod),
-        (Column("From", Kind.NODE), lambda each: each.node),
-        (Column("For", Kind.POD), lambda each: each.preemptor),
-        brief=SHOWN_ROWS,
-        noun="evictions",
-    )
-    yield table(
-        "Where they go",
-        [(each.owner, *item) for each in answer.workloads for item in each.nodes.items()],
-        (Column("Workload", Kind.OWNER), lambda each: each[0]),
-        (Column("Node", Kind.NODE), lambda each: each[1]),
-        (Column("Pods", Kind.NUMBER), lambda each: each[2]),
-        grid="nodes",
-        on=Medium.WIDE | Medium.PAGE,
-    )
-    if answer.pending and answer.file:
-        command = f"{program_name()} capacity --pending --like NODE"
-        change = f"--change {shlex.quote(f'apply -f {shlex.quote(answer.file)}')}"
-        what = "says how many more nodes they need"
-        yield Commands(heading="What to try next", commands=[Command(f"{command} {change}", what)])
 
 
 def _first_reason(workload: FittedWorkload) -> str:

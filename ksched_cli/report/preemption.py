@@ -202,7 +202,40 @@ def _sections(answer: PreemptionResult) -> Iterator[Section]:
             f"{listed(answer.not_searched, SHOWN_NAMES)}"
         )
         yield Text(heading="Not looked at", lines=[text], note="--all-candidates looks at all")
-    yield Later(make=lambda: _page_tables(candidates, answer.not_candidates))
+    # On a page, the candidates in the order of the answer, best first, then the other nodes.
+    yield Later(
+        make=lambda: [
+            table(
+                "Table of candidates",
+                enumerate(candidates, 1),
+                (Column("Rank", Kind.NUMBER), lambda each: each[0]),
+                (Column("Node", Kind.NODE), lambda each: each[1].node),
+                (Column("Evicted", Kind.NUMBER), lambda each: len(each[1].victims)),
+                (Column("PDB violations", Kind.NUMBER), lambda each: each[1].pdb_violations),
+                (
+                    Column("Highest priority", Kind.NUMBER),
+                    lambda each: max((pod.priority for pod in each[1].victims), default=None),
+                ),
+                (
+                    Column("Sum of priorities", Kind.NUMBER),
+                    lambda each: sum(pod.priority for pod in each[1].victims),
+                ),
+                (Column("May stay", Kind.NUMBER), lambda each: len(each[1].reprieved)),
+                (Column("Victims"), lambda each: ", ".join(pod.pod for pod in each[1].victims)),
+                grid="candidates",
+            ),
+            table(
+                "No candidates",
+                answer.not_candidates,
+                (Column("Node", Kind.NODE), lambda node: node.node),
+                (Column("Pods removed"), pods_removed),
+                (Column("Plugin"), lambda node: node.plugin),
+                (Column("Reasons"), lambda node: "; ".join(node.reasons)),
+                (Column("Details"), lambda node: "; ".join(node.details)),
+                grid="others",
+            ),
+        ]
+    )
 
 
 def _candidates(
@@ -274,38 +307,3 @@ def pods_removed(node: NonCandidateNode) -> str:
 
 
 # -- sections of the page -------------------------------------------------------------------------
-
-
-def _page_tables(
-    candidates: Sequence[CandidateNode], others: Sequence[NonCandidateNode]
-) -> Iterator[Table]:
-    """Yield the candidates in the order of the answer, best first, then the other nodes."""
-    yield table(
-        "Table of candidates",
-        enumerate(candidates, 1),
-        (Column("Rank", Kind.NUMBER), lambda each: each[0]),
-        (Column("Node", Kind.NODE), lambda each: each[1].node),
-        (Column("Evicted", Kind.NUMBER), lambda each: len(each[1].victims)),
-        (Column("PDB violations", Kind.NUMBER), lambda each: each[1].pdb_violations),
-        (
-            Column("Highest priority", Kind.NUMBER),
-            lambda each: max((victim.priority for victim in each[1].victims), default=None),
-        ),
-        (
-            Column("Sum of priorities", Kind.NUMBER),
-            lambda each: sum(victim.priority for victim in each[1].victims),
-        ),
-        (Column("May stay", Kind.NUMBER), lambda each: len(each[1].reprieved)),
-        (Column("Victims"), lambda each: ", ".join(victim.pod for victim in each[1].victims)),
-        grid="candidates",
-    )
-    yield table(
-        "No candidates",
-        others,
-        (Column("Node", Kind.NODE), lambda node: node.node),
-        (Column("Pods removed"), pods_removed),
-        (Column("Plugin"), lambda node: node.plugin),
-        (Column("Reasons"), lambda node: "; ".join(node.reasons)),
-        (Column("Details"), lambda node: "; ".join(node.details)),
-        grid="others",
-    )
