@@ -159,7 +159,7 @@ class ExampleCommand(TyperCommand):
             shared, sides = [part for part in split if part != SIDES], []
         rest = super().parse_args(ctx, [*shared, *names])
         if sides:
-            # The options that each part of the line gives, by name.
+            # Each part of the line gives options, by name.
             given = []
             for side in sides:
                 part = self.make_context(ctx.info_name, side, parent=ctx.parent)

@@ -259,7 +259,7 @@ def show_page(text: str) -> None:
 
     try:
         folder = Path(tempfile.mkdtemp(prefix="ksched-"))
-        # Whole, or not at all: a browser never sees half of it.
+        # The page is written whole, or not at all: a browser never sees half of it.
         part = folder / f"{_PAGE}.part"
         part.write_text(text + "\n", encoding="ascii")
         path = part.rename(folder / _PAGE)

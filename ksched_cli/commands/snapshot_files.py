@@ -208,8 +208,7 @@ def write_redacted(
     original = _opener(options, objects, version)
     original.base_state(original.runs[0])  # what is not valid is an error before it is renamed
     renamed, renamer = redacted(objects, codes)
-    # The pods whose outcome differs. Both states run with the default configuration, by the rules
-    # of the first.
+    # Both states run with the default configuration, by the rules of the first.
     release = original.release(original.runs[0])
     set_release(release)
     record, redacted_record = (

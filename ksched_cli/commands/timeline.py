@@ -144,7 +144,7 @@ def generate(
         raise UsageError(f"--days takes a number greater than 0; not {options.days:g}")
     if bool(options.like) == bool(templates):
         raise UsageError("generate requires either templates or --like FILE")
-    # The hours and weekdays of arrivals.
+    # Pods arrive at these hours and weekdays.
     start = _start(options.start) if options.start else START
     if start.minute or start.second or start.microsecond:
         raise UsageError(f'--start takes a full hour; not "{options.start}"')
@@ -418,7 +418,7 @@ def _check_trace(  # noqa: C901, PLR0912, PLR0915  # a check for each option, on
         raise UsageError(
             "--duration-default requires --ended or --duration, whose empty cells it fills"
         )
-    # Events, and run times by node.
+    # Events and run times by node have options that require each other.
     if bool(options.event) != bool(options.event_type):
         raise UsageError("--event COLUMN and --event-type ROLE=VALUE require each other")
     if options.event and not options.name:
@@ -435,7 +435,7 @@ def _check_trace(  # noqa: C901, PLR0912, PLR0915  # a check for each option, on
             raise UsageError(
                 f"{name} requires --replicas, the column with the number of pods of a row"
             )
-    # Nodes, and the file that they are written to.
+    # Nodes require a file that they are written to.
     of_nodes = (
         ("--node-name", options.node_name),
         ("--node-capacity", options.node_capacity),
@@ -480,7 +480,7 @@ def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
         if not column or not separator:
             raise UsageError(f'--where takes COLUMN=VALUE; not "{text}"')
         where.setdefault(column, []).append(value)
-    # Where a row is an event, what its types are.
+    # Where a row is an event, the options name its types.
     roles: dict[str, str] = {}
     for text in options.event_type or ():
         role, _, values = text.partition("=")

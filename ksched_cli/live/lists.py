@@ -86,14 +86,14 @@ def discover(server: ApiServer, kinds: dict[str, str]) -> dict[str, Resource | N
     """Kind → its resource in the version that the server prefers, of those that ksched knows; None
     if the server has none. Raises ClusterError, also where it cannot tell."""
     groups = _decoded(server.get("/apis", what="its API groups"), _Groups).groups
-    # The versions of each group, the preferred one first.
+    # Each group has versions, the preferred one first.
     versions = {"": ["v1"]}
     for each in groups:
         preferred = each.preferred_version
         first = [] if preferred is None else [preferred]
         others = [version for version in each.versions if version != preferred]
         versions[each.name] = [version.group_version for version in (*first, *others)]
-    # What the server says of each kind of a group and version, read once.
+    # The kinds of a group and version are read once.
     entries: dict[str, dict[str, _Entry]] = {}
     resources: dict[str, Resource | None] = dict.fromkeys(kinds)
     for kind, group in kinds.items():

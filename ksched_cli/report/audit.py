@@ -63,7 +63,7 @@ def view(answer: AuditResult) -> View:
     alone = [
         each for each in answer.differ if len(each.expected) != 1 or each.expected[0] not in alike
     ]
-    # The first decisions, with the scores of both nodes if both fit: what differs most first.
+    # The first decisions have the scores of both nodes if both fit: what differs most comes first.
     first = []
     for difference in answer.differ[:SHOWN_ON_PAGE]:
         real, expected = difference.node or "no node", difference.expected

@@ -135,7 +135,7 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
         tiles.insert(0, Tile("more nodes", f"{total:,}"))
     if answer.per_hour is not UNSET and needed is not None:
         tiles.append(Tile("an hour", f"{answer.per_hour:g}"))
-    # The runs, where lists are cut those nearest to the answer.
+    # Where lists are cut, the runs nearest to the answer are shown.
     runs = sorted(answer.runs, key=lambda trial: trial.nodes)
     nearest = sorted(runs, key=lambda trial: abs(trial.nodes - total))[:SHOWN_RUNS]
     shown = [trial for trial in runs if trial in nearest]

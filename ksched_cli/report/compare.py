@@ -60,7 +60,7 @@ def view(answer: Comparison) -> View:
     title, *lines = _verdict(answer)
     pods = answer.pods
     names = [side.name for side in answer.sides]
-    # A row per owner and what becomes of its pods, those of the most pods first.
+    # Pods share a row by owner and what becomes of them; rows of the most pods come first.
     by_owner = grouped(
         (
             (_group_name(pod), *("on a node" if at.node else at.standing for at in pod.places)),
@@ -71,7 +71,7 @@ def view(answer: Comparison) -> View:
     groups = sorted(by_owner.values(), key=lambda pods: -len(pods))
     rows: list[tuple[Any, ...]] = []
     for group in groups:
-        # On each side the nodes, those of most of the pods first, or what the pods are instead.
+        # Each side shows the nodes, those of most of the pods first, or what the pods are instead.
         cells: list[str | tuple[str, ...]] = []
         for side in range(len(names)):
             places = [pod.places[side] for pod in group]
@@ -94,7 +94,7 @@ def view(answer: Comparison) -> View:
         noun="groups",
         on=Medium.BRIEF,
     )
-    # Where nothing is cut, a row per pod.
+    # Where nothing is cut, each pod has a row.
     every = table(
         "Pods that differ",
         pods,
@@ -109,7 +109,7 @@ def view(answer: Comparison) -> View:
     )
     cost_columns = (Column(name, Kind.NUMBER, named=True) for name in names)
     costs = zip(cost_columns, (side.summary.cost for side in answer.sides), strict=True)
-    # On a page, pods by the plugin that turned them, or another cause that several have.
+    # A page counts pods by the plugin that turned them, or another cause that several have.
     causes = Counter(pod.plugin or pod.because for pod in pods)
     named = {pod.plugin for pod in pods} | {cause for cause in causes if causes[cause] > 1}
     if len(causes) > MAX_CAUSES:

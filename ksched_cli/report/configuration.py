@@ -52,8 +52,7 @@ def view(answer: EffectiveConfiguration) -> View:
     sections: list[Section] = []
     for name in profiles:
         weights, origins = answer.weights[name], answer.origin[name]
-        # The plugins of each point in order, with marks of where they are named and, at score,
-        # weights.
+        # Marks say where a plugin is named; at score, weights follow.
         rows = []
         for point, plugins in answer.profiles[name].items():
             texts = []
@@ -147,7 +146,7 @@ def diff_view(answer: ConfigurationDiff) -> View:
         )
         weights = [each for each in own if each.path.startswith("plugins.score.")]
         pairs = [(_weight(each.before), _weight(each.after)) for each in weights]
-        # Two bars for each plugin, each as long as its weight.
+        # Each plugin has two bars, each as long as its weight.
         sides = [
             (each.path.removeprefix("plugins.score."), name, weight)
             for each, pair in zip(weights, pairs, strict=True)

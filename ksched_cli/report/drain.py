@@ -38,7 +38,7 @@ def view(answer: DrainResult) -> View:
     """Return the verdict, what to know of it, the blockers, the moves, the budgets, and kubectl's
     command."""
     several = len(answer.nodes) > 1
-    # The answer in a sentence, which a person reads first.
+    # The title is the answer, which a person reads first.
     if not answer.possible:
         first, *others = _obstacles(answer)
         rest = f"; and {counted(len(others), 'other blocker')}" if others else ""
@@ -63,7 +63,7 @@ def view(answer: DrainResult) -> View:
         if answer.without_controller:
             title += f"; {counted(len(answer.without_controller), 'pod')} without controller "
             title += f"{verb(len(answer.without_controller), 'is', 'are')} gone for good"
-    # What blocks it, and what lifts that. What keeps pods that find no node is beside them, below.
+    # What keeps pods that find no node is beside them, below.
     nowhere = {group.pods for group in answer.pending}
     node = (Column("Node", Kind.NODE), lambda each: each.nodes)
     blockers = table(
@@ -255,7 +255,7 @@ def each_view(answer: DrainResults) -> View:
     """Return the domains that can go, what keeps the others, and with what these could go, too."""
     domains, noun, total = answer.domains, _noun(answer.label), len(answer.domains)
     stuck = [each for each in domains if not each.possible]
-    # Which domains can go: any, none, all but some, or some only.
+    # The title says which domains can go: any, none, all but some, or some only.
     if len(stuck) == total:
         nodes = f"none of its {total:,} {noun}s" if total > 1 else f"not its only {noun}"
     elif 2 * len(stuck) > total:
@@ -265,7 +265,7 @@ def each_view(answer: DrainResults) -> View:
         nodes = f"any {noun} but {listed([each.value for each in stuck], SHOWN_DOMAINS)}"
     else:
         nodes = f"any of its {total:,} {noun}s" if total > 1 else f"its only {noun}"
-    # What keeps the others; pods whose owners are alike are one row for one cause.
+    # Pods whose owners are alike are one row for one cause.
     keeps: dict[object, tuple[str, DrainBlocker]] = {}
     for domain in stuck:
         for each in domain.blocked_by:
@@ -283,7 +283,7 @@ def each_view(answer: DrainResults) -> View:
         for change in blocker.lifted_by
         if not change.startswith("--")
     )
-    # With how many more nodes all could go.
+    # The last command adds the nodes with which all could go.
     more = [each.possible_with for each in stuck if each.possible_with is not None]
     next_commands = []
     if more:

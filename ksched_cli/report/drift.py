@@ -196,7 +196,7 @@ def _page_sections(answer: DriftResult) -> Iterator[Section]:
     worse = [pod for pod in answer.pods if pod.verdict is Verdict.WORSE]
     elsewhere = _elsewhere(answer)
     if worse:
-        # How far the pods' nodes are behind the best, from the first step with pods to the last.
+        # Bars begin at the first step with pods and end at the last.
         counts = [0] * len(STEPS)
         for pod in worse:
             counts[sum(pod.behind >= step for step in STEPS) - 1] += 1
@@ -254,7 +254,7 @@ def moves(heading: str, pairs: Iterable[tuple[str, str]], note: str = "") -> Bar
     together by where the pods go."""
     counts = Counter(pairs)
     if len(counts) > SHOWN_MOVES:
-        # Where the pods of a target come from several places, how many these are.
+        # Where the pods of a target come from several places, these are counted.
         sources = grouped((target, source) for source, target in counts)
         pods: Counter[str] = Counter()
         for (_, target), count in counts.items():

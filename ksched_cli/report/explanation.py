@@ -127,7 +127,7 @@ def _verdict(  # noqa: C901, PLR0912, PLR0915  # the lines, in their order
                 others += map(Line, remedy_lines(answer.diagnosis))
             others.append(message_line(answer.message))
         yield first
-        # How the nodes that were asked about by name compare with the one taken.
+        # Nodes that were asked about by name are compared with the one taken.
         nodes = {node.node: node for node in answer.nodes}
         for name in answer.requested[:SHOWN_TIES]:
             node = nodes[name]
@@ -173,7 +173,7 @@ def _placed(answer: Explanation, subject: str) -> Iterator[Line]:
         yield Line(f"after evicting {listed(answer.evicts, SHOWN_TIES)}", Tone.WARN)
     if answer.evicted_by:
         yield Line(f"and is evicted from there later, for {answer.evicted_by}", Tone.WARN)
-    # How the node compares with the best of all that fit, unless all nodes were looked at.
+    # The node is compared with the best of all that fit, unless all nodes were looked at.
     best = answer.best_of_all
     if best is not None and answer.evaluated < answer.node_count:
         is_best = f"{answer.node} is the best too"
@@ -284,8 +284,8 @@ def _page_sections(
     from ksched_cli.report.html.sections import Pair
 
     yield Pair("Two nodes side by side", pair_data(answer, plugins))
-    # What each plugin says of each node, in the order in which they matter: the node taken, those
-    # asked about and the pod's own, those that fit, best first, then those nearest to fitting.
+    # Nodes come in the order in which they matter: the node taken, those asked about and the pod's
+    # own, those that fit, best first, then those nearest to fitting.
     first = [answer.node, *answer.requested, answer.running_on]
     place = {name: at for at, name in enumerate(dict.fromkeys(filter(None, first)))}
 
@@ -305,7 +305,7 @@ def _page_sections(
         (Column("Rank", Kind.NUMBER), lambda node: node.rank),
         (Column("Total", Kind.NUMBER), lambda node: node.total),
         *((Column(plugin, Kind.VERDICT), _verdict_of(plugin, plugins)) for plugin in columns),
-        # Without the numbers, which nodes share seldom.
+        # The numbers are left out: nodes seldom share them.
         (
             Column("Why not"),
             lambda node: "; ".join(why_not(each.plugin, each.reasons) for each in node.rejections),
@@ -385,7 +385,7 @@ def pair_data(answer: Explanation, plugins: Sequence[str]) -> dict[str, Any]:
     ]
     chosen = [name for name in dict.fromkeys(order) if name in set(names)]
     first, second = chosen[0], chosen[min(1, len(chosen) - 1)]
-    # The plugin, reasons and details of each rejection.
+    # A rejection has a plugin, reasons and details.
     rejections = [
         tuple(
             (

@@ -66,7 +66,7 @@ def view(answer: FitResult) -> View:
         ),
         pending_groups("Why the others do not fit", answer.pending, with_reasons=True),
     ]
-    # What stops the next copy: of one workload by reason, of several its first reason.
+    # One workload shows what stops its next copy by reason, several the first reason of each.
     heading = "Why the others need evictions" if answer.fit < answer.pods else LIMITS
     limited = [each for each in answer.workloads if each.limited_by and each.stopped_at is None]
     if not answer.pending and len(answer.workloads) > 1:

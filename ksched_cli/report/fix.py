@@ -60,7 +60,7 @@ def view(answer: Remedies) -> View:
         (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
         (Column("Why not"), lambda each: why_not(each.plugin, (each.reason,))),
     )
-    # How much was tried; without any remedy, what; and what was not tried.
+    # The last section says how much was tried, what if nothing helps, and what was not tried.
     tried = counted(answer.runs, "run")
     if answer.tried and not remedies:
         tried += f": {listed(answer.tried, SHOWN_TRIED)}"
@@ -135,7 +135,7 @@ def _verdict(  # noqa: C901, PLR0912, PLR0915  # the lines, in their order
         yield Line(who + answer.cause.removeprefix("it "))
     elif answer.cause:
         yield Line(f"{who}fits on no node{where}: {answer.cause}")
-    # Where the pods of a group could go.
+    # The pods of a group could go there.
     if answer.placement:
         places = [
             f"{pod.pod} on {pod.node}" + (f" ({', '.join(pod.devices)})" if pod.devices else "")
@@ -146,7 +146,7 @@ def _verdict(  # noqa: C901, PLR0912, PLR0915  # the lines, in their order
     if answer.unresolved and len(answer.pods) > 1:
         names = listed(answer.unresolved, SHOWN_NAMES)
         yield Line(f"no remedy was found for {names}", Tone.WARN)
-    # The proof that no moves help, or how the search for them ended.
+    # It is proven that no moves help, or the search for them ended without a proof.
     if answer.no_moves is not None and (not answer.remedies or answer.unresolved):
         no_moves, count = answer.no_moves, len(answer.pods)
         because = "; ".join(no_moves.because)
@@ -202,7 +202,7 @@ def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:
         "also placed": also.placed,
     }
     lines += [f"{what}: {listed(names, SHOWN_NAMES)}" for what, names in effects.items() if names]
-    # What moves leave on the nodes that change.
+    # The table shows what moves leave on the nodes that change.
     usage = table(
         "",
         remedy.usage or (),

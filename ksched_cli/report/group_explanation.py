@@ -105,7 +105,7 @@ def _cause(answer: GroupExplanation, blocker: Blocker) -> str:
 def _sections(answer: GroupExplanation) -> Iterator[Section]:
     blocker = answer.blocked_by
     if blocker:
-        # What blocks, for a page; the lines of texts have it.
+        # A page has what blocks as a block; texts have it in their lines.
         where = f" in {blocker.domain}" if blocker.domain else ""
         cause: list[str | Line] = []
         if blocker.diagnosis:
@@ -118,7 +118,7 @@ def _sections(answer: GroupExplanation) -> Iterator[Section]:
         )
         yield Groups(heading="What blocks the group", blocks=[block], on=Medium.PAGE)
     if answer.domains:
-        # The domain chosen, then those that the most members fit in.
+        # The domain chosen comes first, then those that the most members fit in.
         yield table(
             f"Tried by {answer.topology_key}",
             sorted(answer.domains, key=lambda each: (not each.chosen, -each.fitting)),
@@ -148,7 +148,7 @@ def _sections(answer: GroupExplanation) -> Iterator[Section]:
             values=[(each.fitting, each.tried - each.fitting) for each in answer.domains],
             legend=("fit", "do not fit"),
         )
-    # The tree, from the outside.
+    # The tree begins with its outermost group.
     yield table(
         "The tree of groups",
         answer.parts,

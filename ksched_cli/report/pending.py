@@ -195,8 +195,7 @@ def pending_groups(
     shown = min(len(groups), most)
     reasons = min(SHOWN_REASONS // max(shown, 1), SHOWN_REASONS_OF_GROUP)
     on = Medium.ALL if with_reasons else Medium.PAGE
-    # The owner and its pods, the cause and what to do about it, then the reasons.
-    # kube-scheduler's message where no cause is known, or nothing is left out.
+    # kube-scheduler's message is shown where no cause is known, or nothing is left out.
     blocks = []
     for group in groups:
         lines: list[str | Line] = []

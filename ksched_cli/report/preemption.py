@@ -129,7 +129,7 @@ def _sections(answer: PreemptionResult) -> Iterator[Section]:
     )
     yield _candidates(answer, candidates[:BEST_CANDIDATES], SHOWN_VICTIMS, Medium.BRIEF)
     yield _candidates(answer, candidates, None, Medium.WHOLE | Medium.WIDE)
-    # On a page, a block per candidate, with a row for each of its victims.
+    # On a page, each candidate has a block, with a row for each of its victims.
     blocks = []
     for candidate in candidates[:SHOWN_CANDIDATES]:
         is_taken = candidate.node == answer.node
@@ -167,8 +167,8 @@ def _sections(answer: PreemptionResult) -> Iterator[Section]:
         on=Medium.PAGE,
     )
     yield recreation_table(answer.recreated or ())
-    # The nodes that are no candidates. Those with the same reason share a row where lists are cut;
-    # those nearest to fitting come first.
+    # Nodes that are no candidates for the same reason share a row where lists are cut; those
+    # nearest to fitting come first.
     others = sorted(answer.not_candidates, key=lambda node: (node.shortfall, node.node))
     groups = grouped(((pods_removed(node), node.plugin, node.reasons), node) for node in others)
     ordered = sorted(
@@ -202,7 +202,7 @@ def _sections(answer: PreemptionResult) -> Iterator[Section]:
             f"{listed(answer.not_searched, SHOWN_NAMES)}"
         )
         yield Text(heading="Not looked at", lines=[text], note="--all-candidates looks at all")
-    # On a page, the candidates in the order of the answer, best first, then the other nodes.
+    # A page lists the candidates in the order of the answer, best first, then the other nodes.
     yield Later(
         make=lambda: [
             table(

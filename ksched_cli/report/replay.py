@@ -93,7 +93,7 @@ def view(answer: ReplayResult) -> View:
         parts.append(f"{hours_text(pending)} pending-hours")
     if answer.cost:
         parts.append(f"cost {cost_text(answer.cost.total)}")
-    # What became of the pods.
+    # The title says what became of the pods.
     fates = [
         f"{getattr(summary, key):,} {key}"
         for key in ("ended", "evicted", "deleted", "pending", "gated")
@@ -114,7 +114,7 @@ def view(answer: ReplayResult) -> View:
 
 def _sections(answer: ReplayResult) -> Iterator[Section]:
     yield Later(make=lambda: _charts(answer))
-    # A block per message, that of the most pods first.
+    # Each message has a block; that of the most pods comes first.
     blocks = []
     for group in answer.still_pending:
         name = group.pods[0] if len(group.pods) == 1 else counted(len(group.pods), "pod")
@@ -129,7 +129,7 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
     yield _waiting(answer)
     yield _jobs(answer)
     yield _users(answer)
-    # The cluster at its extremes, and at equal steps of the calendar between them.
+    # The cluster is shown at its extremes, and at equal steps of the calendar between them.
     moments = MomentTexts(answer.clock_start, round(answer.end * SECOND))
     names = shown(answer.resources)
     used = [
@@ -169,7 +169,7 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
             (Column("Removed", Kind.NUMBER), lambda group: group.removed),
             brief=_SHOWN_GROUPS,
         )
-        # The first decisions.
+        # The page shows the first decisions.
         events = answer.autoscaler.events
         rest = len(events) - _SHOWN_EVENTS
         yield table(
@@ -349,8 +349,7 @@ def csv_text(answer: ReplayResult) -> str:
     writer.writerow(CSV_COLUMNS)
     pods = answer.pods or ()
     for pod in (pods[at] for at in answer.left):
-        # The seconds from its arrival to its placement, exact to the microsecond; none if it never
-        # waited, or was never placed.
+        # It waited from its arrival to its placement, exact to the microsecond.
         waited = None
         if pod.queued is not None and pod.placed is not None:
             waited = seconds(round((pod.placed - pod.queued) * SECOND))
@@ -368,14 +367,14 @@ def forecast(answer: ForwardLook) -> View:
     pods = answer.pods
     sure = sum(pod.p90 is not None for pod in pods)
     never = sum(not pod.started and not pod.gated for pod in pods)
-    # How many pods start, and over how many draws.
+    # The title says how many pods start, and over how many draws.
     since = f" from {answer.now} on" if answer.now else ""
     title = f"no pod is pending{since}"
     if pods:
         pending, draws = counted(len(pods), "pending pod"), counted(answer.draws, "draw")
         starts = verb(sure, "starts", "start")
         title = f"{sure:,} of {pending} {starts} in nine of ten draws ({draws}{since})"
-    # A line per owner with a history or a deadline, and one for all others together.
+    # Each owner with a history or a deadline has a line, and all others share one.
     assumed = []
     unknown = {True: 0, False: 0}
     for each in answer.assumptions:

@@ -60,8 +60,7 @@ def view(answer: ReplayComparison) -> View:
     and the pods that fared differently."""
     sides, count = answer.sides, len(answer.pods)
     total = counted(answer.pod_count, "pod")
-    # What the difference between each side and the first one did: better, worse or a trade-off,
-    # and in which figures.
+    # Each side is better than the first one, worse or a trade-off, in these figures.
     lines = []
     for index, side in enumerate(sides[1:] if count else (), 1):
         prefix = f"{side.name}: " if len(sides) > 2 else ""
@@ -84,7 +83,7 @@ def view(answer: ReplayComparison) -> View:
         )
     if not count:
         lines = [f"no difference: {total} placed alike on every side"]
-    # A row per figure: those that are equal on all sides are counted, unless all are.
+    # Figures that are equal on all sides are only counted, unless all are.
     rows = [*_total_rows(sides)]
     differ = any(len(set(row[1:])) > 1 for row in rows)
     names = [side.name for side in sides]
@@ -169,7 +168,7 @@ def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
     yield from regret_rows([side.regret for side in sides], over_time)
     yield from metric_rows([side.metrics for side in sides])
     yield "it took", *(time_text(side.end) for side in sides)
-    # The number of nodes, and for how long: of all, and of each node group.
+    # All nodes and each node group have their number, and for how long.
     ranges: list[dict[str, NodeRange | GroupResult]] = []
     for side in sides:
         groups = side.autoscaler.groups if side.autoscaler else ()
@@ -242,7 +241,7 @@ def draws(answer: ReplayDraws) -> View:
     if wait is not None:
         tiles.append(Tile("waited, mean", time_text(wait.mean)))
     tiles.append(Tile("pending at the end", interval_text(pending), "bad" * bool(pending.mean)))
-    # What the seeds agree about, and what they do not.
+    # The title says what the seeds agree about, or what they do not.
     seeds = counted(len(answer.seeds), "seed")
     varying = [name for name, each in answer.figures.items() if each.low != each.high]
     if not varying:
@@ -290,7 +289,8 @@ def drawn(answer: DrawnComparison) -> View:
     sides = answer.sides
     names = [side.name for side in sides]
     seeds = counted(len(answer.seeds), "seed")
-    # In which figures each side is better or worse than the first one, then how many differ.
+    # The lines say in which figures each side is better or worse than the first one, then how many
+    # differ.
     lines = []
     for side in sides[1:]:
         prefix = f"{side.name}: " if len(sides) > 2 else ""
@@ -314,8 +314,7 @@ def drawn(answer: DrawnComparison) -> View:
             lines += [f"{prefix}{judgement(lower, higher, because)}", noise]
         else:
             lines.append(f"{noise}{because}")
-    # The mean and 95 % interval of each side, and the difference to the first. What is 0 in every
-    # draw says nothing, unless another side has some.
+    # What is 0 in every draw says nothing, unless another side has some.
     figures = dict.fromkeys(
         name for side in sides for name, each in side.figures.items() if each.low or each.high
     )

@@ -59,7 +59,7 @@ def view(answer: ScheduleResult) -> View:
         tone = Tone.BAD if counts.undecided else Tone.WARN
     elif total:
         title = f"All of {total:,} pods got a node" if total > 1 else "The pod got a node"
-    # The counts, and those of the pods left out, where there are any.
+    # Pods that are left out have a line of their own.
     line = f"{counts.placed:,} placed, {counts.pending:,} pending, {counts.gated:,} gated"
     if counts.evicted:
         line += f", {counts.evicted:,} evicted"
@@ -93,7 +93,7 @@ def view(answer: ScheduleResult) -> View:
 
 
 def _sections(answer: ScheduleResult) -> Iterator[Section]:
-    # Pending pods by message, then gated ones by owner and gate, those of the most pods first.
+    # Gated pods follow by owner and gate, those of the most pods first.
     waiting = pending_groups("", answer.pending_groups, with_reasons=False)
     members = grouped(
         ((_owner(pod, answer.owners.get(pod, "")), answer.messages[pod]), pod)
@@ -124,8 +124,7 @@ def _sections(answer: ScheduleResult) -> Iterator[Section]:
         yield regret_table(answer.regret)
     if answer.metrics:
         yield metrics_table(answer.metrics)
-    # A row per pod; of many pods, where lists are cut, a row per owner. With -o wide, how many
-    # nodes were looked at too.
+    # Each pod has a row; many pods, where lists are cut, share a row per owner.
     placed = answer.placed or [PlacedPod(*each) for each in answer.placements.items()]
     has_own_rows = len(placed) <= MAX_POD_ROWS
     yield table(
@@ -174,7 +173,7 @@ def _sections(answer: ScheduleResult) -> Iterator[Section]:
         on=Medium.TEXT,
     )
     yield evictions_table("Evictions", answer.evictions, answer.recreated or ())
-    # The pod, its node, where the call went, and what became of it.
+    # A row says where the call went, and what became of it.
     calls = answer.extender_bindings or ()
     yield table(
         "Bound by extenders",

@@ -52,14 +52,14 @@ def view(answer: ShrinkResult) -> View:
     wide form, a row for every pod that moves, and for every pod that holds a node."""
     going = [node for node in answer.nodes if node.removable]
     staying = [node for node in answer.nodes if not node.removable]
-    # The answer in a sentence.
+    # The title is the answer in a sentence.
     title = f"None of {counted(len(answer.nodes), 'node')} could go"
     if going:
         order = ", in this order" if len(going) > 1 else ""
         names = listed([node.node for node in going], SHOWN_NAMES)
         count = f"{answer.removable:,} of {counted(len(answer.nodes), 'node')}"
         title = f"{count} could go: {names}{order}; {_pods_move(_moving(going))}"
-    # The nodes that go.
+    # The nodes that go come first.
     waits = (Column("Waits for budgets", Kind.NUMBER, drop=1), lambda node: node.waits or None)
     sections: list[Section] = [
         Later(make=lambda: _map(answer)),
@@ -76,7 +76,7 @@ def view(answer: ShrinkResult) -> View:
             on=GROUPED | Medium.PAGE,
         ),
     ]
-    # What each pool costs now, and after what could go.
+    # Each pool has its cost now, and after what could go.
     if answer.pools is not UNSET and answer.pools_after is not UNSET and answer.removable:
         label = answer.pools.label
         before, after = (
@@ -103,7 +103,7 @@ def view(answer: ShrinkResult) -> View:
             on=GROUPED | Medium.PAGE,
         )
         sections.append(pools)
-    # What the pods on these nodes request of the cost, now and after what could go.
+    # Pods request a part of the cost, now and after what could go.
     cost_after = [(COST_AFTER, answer.cost_after)] if answer.removable else []
     sections += cost_tables((COST_AN_HOUR, answer.cost), *cost_after)
     sections += [_moves(going), *_staying(answer, staying)]
@@ -148,7 +148,7 @@ def upgrade_view(answer: UpgradePlan) -> View:
         ],
         legend=("drained", "drained, delayed by an earlier wave"),
     )
-    # What comes and goes in each wave, and what had to wait for a later one.
+    # Nodes come and go in waves; some had to wait for a later one.
     rows = [
         (number, wave.added[place] if place < len(wave.added) else "", node)
         for number, wave in enumerate(answer.waves, 1)
@@ -343,11 +343,12 @@ def _map(answer: ShrinkResult) -> list[Section]:
 def _staying(answer: ShrinkResult | UpgradePlan, nodes: Sequence[NodeToDrain]) -> Iterator[Section]:
     """What holds nodes, and the pods that no drain leaves pending."""
     holds = [(node.node, hold) for node in nodes for hold in node.held_by]
-    # A row per cause, that of the most nodes first; a node is in the row of each of its causes.
+    # Each cause has a row, that of the most nodes first; a node is in the row of each of its
+    # causes.
     groups = grouped((hold.cause, (node, hold)) for node, hold in holds)
     rows = []
     for group in sorted(groups.values(), key=lambda group: -len({node for node, _ in group})):
-        # The owner of the pods, and how many there are; none where a node holds itself.
+        # The owner of the pods holds the node, unless the node holds itself.
         pods = [hold.pod for _, hold in group if hold.pod]
         first, holder = group[0][1], ""
         if pods:

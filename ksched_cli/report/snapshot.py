@@ -44,7 +44,7 @@ def view(answer: SnapshotResult) -> View:
     heading = "Objects by kind"
     mega, kilo = f"{answer.bytes / _MEGA:,.1f} MB", f"{answer.bytes / _KILO:,.0f} kB"
     size = mega if answer.bytes >= _MEGA else kilo
-    # When the lists were read, and how far they are apart; nothing if they are not from a cluster.
+    # Lists from a cluster were read at one revision, or one after the other.
     read, revisions = f"read from {answer.taken} on", answer.revisions_apart
     if not answer.taken:
         read = ""

@@ -43,7 +43,7 @@ _TONES = {"ok": Tone.GOOD, "error": Tone.BAD, "timeout": Tone.BAD, "lost": Tone.
 def view(answer: SweepResult) -> View:
     """Show which variant is best, how the runs ended, and the variants metric by metric."""
     runs, variants = answer.runs, answer.variants
-    # The number of runs, how they ended, and how long it took.
+    # The counts say how the runs ended, and how long it took.
     ended = ", ".join(
         f"{getattr(runs, status):,} {status}" for status in STATUSES if getattr(runs, status)
     )
@@ -80,7 +80,7 @@ def view(answer: SweepResult) -> View:
         )
         sections.append(own)
     sections += _metrics(answer)
-    # The effect of each value of an axis on the metrics that it changes, in per cent.
+    # Each value of an axis has its effect on the metrics that it changes, in per cent.
     effects = table(
         "Effect of each axis",
         (each for each in answer.effects if each.low or each.high),

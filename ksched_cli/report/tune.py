@@ -30,7 +30,7 @@ def view(answer: TuneResult) -> View:
     tone = Tone.GOOD if held_out.better else Tone.WARN
     file = answer.file
     where = f" ({file})" if file else ""
-    # Whether tuning was worth it.
+    # The title says whether tuning was worth it.
     objective = answer.objectives[0].metric
     gain = held_out.variants[-1].metrics.get(objective)
     title = "the tuned configuration is no better than the baseline on the held-out runs"
@@ -46,7 +46,7 @@ def view(answer: TuneResult) -> View:
         title += f"; the baseline does not keep {broken[0]} there"
     title += f"; {trials.complete:,} trials"
     title += f", {trials.failed:,} failed" if trials.failed else ""
-    # Baseline and tuned on the held-out runs, metric by metric.
+    # Baseline and tuned are compared metric by metric.
     rows: list[tuple[str, ...]] = []
     for compared in _metrics(answer):
         for variant in held_out.variants:

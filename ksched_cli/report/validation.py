@@ -63,7 +63,7 @@ def view(answer: ValidationResult | ValidationResults) -> View:
     sections.append(
         Groups(heading="Findings", blocks=blocks, opened=len(blocks) if is_single else _OPENED)
     )
-    # kube-scheduler's own messages.
+    # kube-scheduler's own messages follow.
     refused = [
         (file, (file.kube_scheduler.error or "").rstrip("\n").split("\n"))
         for file in ordered
@@ -210,7 +210,7 @@ def junit(answer: ValidationResult | ValidationResults) -> str:
     """Return a suite per file, a case per configuration in it."""
     cases: dict[str, list[Case]] = {}
     for file in files_of(answer):
-        # Each finding, kube-scheduler's message, and the verdict last.
+        # Each finding comes first, then kube-scheduler's message, and the verdict last.
         parts = []
         for finding in file.findings:
             parts.append(_heading(file, finding))

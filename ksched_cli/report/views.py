@@ -36,7 +36,7 @@ def view_of(answer: Answer, medium: Medium) -> View:
     """Return the view with the sections that a medium shows; what changes did comes first, warnings
     last."""
     view: View = function_at(answer.VIEW)(answer)
-    # A row per change and action, with the objects of that action; on a page, last, every line.
+    # Each change has a row per action, with its objects; a page ends with every line.
     changes = answer.changes if isinstance(answer, StateAnswer) else ()
     rows: list[tuple[str, int, str, tuple[str, ...]]] = []
     for change in changes:

@@ -164,7 +164,7 @@ class ExtenderServer:
         self.note(f"serving {server.url}: {nodes} nodes, {pods} pods on them; Ctrl-C ends it")
         try:
             while not is_interrupted():
-                # The next request or change; those that waited for an outcome come first.
+                # Requests that waited for an outcome are answered first.
                 if self._deferred:
                     self._answer(self._deferred.popleft())
                     continue

@@ -247,7 +247,7 @@ class Workbench:
             answer = self._schedule(run)
             self._pages.put((name, "schedule", "", "html"), render_page(answer))
             view = self._view(name, run, edits, answer)
-            # The outcome of the pods that the run places, gates or evicts.
+            # The standings are of the pods that the run places, gates or evicts.
             standings = {
                 **{pod: f"gets {node}" for pod, node in answer.placements.items()},
                 **dict.fromkeys(answer.gated, "gated"),

@@ -107,7 +107,7 @@ def histogram(title: str, series: Sequence[Sequence[float]]) -> Histogram:
     """Return how many nodes are how full. series: shares of 1, a list each"""
     is_over = any(share > 1 for shares in series for share in shares)
     count = BINS + is_over
-    # The shares in each bin. A node that is full belongs to the last bin up to 100%.
+    # A node that is full belongs to the last bin up to 100%.
     counts = [[0] * count for _ in series]
     summary = []
     for bins, shares in zip(counts, series, strict=True):
@@ -121,7 +121,7 @@ def histogram(title: str, series: Sequence[Sequence[float]]) -> Histogram:
             summary.append("no node has any")
     highest = max((most for bins in counts for most in bins), default=0)
     heights = steps((0, max(highest, 1)), 1)
-    # The columns of each bin, which stand beside each other, one of each series.
+    # Each bin has a column of each series, beside each other.
     step = BINS_WIDTH / count
     width = (step - BINS_GAP) / max(len(counts), 1)
     columns = [
@@ -338,7 +338,7 @@ def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
     counts = _merged(counts, 0)
     counts = _merged(counts, 1)
     scale = FLOW_HEIGHT / counts.total() if counts else 0.0
-    # The block of each place, in the order of the names.
+    # Places have a block each, in the order of their names.
     sides: list[dict[str, ChartBox]] = []
     for side in (0, 1):
         totals: Counter[str] = Counter()
@@ -363,7 +363,7 @@ def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
         start, end = offsets[0][source], offsets[1][target]
         offsets[0][source] += height
         offsets[1][target] += height
-        # A band from the left at one height to the right at another.
+        # The band runs from the left at one height to the right at another.
         shown = max(height, LEAST)
         path = (
             f"M{first:g} {start:.1f}C{middle:g} {start:.1f} {middle:g} {end:.1f} {last:g} {end:.1f}"

@@ -80,7 +80,7 @@ class Curves(Shown, frozen=True):
             }
             for chart in self.charts
         ]
-        # The time, kind, text and side of each event; no side if all sides have it.
+        # An event is a time, kind, text and side; it has no side if all sides have it.
         first, *others = (curves.events for _, curves in self.events)
         common = set(first).intersection(*others)
         events: list[tuple[float, str, str, int | None]] = [

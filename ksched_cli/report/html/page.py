@@ -34,7 +34,7 @@ def render_page(answer: Answer) -> str:
     parts = "\n".join(_resource(f"scripts/{name}.js") for name in SCRIPTS)
     style = _resource("page.css")
     script = Markup(f'"use strict";\n(() => {{\n{parts}}})();\n')  # nosec B704  # ksched's own files
-    # The Content-Security-Policy: one style, one script, no request.
+    # The Content-Security-Policy allows one style, one script and no request.
     policy = (
         "default-src 'none'",
         f"script-src {_hash(script)}",
