@@ -246,7 +246,23 @@ class Workbench:
         if stored is None:
             answer = self._schedule(run)
             self._pages.put((name, "schedule", "", "html"), render_page(answer))
-            view = self._view(name, run, edits, answer)
+            configuration = self.opener.configuration(run)
+            records = self.opener.state(run).changes
+            view = RunView(
+                name,
+                edits,
+                _file_of(run) if edits.state else ", ".join(run.states) or "the live cluster",
+                page_of(answer).title,
+                answer.summary,
+                answer.kubernetes_version,
+                configuration.release.number,
+                self.configuration(run),
+                weights_of(configuration),
+                tuple(record.applied for record in records),
+                len(records) - len(edits.changes),
+                answer.pending[:MAX_PENDING],
+                answer.warnings,
+            )
             # The standings are of the pods that the run places, gates or evicts.
             standings = {
                 **{pod: f"gets {node}" for pod, node in answer.placements.items()},
@@ -297,24 +313,6 @@ class Workbench:
             kubernetes_version=minor or self.base.kubernetes_version,
         )
         return run, edits
-
-    def _view(self, name: str, run: Run, edits: Edits, answer: ScheduleResult) -> RunView:
-        configuration, records = self.opener.configuration(run), self.opener.state(run).changes
-        return RunView(
-            name,
-            edits,
-            _file_of(run) if edits.state else ", ".join(run.states) or "the live cluster",
-            page_of(answer).title,
-            answer.summary,
-            answer.kubernetes_version,
-            configuration.release.number,
-            self.configuration(run),
-            weights_of(configuration),
-            tuple(record.applied for record in records),
-            len(records) - len(edits.changes),
-            answer.pending[:MAX_PENDING],
-            answer.warnings,
-        )
 
     # -- states -----------------------------------------------------------------------------------
 
@@ -418,30 +416,29 @@ class Workbench:
     def answer(self, name: str, question: str, about: str, form: str) -> str:
         """Return an answer as a page or as JSON. about: a pod, or the digest of the Run to compare
         with. Raises KschedError."""
-        stored = self._stored(name)
+        run = self._stored(name).run
         key = (name, question, about, form)
         page = self._pages.get(key)
-        if page is None:
-            answer = self._ask(stored.run, question, about)
-            page = render_page(answer) if form == "html" else shown_json(document_of(answer)) + "\n"
-            self._pages.put(key, page)
-        return page
-
-    def _ask(self, run: Run, question: str, about: str) -> Answer:
+        if page is not None:
+            return page
+        answer: Answer
         match question:
             case "schedule":
-                return self._schedule(run)
+                answer = self._schedule(run)
             case "explain":
                 pod, _, node = about.partition(" on ")
-                return self._answer_to(Explain(pod=f"/{pod}", nodes=(node,) * bool(node)), run)
+                answer = self._answer_to(Explain(pod=f"/{pod}", nodes=(node,) * bool(node)), run)
             case "fix":
-                return self._answer_to(Fix(pod=f"/{about}", max_seconds=FIX_SECONDS), run)
+                answer = self._answer_to(Fix(pod=f"/{about}", max_seconds=FIX_SECONDS), run)
             case "compare":
                 # Their changes, which would name the sides, are many and begin alike.
-                return self._answer_to(
-                    Compare(names=SIDES, at_end=True), self._stored(about).run, run
-                )
-        raise UsageError(f"there is no question {question}")
+                other = self._stored(about).run
+                answer = self._answer_to(Compare(names=SIDES, at_end=True), other, run)
+            case _:
+                raise UsageError(f"there is no question {question}")
+        page = render_page(answer) if form == "html" else shown_json(document_of(answer)) + "\n"
+        self._pages.put(key, page)
+        return page
 
     def _schedule(self, run: Run) -> ScheduleResult:
         return self._answer_to(Schedule(is_mapped=True), run)
