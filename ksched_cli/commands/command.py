@@ -38,8 +38,7 @@ from ksched_cli.kube.streams import LIMIT, MAX_SIZE
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.run.axes import Field as RunField
-    from ksched_cli.run.axes import Option
+    pass
 
 DEBUG_HINT = "--debug prints the traceback"
 
@@ -183,39 +182,37 @@ def _options_of_runs(options: Any, command: str) -> Iterator[Parameter]:
         if (takes == EVERY_FIELD or each.name in takes) and each.name not in leaves
     ]
     help_texts = getattr(options, "HELP", {})
-    for each, mark in options_of(taken):
-        if not mark.only or command in mark.only:
-            own = help_texts.get(each.name)  # then it is the command's own, beside its others
-            panel = None if own else mark.panel
-            yield _option_of(each, mark, own or mark.help, panel)
-
-
-def _option_of(field: RunField, mark: Option, help_text: str, panel: str | None) -> Parameter:
-    """Return typer's parameter for an option of a Run's field."""
-    name, default = field.parameter(mark), field.default
-    kind: Any = str
-    typed = field.typed(mark)
-    settings: dict[str, Any] = {}
-    if field.nested is not None or isinstance(default, bool):
-        kind, default = bool, False
-    elif isinstance(default, tuple):
-        kind, default = list[str] | None, None
-    elif field.type is float:
-        kind = float
-        parser = time_limit if typed == "--time-limit" else positive_number(typed)
-        settings = {"parser": parser, "show_default": False}
-    elif field.type in (int, int | None):
-        kind = field.type
-        settings = {"parser": whole_number(typed)}
-    if mark.variable:
-        settings |= {"envvar": mark.variable, "show_envvar": mark.shows_variable}
-    if mark.completes:
-        settings["autocompletion"] = getattr(completion, f"complete_{mark.completes}")
-    about = option(
-        help_text, mark.metavar or None, short=mark.short, name=typed, panel=panel, **settings
-    )
-    parameter = Parameter(name, Parameter.KEYWORD_ONLY, default=default)
-    return parameter.replace(annotation=Annotated[kind, about])
+    marked = [each for each in options_of(taken) if not each[1].only or command in each[1].only]
+    for each, mark in marked:
+        typed, default = each.typed(mark), each.default
+        kind: Any = str
+        settings: dict[str, Any] = {}
+        if each.nested is not None or isinstance(default, bool):
+            kind, default = bool, False
+        elif isinstance(default, tuple):
+            kind, default = list[str] | None, None
+        elif each.type is float:
+            kind = float
+            parser = time_limit if typed == "--time-limit" else positive_number(typed)
+            settings = {"parser": parser, "show_default": False}
+        elif each.type in (int, int | None):
+            kind = each.type
+            settings = {"parser": whole_number(typed)}
+        if mark.variable:
+            settings |= {"envvar": mark.variable, "show_envvar": mark.shows_variable}
+        if mark.completes:
+            settings["autocompletion"] = getattr(completion, f"complete_{mark.completes}")
+        own = help_texts.get(each.name)  # then it is the command's own, beside its others
+        about = option(
+            own or mark.help,
+            mark.metavar or None,
+            short=mark.short,
+            name=typed,
+            panel=None if own else mark.panel,
+            **settings,
+        )
+        parameter = Parameter(each.parameter(mark), Parameter.KEYWORD_ONLY, default=default)
+        yield parameter.replace(annotation=Annotated[kind, about])
 
 
 def _descriptions(options: Any) -> dict[str, tuple[str | None, str]]:

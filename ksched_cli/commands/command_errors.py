@@ -106,6 +106,8 @@ def unexpected_argument(context: Any, text: str) -> UsageError:
 def _unknown_command(context: Any, message: str, arguments: Sequence[str]) -> str:
     """Name the commands that are like the word, or that do what it stands for elsewhere, with the
     arguments that were given."""
+    from ksched_cli.scenario.file import VERBS
+
     path = context.command_path
     depth = len(path.split()) - 1  # of groups
     word, *rest = arguments[depth + (arguments[:1] == ["help"]) :] or [""]
@@ -117,19 +119,13 @@ def _unknown_command(context: Any, message: str, arguments: Sequence[str]) -> st
             rest = []  # it takes no names
         given = shlex.join(rest) if len(commands) == 1 else ""
         lines = [f"{path} {command} {given}".rstrip() for command in commands]
-    elif not depth and word in _change_verbs():
+    elif not depth and word in {verb.partition(" ")[0] for verb in VERBS}:
         lines = [f"{path} compare --vs --change {shlex.quote(shlex.join([word, *rest]))}"]
     else:
         near = re.findall(r"'([^']+)'", message)[1:]
         lines = [f"{path} {name}" for name in near]
     hint = f"did you mean {_alternatives(lines)}?" if lines else f"{_help(context)} lists them"
     return f'{path} has no command "{word}"; {hint}'
-
-
-def _change_verbs() -> set[str]:
-    from ksched_cli.scenario.file import VERBS
-
-    return {verb.partition(" ")[0] for verb in VERBS}
 
 
 def _about_object(arguments: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:

@@ -159,20 +159,19 @@ class ExampleCommand(TyperCommand):
             shared, sides = [part for part in split if part != SIDES], []
         rest = super().parse_args(ctx, [*shared, *names])
         if sides:
-            given = [self._given(ctx, side) for side in sides]
-            for values in given:
+            # Each part of the line gives options, by name.
+            given = []
+            for side in sides:
+                part = self.make_context(ctx.info_name, side, parent=ctx.parent)
+                values = {
+                    name: value
+                    for name, value in part.params.items()
+                    if getattr(part.get_parameter_source(name), "name", "") == "COMMANDLINE"
+                }
                 ctx.params |= {name: values.pop(name) for name in OF_ANSWER if name in values}
+                given.append(values)
             ctx.params["vs"] = given
         return rest
-
-    def _given(self, ctx: Any, args: list[str]) -> dict[str, Any]:
-        """Return the values of the options in a part of the line, by name."""
-        part = self.make_context(ctx.info_name, args, parent=ctx.parent)
-        return {
-            name: value
-            for name, value in part.params.items()
-            if getattr(part.get_parameter_source(name), "name", "") == "COMMANDLINE"
-        }
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the pieces of a usage such as `[OPTIONS] A B [FILE]...`; typer's own add braces,

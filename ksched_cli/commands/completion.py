@@ -131,20 +131,19 @@ def _namespace(metadata: Mapping[str, Any]) -> str:
 
 
 def _metadata(context: typer.Context, *kinds: str) -> list[dict[str, Any]]:
+    named = context.params.get("state") or os.environ.get("KSCHED_STATE", "").split()
     try:
+        paths = [Path(name) for name in named] or [
+            Path(name) for name in CANDIDATES if Path(name).is_file()
+        ]
         return [
             item["metadata"]
-            for path in _paths(context)
+            for path in paths
             for item in _objects(path)
             if item.get("kind") in kinds and "name" in item.get("metadata", {})
         ]
     except Exception:  # whatever is wrong is said when the command runs
         return []
-
-
-def _paths(context: typer.Context) -> list[Path]:
-    named = context.params.get("state") or os.environ.get("KSCHED_STATE", "").split()
-    return [Path(name) for name in named] or [Path(n) for n in CANDIDATES if Path(n).is_file()]
 
 
 def _objects(path: Path) -> Iterator[dict[str, Any]]:

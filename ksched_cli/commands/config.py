@@ -143,7 +143,14 @@ def migrate(
     source = read_configuration_text(file)
     migration = migrate_source(source, registry)
     if options.output is Form.TABLE and not write:
-        _check_lines(migration.text, source.path)
+        # The text is printed as it is: a CI job's runner must obey no line of it.
+        safe = safe_in_job(migration.text, Form.TABLE)
+        for text, safe_line in zip(migration.text.splitlines(), safe.splitlines(), strict=True):
+            if text != safe_line:
+                raise UsageError(
+                    f"{source.path}: the CI job's log would run this line of the new configuration "
+                    f"as a command: {safe_line.strip()}\n  -o json prints the text escaped"
+                )
     for remark in migration.remarks:
         line = remark_line(remark, source.path)
         if is_warning(remark):
@@ -177,15 +184,3 @@ def _write(source: ConfigurationText, path: str, migration: ConfigurationMigrati
         file.write(content)
     output.note(f"wrote {path}")
     return ExitCode.YES
-
-
-def _check_lines(text: str, name: str) -> None:
-    """Refuse a text that is to be printed as it is, and of which a CI job's runner would obey a
-    line. Raises UsageError."""
-    safe = safe_in_job(text, Form.TABLE)
-    for line, safe_line in zip(text.splitlines(), safe.splitlines(), strict=True):
-        if line != safe_line:
-            raise UsageError(
-                f"{name}: the CI job's log would run this line of the new configuration "
-                f"as a command: {safe_line.strip()}\n  -o json prints the text escaped"
-            )

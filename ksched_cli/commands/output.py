@@ -12,7 +12,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO
 
 from ksched_cli.errors import ExitCode, OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ksched_cli.answers import Answer
     from ksched_cli.commands.options import CommonOptions
 
-A = TypeVar("A", bound="Answer")
 STDERR = 2  # the descriptor
 LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
@@ -81,7 +80,18 @@ def show(answer: Answer, options: CommonOptions) -> ExitCode:
 
     Raises OutputError, ReaderGoneError
     """
-    form, answer = options.output, _completed(answer)
+    from msgspec import UNSET, structs
+
+    # The document has all warnings that were printed, and the release whose rules were applied if
+    # no question gave it one.
+    answer = structs.replace(answer, warnings=tuple(_warnings.get() or answer.warnings))
+    if not answer.kubernetes_version:
+        release = _release.get() or release_of()
+        version, inferred = release.version, release.inferred or UNSET
+        answer = structs.replace(
+            answer, kubernetes_version=version, kubernetes_version_from=inferred
+        )
+    form = options.output
     text = render(answer, form, limit())
     if form in (Form.TABLE, Form.WIDE):
         _show_table(text)
@@ -90,23 +100,6 @@ def show(answer: Answer, options: CommonOptions) -> ExitCode:
     elif text or form not in (Form.NAME, Form.GITHUB):
         print_text(text)
     return ExitCode.DEFECT if answer.assumes else answer.exit_code
-
-
-def _completed(answer: A) -> A:
-    """Return the answer with all warnings that were printed, and with the release whose rules were
-    applied if no question gave it one."""
-    from msgspec import UNSET, structs
-
-    warnings = tuple(_warnings.get() or answer.warnings)
-    if answer.kubernetes_version:
-        return structs.replace(answer, warnings=warnings)
-    release = _release.get() or release_of()
-    return structs.replace(
-        answer,
-        kubernetes_version=release.version,
-        kubernetes_version_from=release.inferred or UNSET,
-        warnings=warnings,
-    )
 
 
 def show_text(text: str) -> None:
@@ -265,7 +258,11 @@ def show_page(text: str) -> None:
     import webbrowser
 
     try:
-        path = _write(Path(tempfile.mkdtemp(prefix="ksched-")), text)
+        folder = Path(tempfile.mkdtemp(prefix="ksched-"))
+        # The page is written whole, or not at all: a browser never sees half of it.
+        part = folder / f"{_PAGE}.part"
+        part.write_text(text + "\n", encoding="ascii")
+        path = part.rename(folder / _PAGE)
     except OSError as error:
         raise OutputError(error) from None
     # Over SSH without a display, the reader's terminal tells how it reaches this machine.
@@ -277,10 +274,3 @@ def show_page(text: str) -> None:
         print(f"the page is {path}", file=sys.stderr)
     else:
         print(f"warning: there is no browser to show it; the page is {path}", file=sys.stderr)
-
-
-def _write(folder: Path, text: str) -> Path:
-    """Write the page whole, or not at all: a browser never sees half of it."""
-    part = folder / f"{_PAGE}.part"
-    part.write_text(text + "\n", encoding="ascii")
-    return part.rename(folder / _PAGE)

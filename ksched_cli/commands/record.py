@@ -17,7 +17,6 @@ from ksched_cli.kube.file_lock import locked
 
 if TYPE_CHECKING:
     from ksched_cli.live.recorder import RecordingLimits
-    from ksched_cli.live.snapshot_file import RecordingFile
 
 _NANOSECONDS = 1e9
 
@@ -70,7 +69,21 @@ def record(
 
     files = parts(file)
     if options.sources:
-        return _of_files(options, next(files))
+        from ksched_cli.live.other_records import record_files
+
+        about_cluster = {
+            "--for": options.duration,
+            "--part-size": options.part_size,
+            "--redact": options.redact or options.redact_key,
+            "--kubeconfig": options.kubeconfig,
+            "--context": options.context,
+            "--namespace": options.namespace,
+        }
+        for name, value in about_cluster.items():
+            if value:
+                raise UsageError(f"--from reads files, and cannot be combined with {name}")
+        result = record_files(next(files), options.sources, options.state or (), warn)
+        return show(result, options)
     if options.state:
         raise UsageError("--state requires --from")
     interruption = Interruption()
@@ -89,25 +102,6 @@ def record(
         with interruption.awaited():
             recorder.run()
     return show(recorder.result(), options)
-
-
-def _of_files(options: RecordOptions, file: RecordingFile) -> ExitCode:
-    """Make a recording of files, without a cluster. Raises UsageError for options that are about a
-    cluster."""
-    from ksched_cli.live.other_records import record_files
-
-    about_cluster = {
-        "--for": options.duration,
-        "--part-size": options.part_size,
-        "--redact": options.redact or options.redact_key,
-        "--kubeconfig": options.kubeconfig,
-        "--context": options.context,
-        "--namespace": options.namespace,
-    }
-    for name, value in about_cluster.items():
-        if value:
-            raise UsageError(f"--from reads files, and cannot be combined with {name}")
-    return show(record_files(file, options.sources or (), options.state or (), warn), options)
 
 
 def _limits(options: RecordOptions, interruption: Interruption) -> RecordingLimits:

@@ -85,27 +85,18 @@ def replay(
         run = _drawn(options, timeline=timeline)
         draws = DrawReplay(seeds=options.seeds, metrics=tuple(options.metric or ()))
         return show(answered(draws, run), options)
-    return _replay(options, run_of(options, timeline=timeline))
-
-
-def _drawn(options: ReplayCommandOptions, **fields: Any) -> Run:
-    """Return the Run whose ties are drawn, from its seed on."""
-    seed = options.given["seed"] or 0
-    return run_of(options, tie_break="random", seed=seed, **fields)
-
-
-def _replay(options: ReplayCommandOptions, run: Run) -> ExitCode:
     from ksched_cli.analysis.replay_result import ReplayTimeline
     from ksched_cli.commands.observer import ReplayTerminal
 
+    has_pods = options.output in (Form.CSV, Form.HTML) and not options.usage
     observer = ReplayTerminal()
     question = ReplayTimeline(
         trace=options.trace,
-        lists_pods=_lists_pods(options),
+        lists_pods=not options.summary if _is_data(options) else has_pods,
         all_moments=options.usage,
         metrics=tuple(options.metric or ()),
     )
-    answer = answered(question, run, observer=observer)
+    answer = answered(question, run_of(options, timeline=timeline), observer=observer)
     replay = observer.replay
     assert replay is not None
     if options.save_state and not replay.is_interrupted:
@@ -116,14 +107,14 @@ def _replay(options: ReplayCommandOptions, run: Run) -> ExitCode:
     return code
 
 
+def _drawn(options: ReplayCommandOptions, **fields: Any) -> Run:
+    """Return the Run whose ties are drawn, from its seed on."""
+    seed = options.given["seed"] or 0
+    return run_of(options, tie_break="random", seed=seed, **fields)
+
+
 def _is_data(options: ReplayCommandOptions) -> bool:
     return options.output in (Form.JSON, Form.YAML)
-
-
-def _lists_pods(options: ReplayCommandOptions) -> bool:
-    if _is_data(options):
-        return not options.summary
-    return options.output in (Form.CSV, Form.HTML) and not options.usage
 
 
 def _check(options: ReplayCommandOptions, timeline: str) -> None:

@@ -54,7 +54,13 @@ def schedule(
     """
     from ksched_cli.analysis.schedule import Schedule
 
-    _check(options)
+    as_data = options.output in (Form.JSON, Form.YAML)
+    if options.trace and not as_data:
+        raise UsageError("--trace has no effect without -o json or -o yaml")
+    if options.by and options.output is Form.NAME:
+        raise UsageError("--by has no effect with -o name")
+    if options.nodes and (as_data or options.output in (Form.NAME, Form.HTML)):
+        raise UsageError(f"--nodes has no effect with -o {options.output.value}")
     question = Schedule(
         trace=options.trace,
         traced=tuple(traced or ()),
@@ -66,14 +72,3 @@ def schedule(
         metrics=tuple(options.metric or ()),
     )
     return show(answered(question, run_of(options)), options)
-
-
-def _check(options: ScheduleOptions) -> None:
-    """Check options that require each other. Raises UsageError."""
-    as_data = options.output in (Form.JSON, Form.YAML)
-    if options.trace and not as_data:
-        raise UsageError("--trace has no effect without -o json or -o yaml")
-    if options.by and options.output is Form.NAME:
-        raise UsageError("--by has no effect with -o name")
-    if options.nodes and (as_data or options.output in (Form.NAME, Form.HTML)):
-        raise UsageError(f"--nodes has no effect with -o {options.output.value}")

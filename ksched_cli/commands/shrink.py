@@ -65,7 +65,23 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     """
     from ksched_cli.analysis.shrink import Shrink, Upgrade
 
-    _check(options)
+    if options.upgrade and not options.selector:
+        raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
+    if options.upgrade and options.maximum is not None:
+        raise UsageError("--upgrade replaces all nodes of -l and cannot be combined with --max")
+    if options.replace_with and (options.upgrade or not options.given["price"]):
+        reason = "replaces nodes itself" if options.upgrade else "requires --price"
+        raise UsageError(f"--replace-with {reason}")
+    if options.upgrade and options.keep_free:
+        raise UsageError("--upgrade replaces nodes and cannot be combined with --keep-free")
+    if options.upgrade and options.time_limit:
+        raise UsageError("--upgrade cannot be combined with --time-limit")
+    if options.upgrade and (options.repack or options.given["price"]):
+        raise UsageError("--upgrade cannot be combined with --repack or --price")
+    if options.like and not options.repack:
+        raise UsageError("--like requires --repack")
+    if options.surge != 1 and not options.upgrade:
+        raise UsageError("--surge requires --upgrade")
     run = run_of(options)
     if options.upgrade:
         upgrade = Upgrade(
@@ -90,24 +106,3 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         time_limit=options.time_limit,
     )
     return show(answered(question, run), options)
-
-
-def _check(options: ShrinkOptions) -> None:
-    """Check options that exclude or require each other. Raises UsageError."""
-    if options.upgrade and not options.selector:
-        raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
-    if options.upgrade and options.maximum is not None:
-        raise UsageError("--upgrade replaces all nodes of -l and cannot be combined with --max")
-    if options.replace_with and (options.upgrade or not options.given["price"]):
-        reason = "replaces nodes itself" if options.upgrade else "requires --price"
-        raise UsageError(f"--replace-with {reason}")
-    if options.upgrade and options.keep_free:
-        raise UsageError("--upgrade replaces nodes and cannot be combined with --keep-free")
-    if options.upgrade and options.time_limit:
-        raise UsageError("--upgrade cannot be combined with --time-limit")
-    if options.upgrade and (options.repack or options.given["price"]):
-        raise UsageError("--upgrade cannot be combined with --repack or --price")
-    if options.like and not options.repack:
-        raise UsageError("--like requires --repack")
-    if options.surge != 1 and not options.upgrade:
-        raise UsageError("--surge requires --upgrade")

@@ -60,9 +60,21 @@ def snapshot(
         ksched snapshot | ksched schedule --state -
     """
     from ksched_cli.commands.snapshot_files import Origin, write_plain, write_redacted
+    from ksched_cli.live.snapshot_file import check_suffix
     from ksched_cli.plugins import kinds_read
 
-    path = "" if _is_stdout(file, options.output) else file
+    check_suffix(file)
+    if not file and results().isatty():
+        raise UsageError(
+            f"FILE is missing: {program_name()} snapshot cluster.json.gz; "
+            "- writes to standard output"
+        )
+    path = "" if file == STDOUT else file
+    if not path and options.output is not Form.TABLE:
+        raise UsageError(
+            f"-o {options.output.value} shows the summary, which requires FILE; the snapshot "
+            "itself is JSON"
+        )
     origin = Origin(
         options.state or (),
         options.context,
@@ -83,23 +95,3 @@ def snapshot(
         with locked(options.redact_key, "--redact-key"):
             return write_redacted(options, origin, reads, path, options.redact_key)
     return write_plain(options, origin, reads, path)
-
-
-def _is_stdout(file: str, form: Form) -> bool:
-    """Return whether the snapshot goes to standard output. Raises UsageError if the file's name or
-    the form cannot be."""
-    from ksched_cli.live.snapshot_file import check_suffix
-
-    check_suffix(file)
-    if file not in ("", STDOUT):
-        return False
-    if not file and results().isatty():
-        raise UsageError(
-            f"FILE is missing: {program_name()} snapshot cluster.json.gz; "
-            "- writes to standard output"
-        )
-    if form is not Form.TABLE:
-        raise UsageError(
-            f"-o {form.value} shows the summary, which requires FILE; the snapshot itself is JSON"
-        )
-    return True

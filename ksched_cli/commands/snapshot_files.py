@@ -208,7 +208,19 @@ def write_redacted(
     original = _opener(options, objects, version)
     original.base_state(original.runs[0])  # what is not valid is an error before it is renamed
     renamed, renamer = redacted(objects, codes)
-    differing = _differing_pods(original, _opener(options, renamed, version), renamer)
+    # Both states run with the default configuration, by the rules of the first.
+    release = original.release(original.runs[0])
+    set_release(release)
+    record, redacted_record = (
+        opener.simulation(replace(opener.runs[0], kubernetes_version=release.number)).run()
+        for opener in (original, _opener(options, renamed, version))
+    )
+
+    def pod_key(key: str) -> str:
+        namespace, _, name = key.partition("/")
+        return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
+
+    differing = redaction_differences(record, redacted_record, pod_key, renamer.sorted_name)
     if key_path:
         with written_aside(key_path, private=True) as file:
             file.write(key_text(codes, object_names(objects, renamer)))
@@ -257,23 +269,6 @@ def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot
         absences=(),
         warnings=tuple(warnings),
     )
-
-
-def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> list[str]:
-    """Return the pods whose outcome differs. Both states run with the default configuration, by the
-    rules of the first."""
-    release = original.release(original.runs[0])
-    set_release(release)
-    record, redacted_record = (
-        opener.simulation(replace(opener.runs[0], kubernetes_version=release.number)).run()
-        for opener in (original, redacted)
-    )
-
-    def pod_key(key: str) -> str:
-        namespace, _, name = key.partition("/")
-        return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
-
-    return redaction_differences(record, redacted_record, pod_key, renamer.sorted_name)
 
 
 def redaction_differences(

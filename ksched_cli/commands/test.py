@@ -13,7 +13,7 @@ from ksched_cli.commands.runs import answered, in_project, refuses_plugins, run_
 from ksched_cli.errors import ExitCode
 
 if TYPE_CHECKING:
-    from ksched_cli.run.run import Run
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ def test(
         ksched test -- expectations.yaml
         ksched test -o junit -- deploy/ > results.xml
     """
+    from msgspec import structs
+
     from ksched_cli.analysis.expectations import Expect, files_of_expectations, read_expectations
     from ksched_cli.framework.discovery import ImportPolicy
 
@@ -55,30 +57,24 @@ def test(
         policy = ImportPolicy(given.plugins, not refuses_plugins(options, file.path))
         for source in dict.fromkeys(text for run in file.runs for text in run.plugins):
             policy.check(source, file.path)
-    files = [
-        replace(file, runs=tuple(_given(run, given, file.path) for run in file.runs))
-        for file in files
-    ]
-    described = [run for file in files for run in file.runs]
-    return show(answered(Expect(files=tuple(files)), *described), options)
-
-
-def _given(run: Run, given: Run, path: str) -> Run:
-    """Return the Run of a file with what the command line says of all files, and the project file
-    of this one where neither says it."""
-    from msgspec.structs import replace
-
-    return in_project(
-        replace(
-            run,
-            plugins=(*run.plugins, *given.plugins),
-            kubernetes_version=given.kubernetes_version or run.kubernetes_version,
-            feature_gates=given.feature_gates or run.feature_gates,
-            min_compatibility_version=given.min_compatibility_version
-            or run.min_compatibility_version,
-            allow_empty_state=run.allow_empty_state or given.allow_empty_state,
-            extenders=run.extenders and given.extenders,
-            plugin_timeout=given.plugin_timeout or run.plugin_timeout,
-        ),
-        path,
-    )
+    # Each Run of a file has what the command line says of all files, and the project file of this
+    # one where neither says it.
+    described, completed = [], []
+    for file in files:
+        runs = []
+        for run in file.runs:
+            own = structs.replace(
+                run,
+                plugins=(*run.plugins, *given.plugins),
+                kubernetes_version=given.kubernetes_version or run.kubernetes_version,
+                feature_gates=given.feature_gates or run.feature_gates,
+                min_compatibility_version=given.min_compatibility_version
+                or run.min_compatibility_version,
+                allow_empty_state=run.allow_empty_state or given.allow_empty_state,
+                extenders=run.extenders and given.extenders,
+                plugin_timeout=given.plugin_timeout or run.plugin_timeout,
+            )
+            runs.append(in_project(own, file.path))
+        completed.append(replace(file, runs=tuple(runs)))
+        described += runs
+    return show(answered(Expect(files=tuple(completed)), *described), options)

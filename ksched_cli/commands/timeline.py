@@ -26,13 +26,11 @@ from ksched_cli.report.words import counted
 if TYPE_CHECKING:
     from ksched_cli.kube.quantity import Quantity
     from ksched_cli.scenario.timelines.event_lines import Plain
-    from ksched_cli.scenario.timelines.generate import DrawnTemplate, WeeklyShape
     from ksched_cli.scenario.timelines.recipes import Recipe
     from ksched_cli.scenario.timelines.trace_csv import (
         TraceColumns,
         TraceRules,
     )
-    from ksched_cli.scenario.timelines.trace_events import EventColumns
     from ksched_cli.scenario.timelines.trace_run_times import NodeRunTimes
 
 _SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -131,9 +129,14 @@ def generate(
     """
     from ksched_cli.scenario.timelines.generate import (
         DAY,
+        START,
         Generator,
+        WeeklyShape,
         arrivals_of,
+        read_day,
+        read_templates,
         read_week,
+        read_weights,
         run_time_of,
     )
 
@@ -141,7 +144,17 @@ def generate(
         raise UsageError(f"--days takes a number greater than 0; not {options.days:g}")
     if bool(options.like) == bool(templates):
         raise UsageError("generate requires either templates or --like FILE")
-    shape, length = _shape(options), options.days * DAY
+    # Pods arrive at these hours and weekdays.
+    start = _start(options.start) if options.start else START
+    if start.minute or start.second or start.microsecond:
+        raise UsageError(f'--start takes a full hour; not "{options.start}"')
+    shape = WeeklyShape.of(
+        read_weights(options.weekdays, 7, "--weekdays"),
+        read_weights(options.hours, 24, "--hours"),
+        frozenset(map(read_day, options.holiday or ())),
+        start,
+    )
+    length = options.days * DAY
     if options.like:
         week = read_week(options.like, warn)
         if options.runs_for:
@@ -156,8 +169,9 @@ def generate(
         _write(week.header(shape.start), events, options.to)
         return ExitCode.YES
     is_weekly = options.arrivals == "weekly"
+    weighted = (_weighted(text, "FILE[=WEIGHT]") for text in templates or ())
     generator = Generator(
-        [template for text in templates or () for template in _templates(text)],
+        [template for file, weight in weighted for template in read_templates(file, weight)],
         shape.arrivals if is_weekly else arrivals_of(options.arrivals),
         run_time_of(options.runs_for or _RUNS_FOR),
         options.pods or _PODS,
@@ -167,21 +181,6 @@ def generate(
     )
     _write(generator.header(), generator.events(options.seed), options.to)
     return ExitCode.YES
-
-
-def _shape(options: GenerateOptions) -> WeeklyShape:
-    """Return the hours and weekdays of arrivals. Raises UsageError."""
-    from ksched_cli.scenario.timelines.generate import START, WeeklyShape, read_day, read_weights
-
-    start = _start(options.start) if options.start else START
-    if start.minute or start.second or start.microsecond:
-        raise UsageError(f'--start takes a full hour; not "{options.start}"')
-    return WeeklyShape.of(
-        read_weights(options.weekdays, 7, "--weekdays"),
-        read_weights(options.hours, 24, "--hours"),
-        frozenset(map(read_day, options.holiday or ())),
-        start,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +399,9 @@ def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
     )
 
 
-def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
+def _check_trace(  # noqa: C901, PLR0912, PLR0915  # a check for each option, one after the other
+    options: TraceOptions, *, has_nodes: bool
+) -> None:
     """Check options that exclude or require each other. Raises UsageError. has_nodes: a recipe has
     some"""
     from ksched_cli.engine.replay.records import Recreation
@@ -417,18 +418,7 @@ def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
         raise UsageError(
             "--duration-default requires --ended or --duration, whose empty cells it fills"
         )
-    _check_events(options)
-    for name, value in (("--divide", options.divide), ("--gang", options.gang)):
-        if value and not options.replicas:
-            raise UsageError(
-                f"{name} requires --replicas, the column with the number of pods of a row"
-            )
-    _check_nodes(options, has_nodes=has_nodes)
-
-
-def _check_events(options: TraceOptions) -> None:
-    """Check options of events and of run times that exclude or require others. Raises
-    UsageError."""
+    # Events and run times by node have options that require each other.
     if bool(options.event) != bool(options.event_type):
         raise UsageError("--event COLUMN and --event-type ROLE=VALUE require each other")
     if options.event and not options.name:
@@ -440,10 +430,12 @@ def _check_events(options: TraceOptions) -> None:
         raise UsageError("--throughputs, --throughput-key and --work require each other")
     if options.annotate_run_times and not (options.throughputs or options.duration_on):
         raise UsageError("--annotate-run-times requires --throughputs or --duration-on")
-
-
-def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
-    """Check options of nodes that require each other. Raises UsageError."""
+    for name, value in (("--divide", options.divide), ("--gang", options.gang)):
+        if value and not options.replicas:
+            raise UsageError(
+                f"{name} requires --replicas, the column with the number of pods of a row"
+            )
+    # Nodes require a file that they are written to.
     of_nodes = (
         ("--node-name", options.node_name),
         ("--node-capacity", options.node_capacity),
@@ -472,6 +464,7 @@ def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
 def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
     """Return how the rows are read. Raises UsageError."""
     from ksched_cli.scenario.timelines.trace_csv import FOREVER, TIME_UNITS, TraceRules
+    from ksched_cli.scenario.timelines.trace_events import ROLES, EventColumns
 
     if options.time_unit not in TIME_UNITS:
         raise UsageError(f'--time-unit takes {", ".join(TIME_UNITS)}; not "{options.time_unit}"')
@@ -487,6 +480,14 @@ def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
         if not column or not separator:
             raise UsageError(f'--where takes COLUMN=VALUE; not "{text}"')
         where.setdefault(column, []).append(value)
+    # Where a row is an event, the options name its types.
+    roles: dict[str, str] = {}
+    for text in options.event_type or ():
+        role, _, values = text.partition("=")
+        if role not in ROLES or not values:
+            listed = ", ".join(ROLES)
+            raise UsageError(f'--event-type takes ROLE=VALUE, with {listed}; not "{text}"')
+        roles |= dict.fromkeys(values.split("|"), role)
     return TraceRules(
         unit=options.time_unit,
         start=_start(options.start),
@@ -498,25 +499,11 @@ def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
         sample=options.sample or 0,
         seed=options.seed,
         scale=options.scale_time,
-        events=_event_columns(options),
+        events=EventColumns(options.event, roles) if options.event else None,
         node_times=_node_run_times(options),
         overhead=options.restart_overhead,
         annotates=options.annotate_run_times,
     )
-
-
-def _event_columns(options: TraceOptions) -> EventColumns | None:
-    """Return the columns of events; None if a row is a pod. Raises UsageError."""
-    from ksched_cli.scenario.timelines.trace_events import ROLES, EventColumns
-
-    roles: dict[str, str] = {}
-    for text in options.event_type or ():
-        role, _, values = text.partition("=")
-        if role not in ROLES or not values:
-            listed = ", ".join(ROLES)
-            raise UsageError(f'--event-type takes ROLE=VALUE, with {listed}; not "{text}"')
-        roles |= dict.fromkeys(values.split("|"), role)
-    return EventColumns(options.event, roles) if options.event else None
 
 
 def _node_run_times(options: TraceOptions) -> NodeRunTimes | None:
@@ -582,21 +569,20 @@ def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
 
 def _amounts(texts: Iterable[str], option: str) -> dict[str, tuple[str, str]]:
     """Read texts as RESOURCE=COLUMN[:UNIT]. Raises UsageError."""
-    return {resource: _with_unit(text) for resource, text in _pairs(texts, option).items()}
-
-
-def _with_unit(text: str) -> tuple[str, str]:
-    """Return a column and the unit of its numbers. Raises UsageError."""
     from ksched_cli.kube.quantity import Quantity, QuantityError
     from ksched_cli.scenario.timelines.csv_file import SHARE_OF
 
-    column, _, unit = text.rpartition(":") if ":" in text else (text, "", "")
-    if unit.startswith(SHARE_OF):
-        try:
-            Quantity.parse(unit.removeprefix(SHARE_OF))
-        except QuantityError:
-            raise UsageError(f'"{text}": "{unit}" is no share of a quantity, such as x64') from None
-    return column, unit
+    amounts = {}
+    for resource, text in _pairs(texts, option).items():
+        column, _, unit = text.rpartition(":") if ":" in text else (text, "", "")
+        if unit.startswith(SHARE_OF):
+            try:
+                Quantity.parse(unit.removeprefix(SHARE_OF))
+            except QuantityError:
+                message = f'"{text}": "{unit}" is no share of a quantity, such as x64'
+                raise UsageError(message) from None
+        amounts[resource] = column, unit
+    return amounts
 
 
 def _start(text: str) -> datetime:
@@ -630,12 +616,6 @@ def _priority(text: str) -> tuple[int, float]:
         bound = f"a whole number of at most {MAX_PRIORITY:,}"
         raise UsageError(f'--priority takes VALUE[=WEIGHT], {bound}; not "{text}"')
     return number, weight
-
-
-def _templates(text: str) -> list[DrawnTemplate]:
-    from ksched_cli.scenario.timelines.generate import read_templates
-
-    return read_templates(*_weighted(text, "FILE[=WEIGHT]"))
 
 
 def _write(header: Plain, events: Iterable[Plain], path: str) -> None:

@@ -17,7 +17,7 @@ from uuid import uuid4
 from ksched_cli import __version__
 from ksched_cli.commands.command_line import TIMINGS_TABLE
 from ksched_cli.framework.call_trace import AttemptCalls, Calls, CallsByPlugin, CallTrace, PodCalls
-from ksched_cli.report.view import Column, Kind, Table, View, table
+from ksched_cli.report.view import Column, Kind, View, table
 from ksched_cli.report.words import counted
 
 SLOWEST = 10  # pods in the table
@@ -43,9 +43,17 @@ class Timings:
         if self.target != TIMINGS_TABLE:
             from ksched_cli.live.snapshot_file import written_aside
 
+            spans = [span for each in self._traces for span in _spans(each)]
+            scope = {"scope": {"name": "ksched", "version": __version__}, "spans": spans}
+            resource = {"attributes": [_attribute("service.name", "ksched")]}
+            document = {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
             with written_aside(self.target) as file:
-                file.write(json.dumps(self._document()).encode())
+                file.write(json.dumps(document).encode())
             return View(title=f"{title}; their spans are in {self.target}")
+        of_pods = [
+            (key, pod, sum(attempt.end - attempt.begin for attempt in pod.attempts))
+            for key, pod in trace.pods.items()
+        ]
         return View(
             title=title,
             sections=[
@@ -61,41 +69,23 @@ class Timings:
                     ),
                     (
                         Column("µs per call", Kind.NUMBER, named=True),
-                        lambda item: round(_mean(item[1]) / 1e3, 1),
+                        lambda item: round(item[1].duration / item[1].number / 1e3, 1),
                     ),
                 ),
-                _slowest(trace),
+                table(
+                    "Pods, the slowest first",
+                    sorted(of_pods, key=lambda item: -item[2])[:SLOWEST],
+                    (Column("pod", Kind.POD), lambda item: item[0]),
+                    (Column("attempts", Kind.NUMBER), lambda item: len(item[1].attempts)),
+                    (Column("ms", Kind.NUMBER, named=True), lambda item: round(item[2] / 1e6, 3)),
+                    (Column("most of it in"), lambda item: _most(item[1])),
+                    count=len(of_pods),
+                    brief=SLOWEST,
+                    noun="more pods",
+                    hint="a file of --timings has all",
+                ),
             ],
         )
-
-    def _document(self) -> dict[str, Any]:
-        spans = [span for trace in self._traces for span in _spans(trace)]
-        scope = {"scope": {"name": "ksched", "version": __version__}, "spans": spans}
-        resource = {"attributes": [_attribute("service.name", "ksched")]}
-        return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
-
-
-def _mean(calls: Calls) -> float:
-    return calls.duration / calls.number
-
-
-def _slowest(trace: CallTrace) -> Table:
-    def took(pod: PodCalls) -> int:
-        return sum(attempt.end - attempt.begin for attempt in pod.attempts)
-
-    pods = sorted(trace.pods.items(), key=lambda item: -took(item[1]))
-    return table(
-        "Pods, the slowest first",
-        pods[:SLOWEST],
-        (Column("pod", Kind.POD), lambda item: item[0]),
-        (Column("attempts", Kind.NUMBER), lambda item: len(item[1].attempts)),
-        (Column("ms", Kind.NUMBER, named=True), lambda item: round(took(item[1]) / 1e6, 3)),
-        (Column("most of it in"), lambda item: _most(item[1])),
-        count=len(pods),
-        brief=SLOWEST,
-        noun="more pods",
-        hint="a file of --timings has all",
-    )
 
 
 def _most(pod: PodCalls) -> str:

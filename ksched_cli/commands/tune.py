@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from ksched_cli.commands.run_options import (
 )
 from ksched_cli.commands.runs import answered, in_project, run_of
 from ksched_cli.errors import ExitCode
-
-if TYPE_CHECKING:
-    from ksched_cli.sweep.answers import TuneResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,8 @@ def tune(
         ksched tune tune.yaml --workers 2 -o json
     """
     from ksched_cli.commands.observer import ResumedTerminal
-    from ksched_cli.live.snapshot_file import check_writable
+    from ksched_cli.kube.shown_yaml import block_yaml
+    from ksched_cli.live.snapshot_file import check_writable, written_aside
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.preparation import prepare
     from ksched_cli.sweep.questions import Tune
@@ -68,14 +66,6 @@ def tune(
     )
     answer = answered(question, observer=ResumedTerminal(options.study, "--study"))
     if options.best:
-        _write(options.best, answer)
+        with written_aside(options.best) as best:
+            best.write(block_yaml(answer.configuration).encode())
     return show(answer, options)
-
-
-def _write(path: str, answer: TuneResult) -> None:
-    """Write the best configuration. Raises UsageError."""
-    from ksched_cli.kube.shown_yaml import block_yaml
-    from ksched_cli.live.snapshot_file import written_aside
-
-    with written_aside(path) as file:
-        file.write(block_yaml(answer.configuration).encode())

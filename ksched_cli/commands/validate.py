@@ -29,8 +29,7 @@ from ksched_cli.kube.streams import STDIN_NAME
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.configuration import ValidationResult, ValidationResults
-    from ksched_cli.analysis.reviewer import ReviewedText, Reviewer
+    from ksched_cli.analysis.reviewer import Reviewer
     from ksched_cli.config.sources import Sources
 
 ALL_RULES = "all"
@@ -94,6 +93,7 @@ def validate(
         ksched validate --fix -w scheduler.yaml
         ksched validate --explain weight-zero
     """
+    from ksched_cli.analysis.configuration import ValidationResult, ValidationResults
     from ksched_cli.config.sources import find_configurations
 
     if options.explain:
@@ -109,14 +109,25 @@ def validate(
         raise UsageError(f"no configuration in {' '.join(configs)} ({count} YAML and JSON files)")
     reviewer = _reviewer(options)
     if options.show_settings:
-        return _show_settings(reviewer, sources, options)
+        from ksched_cli.report.validation import settings_text
+
+        if options.output is not Form.TABLE:
+            raise UsageError(f"--show-settings has no effect with -o {options.output.value}")
+        paths = dict.fromkeys(source.path for source in sources.texts)
+        show_text("\n\n".join(settings_text(path, reviewer.settings(path)) for path in paths))
+        return ExitCode.YES
     if options.write and not options.fix:
         raise UsageError("-w requires --fix")
     if options.fix:
         return _fix(reviewer, sources, options)
     texts = [reviewer.review(source) for source in sources.texts]
     set_release(reviewer.settings(texts[0].source.path if texts else STDIN).release)
-    return show(_answer(texts, sources, configs), options)
+    # A single file with a single configuration has a document of its own kind.
+    is_single = len(configs) == len(texts) == 1 and (
+        configs[0] == "-" or os.path.isfile(split_reference(configs[0])[0])
+    )
+    answer = ValidationResult.of(texts[0]) if is_single else ValidationResults.of(texts, sources)
+    return show(answer, options)
 
 
 def _reviewer(options: ValidateOptions) -> Reviewer:
@@ -187,30 +198,6 @@ def _fix(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> Exit
             note(f"{text.before.source.name}: {have}; `{command}` shows what is left")
     read_next = [text.after if options.write else text.before for text in texts]
     return ExitCode.of(not any(text.fails for text in read_next))
-
-
-def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:
-    from ksched_cli.report.validation import settings_text
-
-    if options.output is not Form.TABLE:
-        raise UsageError(f"--show-settings has no effect with -o {options.output.value}")
-    files = dict.fromkeys(source.path for source in sources.texts)
-    text = "\n\n".join(settings_text(path, reviewer.settings(path)) for path in files)
-    show_text(text)
-    return ExitCode.YES
-
-
-def _answer(
-    texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[str]
-) -> ValidationResult | ValidationResults:
-    """Return the answer. A single file with a single configuration has a document of its own
-    kind."""
-    from ksched_cli.analysis.configuration import ValidationResult, ValidationResults
-
-    is_single = len(configs) == len(texts) == 1 and (
-        configs[0] == "-" or os.path.isfile(split_reference(configs[0])[0])
-    )
-    return ValidationResult.of(texts[0]) if is_single else ValidationResults.of(texts, sources)
 
 
 def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:

@@ -278,11 +278,17 @@ class _Call(threading.Thread):
         if scheme not in ("http", "https"):
             message = f'{post_prefix(self._url)}: unsupported protocol scheme "{scheme}"'
             raise UnreachableError(message)
+        headers = {"Accept-Encoding": "gzip", "User-Agent": f"ksched/{__version__}"}
+        if body:
+            headers["Content-Type"] = "application/json"
+        user = urllib3.util.parse_url(self._url).auth
+        if user:
+            headers |= urllib3.util.make_headers(basic_auth=unquote(user))
         return self._pool.request(
             method,
             self._url,
             body=body or None,
-            headers=_headers(self._url, bool(body)),
+            headers=headers,
             timeout=urllib3.Timeout(connect=self._seconds, read=self._seconds),
             redirect=False,
             preload_content=False,
@@ -305,16 +311,6 @@ class _Call(threading.Thread):
         if self._has_headers:
             return body_error_message(error, self._url)
         return f"{post_prefix(self._url)}: {request_error_message(error, self._url)}"
-
-
-def _headers(url: str, has_body: bool) -> dict[str, str]:
-    headers = {"Accept-Encoding": "gzip", "User-Agent": f"ksched/{__version__}"}
-    if has_body:
-        headers["Content-Type"] = "application/json"
-    user = urllib3.util.parse_url(url).auth
-    if user:
-        headers |= urllib3.util.make_headers(basic_auth=unquote(user))
-    return headers
 
 
 def tls_context(extender: Extender) -> ssl.SSLContext:

@@ -30,7 +30,6 @@ from ksched_cli.extenders import wire
 from ksched_cli.extenders.client import (
     OK,
     ExtenderRequest,
-    HttpReply,
     HTTPTransport,
     Transport,
     UnreachableError,
@@ -242,18 +241,17 @@ class HTTPExtender:
 
         def wait_and_read() -> T:
             try:
-                return read(_body(wait(), verb, url))
+                reply = wait()
+                if reply.status != OK:
+                    raise ExtenderError(
+                        f"failed {verb} with extender at URL {url}, code {reply.status}"
+                    )
+                return read(reply.body)
             except ExtenderError as error:
                 self._on_failure(self, str(error), isinstance(error, UnreachableError))
                 raise
 
         return wait_and_read
-
-
-def _body(reply: HttpReply, verb: str, url: str) -> bytes:
-    if reply.status != OK:
-        raise ExtenderError(f"failed {verb} with extender at URL {url}, code {reply.status}")
-    return reply.body
 
 
 class ReturnedNodes(Snapshot):

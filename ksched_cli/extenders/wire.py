@@ -224,9 +224,16 @@ def filter_result(body: bytes) -> FilterResult:
     with _extender_errors():
         names = ("Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error")
         fields = decode_first(body).fields("v1.ExtenderFilterResult", names)
+        nodes = node_names = None
+        if "Nodes" in fields:
+            listed = fields["Nodes"].fields("v1.NodeList", ("items",)).get("items")
+            items = () if listed is None else listed.items("[]v1.Node")
+            nodes = tuple(item.raw for item in items)
+        if "NodeNames" in fields:
+            node_names = tuple(item.text() for item in fields["NodeNames"].items("[]string"))
         return FilterResult(
-            _node_list(fields["Nodes"]) if "Nodes" in fields else None,
-            _texts(fields["NodeNames"]) if "NodeNames" in fields else None,
+            nodes,
+            node_names,
             _text_map(fields.get("FailedNodes")),
             _text_map(fields.get("FailedAndUnresolvableNodes")),
             fields["Error"].text() if "Error" in fields else "",
@@ -252,7 +259,15 @@ def preemption_result(body: bytes) -> dict[str, MetaVictims]:
         if name not in fields:
             return {}
         members = fields[name].members("map[string]*v1.MetaVictims")
-        return {node: _meta_victims(members[node]) for node in sorted(members)}
+        result = {}
+        for node in sorted(members):
+            own = members[node].fields("v1.MetaVictims", ("Pods", "NumPDBViolations"))
+            pods = own["Pods"].items("[]*v1.MetaPod") if "Pods" in own else []
+            uids = [pod.fields("v1.MetaPod", ("UID",)).get("UID") for pod in pods]
+            violations = own["NumPDBViolations"].integer() if "NumPDBViolations" in own else 0
+            texts = tuple("" if uid is None else uid.text() for uid in uids)
+            result[node] = MetaVictims(texts, violations)
+        return result
 
 
 def binding_error(body: bytes) -> str:
@@ -270,27 +285,10 @@ def _extender_errors() -> Iterator[None]:
         raise ExtenderError(str(error)) from None
 
 
-def _node_list(value: GoValue) -> tuple[msgspec.Raw, ...]:
-    items = value.fields("v1.NodeList", ("items",)).get("items")
-    return () if items is None else tuple(item.raw for item in items.items("[]v1.Node"))
-
-
-def _texts(value: GoValue) -> tuple[str, ...]:
-    return tuple(item.text() for item in value.items("[]string"))
-
-
 def _text_map(value: GoValue | None) -> dict[str, str]:
     if value is None:
         return {}
     return {key: item.text() for key, item in value.members("v1.FailedNodesMap").items()}
-
-
-def _meta_victims(value: GoValue) -> MetaVictims:
-    fields = value.fields("v1.MetaVictims", ("Pods", "NumPDBViolations"))
-    pods = fields["Pods"].items("[]*v1.MetaPod") if "Pods" in fields else []
-    uids = [pod.fields("v1.MetaPod", ("UID",)).get("UID") for pod in pods]
-    violations = fields["NumPDBViolations"].integer() if "NumPDBViolations" in fields else 0
-    return MetaVictims(tuple("" if uid is None else uid.text() for uid in uids), violations)
 
 
 _PARTS = ("metadata", "spec", "status")
@@ -350,17 +348,14 @@ class NodeJsonCache:
     def of(self, node: Node) -> msgspec.Raw:
         entry = self._entries.get(id(node))
         if entry is None:
+            data = _plain(node, node.raw)
+            amounts = node.status.allocatable
+            if amounts:
+                texts = {name: str(amount) for name, amount in amounts.items()}
+                data["status"]["allocatable"] = texts
             # The entry holds the node, so that no other object gets its id.
-            entry = self._entries[id(node)] = (node, _node_json(node))
+            entry = self._entries[id(node)] = (node, msgspec.Raw(msgspec.json.encode(data)))
         return entry[1]
-
-
-def _node_json(node: Node) -> msgspec.Raw:
-    data = _plain(node, node.raw)
-    amounts = node.status.allocatable
-    if amounts:
-        data["status"]["allocatable"] = {name: str(amount) for name, amount in amounts.items()}
-    return msgspec.Raw(msgspec.json.encode(data))
 
 
 def _plain(obj: KubeObject, raw: ObjectJson) -> dict[str, Any]:

@@ -34,7 +34,16 @@ class EditableDocument:
         self._line_end = "\r\n" if "\r\n" in text else "\n"
         self._text = text.replace("\r\n", "\n")
         self._is_json = is_json(text)
-        self.data: Any = _json(text) if self._is_json else self._read()
+        if self._is_json:
+            try:
+                self.data: Any = json.loads(
+                    text, parse_constant=_refuse_constant, parse_float=_number
+                )
+            except RecursionError:
+                raise ValueError("nested too deeply") from None
+        else:
+            document = next(read_documents(self._text), None)
+            self.data = None if document is None else document.data
         self.changed_style = not self._is_json and _has_anchors(self._text)
 
     @property
@@ -65,7 +74,14 @@ class EditableDocument:
         target = path[: len(present) + 1] if fits else present
         if not self._is_plain:
             self._text = self._with(target, value)
-        self._replace(target, value)
+        if not target:
+            self.data = value
+            return
+        container = self.get(target[:-1])
+        if isinstance(container, list) and target[-1] == len(container):
+            container.append(value)
+        else:
+            container[target[-1]] = value
 
     def delete(self, path: Path) -> None:
         """Delete what is at a path, and what is empty without it."""
@@ -94,10 +110,6 @@ class EditableDocument:
         """Return whether the text is made of the data, not edited."""
         return self._is_json or self.changed_style
 
-    def _read(self) -> Any:
-        document = next(read_documents(self._text), None)
-        return None if document is None else document.data
-
     def _present(self, path: Path) -> Path:
         """Return the part of a path that is there."""
         for length in range(len(path), 0, -1):
@@ -108,16 +120,6 @@ class EditableDocument:
             if isinstance(container, list) and isinstance(step, int) and step < len(container):
                 return path[:length]
         return ()
-
-    def _replace(self, path: Path, value: Any) -> None:
-        if not path:
-            self.data = value
-            return
-        container = self.get(path[:-1])
-        if isinstance(container, list) and path[-1] == len(container):
-            container.append(value)
-        else:
-            container[path[-1]] = value
 
     # -- the text ----------------------------------------------------------------------------------
 
@@ -181,15 +183,6 @@ def _has_anchors(text: str) -> bool:
         if isinstance(event, yaml.AliasEvent | yaml.DocumentEndEvent):
             return isinstance(event, yaml.AliasEvent)
     return False
-
-
-def _json(text: str) -> Any:
-    """Parse JSON. Raises ValueError where the text is no JSON, or has a number that is too
-    large."""
-    try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_number)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
 
 
 def _number(text: str) -> float:
@@ -261,7 +254,12 @@ def _indented(text: str, column: int) -> str:
 def _replaced(text: str, nodes: list[Node], value: Any) -> str:
     """Return the text with another value in a node's place. nodes: on the way to it"""
     container, node = nodes[-2:]
-    start, end = node.start_mark, _content_end(text, node)
+    # The text of a node ends before what follows it, such as comments below a block.
+    start, end = node.start_mark, int(node.end_mark.index)
+    if _is_block(node):
+        lines = text.splitlines(keepends=True)
+        last = _last_line(node)
+        end = sum(map(len, lines[: last + 1])) - (1 if lines[last].endswith("\n") else 0)
     as_block = isinstance(value, Mapping | list) and bool(value)
     if isinstance(container, SequenceNode):
         column = container.start_mark.column + 2
@@ -271,17 +269,7 @@ def _replaced(text: str, nodes: list[Node], value: Any) -> str:
     column = container.start_mark.column + (2 if isinstance(value, Mapping) else 0)
     body = _indented(block_yaml(value), column).rstrip("\n")
     if as_block and _is_block(node):
-        lines = text.splitlines(keepends=True)
-        return "".join([*lines[: start.line], body + "\n", *lines[_last_line(node) + 1 :]])
+        return "".join([*lines[: start.line], body + "\n", *lines[last + 1 :]])
     key = next(key for key, item in container.value if item is node)
     head = text[: text.index(":", key.end_mark.index) + 1]
     return f"{head}\n{body}{text[end:]}" if as_block else f"{head} {flow_yaml(value)}{text[end:]}"
-
-
-def _content_end(text: str, node: Node) -> int:
-    """Where the text of a node ends, without what follows it."""
-    if not _is_block(node):
-        return int(node.end_mark.index)
-    lines = text.splitlines(keepends=True)
-    last = _last_line(node)
-    return sum(map(len, lines[: last + 1])) - (1 if lines[last].endswith("\n") else 0)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from ksched_cli.errors import InputError, Position
+from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import Locator, Path, path_text
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.json_tree import JsonFloat
@@ -293,7 +293,10 @@ def check_document(document: Any, schema: str, text: str, source: str, hint: str
     if not problems:
         return
     locator = Locator(text)
-    placed = sorted(((locator.locate(item.path), item) for item in problems), key=_place)
+    placed = sorted(
+        ((locator.locate(item.path), item) for item in problems),
+        key=lambda each: (each[0].line, each[0].column) if each[0] else (0, 0),
+    )
     hints: set[str] = set()
     errors = []
     for position, problem in placed:
@@ -310,11 +313,6 @@ def check_document(document: Any, schema: str, text: str, source: str, hint: str
         )
         hints.add(own_hint)
     raise errors[0].with_others(errors[1:])
-
-
-def _place(item: tuple[Position | None, SchemaProblem]) -> tuple[int, int]:
-    position = item[0]
-    return (position.line, position.column) if position else (0, 0)
 
 
 def problems_of(value: Any, schema: str, definition: str) -> tuple[SchemaProblem, ...]:

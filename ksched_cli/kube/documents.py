@@ -12,7 +12,9 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
+from itertools import filterfalse, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
@@ -235,7 +237,13 @@ class Locator:
             except (ValueError, IndexError, RecursionError):
                 pass  # flow-style YAML, which the composer reads
         if not self._composed:
-            self._node, self._composed = self._compose(), True
+            from ksched_cli.kube import yaml_tree
+
+            self._composed = True
+            # Documents without content are not counted.
+            counted = filterfalse(yaml_tree.is_null, yaml_tree.compose(self._text))
+            with suppress(YamlError):
+                self._node = next(islice(counted, self._index, None), None)
         if self._node is None:
             return None
         node, mark = self._node, self._node.start_mark
@@ -245,19 +253,6 @@ class Locator:
                 break
             mark, node = child
         return Position(mark.line + 1, mark.column + 1)
-
-    def _compose(self) -> Node | None:
-        from ksched_cli.kube import yaml_tree
-
-        index = -1
-        try:
-            for node in yaml_tree.compose(self._text):
-                index += not yaml_tree.is_null(node)
-                if index == self._index:
-                    return node
-        except YamlError:
-            return None
-        return None
 
     def _child(self, node: Node, step: str | int) -> tuple[Any, Node] | None:
         """Return the mark of a key or item and the node under it."""

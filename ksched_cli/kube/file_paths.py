@@ -58,21 +58,17 @@ def _expanded(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """Yield the files that paths, folders and globs name, each with whether it was named itself.
     Raises InputError for a glob that matches no file."""
     for path in paths:
+        # What follows FILE# is never a glob.
+        file, name = split_reference(path)
         if os.path.isdir(path):
-            yield from ((file, False) for file in _files_below(path))
-        elif _is_single(path):
+            yield from ((below, False) for below in _files_below(path))
+        elif file == STDIN or name is not None or os.path.exists(file) or not glob.has_magic(file):
             yield path, True
         else:
             matches = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
             if not matches:
                 raise InputError(path, "no file matches")
-            yield from ((file, True) for file in matches)
-
-
-def _is_single(path: str) -> bool:
-    """Return whether a path is no glob; what follows FILE# never is one."""
-    file, name = split_reference(path)
-    return file == STDIN or name is not None or os.path.exists(file) or not glob.has_magic(file)
+            yield from ((match, True) for match in matches)
 
 
 def _files_below(folder: str) -> Iterator[str]:

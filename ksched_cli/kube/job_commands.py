@@ -53,15 +53,13 @@ def disarmed(text: str, escapes: Escapes = TEXT, *, own_lines: bool = False) -> 
         text = _SECTION.sub(lambda _: escapes.colon, text)
     if "::" in text and not own_lines:
         lines = text.splitlines(keepends=True)
-        text = "".join(_disarmed_line(line, escapes.colon) for line in lines)
+        for index, line in enumerate(lines):
+            head, colons, rest = line.partition("::")
+            # A command begins its line, but for what is not shown.
+            if colons and not any(char.isprintable() and char != " " for char in head):
+                lines[index] = f"{head}{escapes.colon}:{rest}"
+        text = "".join(lines)
     return text
-
-
-def _disarmed_line(line: str, colon: str) -> str:
-    head, colons, rest = line.partition("::")
-    if not colons or any(char.isprintable() and char != " " for char in head):
-        return line
-    return f"{head}{colon}:{rest}"
 
 
 @contextmanager

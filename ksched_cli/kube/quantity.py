@@ -165,15 +165,8 @@ class Quantity:
 
     def __str__(self) -> str:
         """Return the canonical form. Upstream: Quantity.String."""
-        return self._text or self._canonical()
-
-    def __repr__(self) -> str:
-        return f"Quantity({str(self)!r})"
-
-    def _reduced(self) -> tuple[int, int]:
-        return _reduce(self.unscaled, self.scale, 10) if self.unscaled else (0, 0)
-
-    def _canonical(self) -> str:
+        if self._text:
+            return self._text
         if not self.unscaled:
             return "0"
         if self.form == BINARY_SI:
@@ -190,6 +183,12 @@ class Quantity:
         if self.form == DECIMAL_EXPONENT:
             return f"{amount}e{exponent}" if exponent else str(amount)
         return f"{amount}{_DECIMAL_SUFFIXES.get(exponent, '')}"
+
+    def __repr__(self) -> str:
+        return f"Quantity({str(self)!r})"
+
+    def _reduced(self) -> tuple[int, int]:
+        return _reduce(self.unscaled, self.scale, 10) if self.unscaled else (0, 0)
 
 
 def milli_quantity(amount: int) -> Quantity:

@@ -549,18 +549,14 @@ def inferred_release(
     if not newest:
         named, inferred = NEWEST, "the newest that ksched knows"
     elif minor in MINORS:
-        named, inferred = _number(newest), f"{subject} is {newest}"
+        # "v1.36.2-gke.1" → "1.36.2"
+        match = _NAMED.match(newest)
+        assert match is not None, "its minor is known"
+        named, inferred = match[0].removeprefix("v"), f"{subject} is {newest}"
     else:
         named = MINORS[0] if _numbers(minor) < _numbers(MINORS[0]) else MINORS[-1]
         inferred, unknown = f"nearest to {newest}, {subject}", f"{subject} is {newest}"
     return release_of(named, feature_gates, inferred, unknown, compatibility=compatibility)
-
-
-def _number(version: str) -> str:
-    """ "v1.36.2-gke.1" → "1.36.2" """
-    match = _NAMED.match(version)
-    assert match is not None, "its minor is known"
-    return match[0].removeprefix("v")
 
 
 def unknown_minor_warning(release: Release) -> str:

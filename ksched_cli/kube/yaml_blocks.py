@@ -71,20 +71,15 @@ def _parse_line(line: str) -> _Line | None:
         if dash is None:
             raise UnsupportedYamlError
         return column, True, None, *_parse_value(item)
-    key = _parse_key(key)
+    if key[0] in "'\"":
+        key = key[1:-1]
+    elif not isinstance(plain(key), str):
+        raise UnsupportedYamlError
     if literal is not None:
         return column, dash is not None, key, literal, _LITERAL
     if value is None:
         return column, dash is not None, key, None, _NESTED
     return column, dash is not None, key, *_parse_value(value)
-
-
-def _parse_key(text: str) -> str:
-    if text[0] in "'\"":
-        return text[1:-1]
-    if not isinstance(plain(text), str):
-        raise UnsupportedYamlError
-    return text
 
 
 def _parse_value(text: str) -> tuple[Any, int]:

@@ -274,8 +274,14 @@ def scalar(node: ScalarNode) -> Any:
     tag, value = node.tag, node.value
     if tag == _PLAIN:
         return plain(value)
+    if tag == _TAG + "binary":
+        try:
+            return base64.b64decode(value, validate=True).decode("utf-8", "replace")
+        except ValueError:  # binascii.Error is one; characters beyond ASCII are another
+            message = "yaml: !!binary value contains invalid base64 data"
+            raise YamlError(message, *_position(node.start_mark)) from None
     if tag == _STRING or tag not in _RESOLVABLE:
-        return _binary(node) if tag == _TAG + "binary" else value
+        return value
     # An explicit tag must agree with the plain value.
     tag, value = tag.removeprefix(_TAG), plain(value)
     kinds = {bool: "bool", int: "int", float: "float", type(None): "null"}
@@ -291,14 +297,6 @@ def scalar(node: ScalarNode) -> Any:
 def is_null(node: Node) -> bool:
     """Return whether a document is empty, or null. Raises YamlError."""
     return isinstance(node, ScalarNode) and scalar(node) is None
-
-
-def _binary(node: ScalarNode) -> str:
-    try:
-        return base64.b64decode(node.value, validate=True).decode("utf-8", "replace")
-    except ValueError:  # binascii.Error is one; characters beyond ASCII are another
-        message = "yaml: !!binary value contains invalid base64 data"
-        raise YamlError(message, *_position(node.start_mark)) from None
 
 
 @lru_cache(maxsize=1 << 14)

@@ -342,7 +342,20 @@ def connect(kubeconfig: str = "", context: str = "") -> ApiServer:
         raise MissingClientError from None
     paths = _paths(kubeconfig)
     if paths:
-        return _of_context(_read(os.pathsep.join(paths)), context)
+        from kubernetes.config.kube_config import KubeConfigMerger
+
+        path = os.pathsep.join(paths)
+        try:
+            merged = KubeConfigMerger(path).config.value
+            contexts = {
+                str(entry["name"]): dict(entry.value["context"] or {})
+                for entry in merged["contexts"]
+            }
+            read = _Kubeconfig(path, contexts, str(merged.get("current-context") or ""))
+        except Exception as error:  # the library raises whatever a broken file leads it to
+            shown = path.replace(os.pathsep, ", ")
+            raise KubeconfigError(f"{shown}: not a kubeconfig: {_flattened(error)}") from None
+        return _of_context(read, context)
     missing = f"--kubeconfig is not given, ${VARIABLE} names no file, and there is no {DEFAULT}"
     if context:
         raise KubeconfigError(f'no context "{context}": {missing}')
@@ -377,21 +390,6 @@ def _paths(kubeconfig: str) -> list[str]:
         return [kubeconfig]
     named = os.environ.get(VARIABLE, "") or DEFAULT
     return [path for path in named.split(os.pathsep) if os.path.isfile(os.path.expanduser(path))]
-
-
-def _read(path: str) -> _Kubeconfig:
-    """Read a kubeconfig. Raises KubeconfigError where it is none."""
-    from kubernetes.config.kube_config import KubeConfigMerger
-
-    try:
-        merged = KubeConfigMerger(path).config.value
-        contexts = {
-            str(entry["name"]): dict(entry.value["context"] or {}) for entry in merged["contexts"]
-        }
-        return _Kubeconfig(path, contexts, str(merged.get("current-context") or ""))
-    except Exception as error:  # the library raises whatever a broken file leads it to
-        shown = path.replace(os.pathsep, ", ")
-        raise KubeconfigError(f"{shown}: not a kubeconfig: {_flattened(error)}") from None
 
 
 def _of_context(kubeconfig: _Kubeconfig, context: str) -> ApiServer:

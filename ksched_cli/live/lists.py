@@ -6,7 +6,7 @@ Upstream: the discovery of k8s.io/client-go (ServerPreferredResources), and its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -86,37 +86,28 @@ def discover(server: ApiServer, kinds: dict[str, str]) -> dict[str, Resource | N
     """Kind → its resource in the version that the server prefers, of those that ksched knows; None
     if the server has none. Raises ClusterError, also where it cannot tell."""
     groups = _decoded(server.get("/apis", what="its API groups"), _Groups).groups
-    versions = {"": ["v1"], **{group.name: list(_versions(group)) for group in groups}}
+    # Each group has versions, the preferred one first.
+    versions = {"": ["v1"]}
+    for each in groups:
+        preferred = each.preferred_version
+        first = [] if preferred is None else [preferred]
+        others = [version for version in each.versions if version != preferred]
+        versions[each.name] = [version.group_version for version in (*first, *others)]
+    # The kinds of a group and version are read once.
     entries: dict[str, dict[str, _Entry]] = {}
-    return {
-        kind: _resource(server, kind, versions.get(group, []), entries)
-        for kind, group in kinds.items()
-    }
-
-
-def _versions(group: _Group) -> Iterator[str]:
-    """Yield the preferred one first."""
-    if group.preferred_version is not None:
-        yield group.preferred_version.group_version
-    for version in group.versions:
-        if version != group.preferred_version:
-            yield version.group_version
-
-
-def _resource(
-    server: ApiServer, kind: str, versions: list[str], entries: dict[str, dict[str, _Entry]]
-) -> Resource | None:
-    """entries: group and version → kind → what the server says of it, read so far."""
-    for version in versions:
-        if kind in KINDS and f"{version}/{kind}" not in field_tables().kinds:
-            continue
-        if version not in entries:
-            entries[version] = _read_entries(server, version)
-        short = kind.partition(".")[0]
-        entry = entries[version].get(short)
-        if entry is not None:
-            return Resource(short, version, entry.name, entry.namespaced)
-    return None
+    resources: dict[str, Resource | None] = dict.fromkeys(kinds)
+    for kind, group in kinds.items():
+        for version in versions.get(group, ()):
+            if kind in KINDS and f"{version}/{kind}" not in field_tables().kinds:
+                continue
+            if version not in entries:
+                entries[version] = _read_entries(server, version)
+            short = kind.partition(".")[0]
+            entry = entries[version].get(short)
+            if entry is not None:
+                resources[kind] = Resource(short, version, entry.name, entry.namespaced)
+                break
+    return resources
 
 
 def _read_entries(server: ApiServer, version: str) -> dict[str, _Entry]:

@@ -161,7 +161,12 @@ def _lines(path: str) -> Iterator[RecordLine]:
             value = plain_json(line.encode(), name)
         except InputError:
             value = None
-        if not isinstance(value, dict) or not (_is_request(value) or _is_watched(value)):
+        is_watched = (
+            isinstance(value, dict)
+            and isinstance(value.get("type"), str)
+            and isinstance(value.get("object"), dict)
+        )
+        if not isinstance(value, dict) or not (_is_request(value) or is_watched):
             hint = (
                 "Expected what `kubectl get --watch --output-watch-events -o json` prints, or an "
                 "audit log of the API server, an event a line."
@@ -172,10 +177,6 @@ def _lines(path: str) -> Iterator[RecordLine]:
 
 def _is_request(value: Mapping[str, Any]) -> bool:
     return value.get("kind") == _EVENT and str(value.get("apiVersion")).startswith(_AUDIT)
-
-
-def _is_watched(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("type"), str) and isinstance(value.get("object"), dict)
 
 
 # -- what kubectl printed -------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ksched_cli.analysis.audit.audit import AuditResult, Difference
 from ksched_cli.analysis.audit.decisions import Grade, OrderSource
@@ -14,7 +14,6 @@ from ksched_cli.report.view import (
     Kind,
     Line,
     Medium,
-    Section,
     Table,
     Tile,
     Tone,
@@ -48,10 +47,60 @@ def view(answer: AuditResult) -> View:
     """Return how many decisions differ; which ones, those of one likely cause together; what cannot
     be judged, by reason; how the others agree."""
     differ, unexplained = len(answer.differ), len(answer.unexplained)
-    title, *lines = _verdict(answer)
+    total = counted(answer.decisions, "decision")
+    if not answer.decisions:
+        title, tone = "No decisions in between", Tone.WARN
+    elif differ:
+        title, tone = f"{differ:,} of {total} {verb(differ, 'differs', 'differ')}", Tone.BAD
+    else:
+        title, tone = f"{total}, no difference", Tone.GOOD
+    lines = []
+    if unexplained:
+        lines.append(Line(f"{counted(unexplained, 'pod')} cannot be judged", Tone.WARN))
+    if answer.decisions:
+        lines.append(Line(f"followed {_ORDERS[answer.order]}", Tone.SOFT))
+    alike = {group.node for group in answer.groups}
+    alone = [
+        each for each in answer.differ if len(each.expected) != 1 or each.expected[0] not in alike
+    ]
+    # The first decisions have the scores of both nodes if both fit: what differs most comes first.
+    first = []
+    for difference in answer.differ[:SHOWN_ON_PAGE]:
+        real, expected = difference.node or "no node", difference.expected
+        target = expected[0] if expected else "no node"
+        others = f" or one of {len(expected) - 1:,} as good" if len(expected) > 1 else ""
+        scores, rows = difference.scores, []
+        if real in scores and target in scores:
+            rows = [
+                (plugin, points, other, other - points)
+                for plugin, points in scores[real].items()
+                for other in (scores[target].get(plugin, 0),)
+            ]
+            rows.sort(key=lambda row: -abs(row[-1]))
+        of_scores = [
+            Column("Plugin"),
+            Column("Really", Kind.NUMBER),
+            Column("Expected", Kind.NUMBER),
+            Column("Difference", Kind.NUMBER),
+        ]
+        block = Block(
+            heading=difference.pod,
+            state="differs",
+            tone=Tone.BAD,
+            lines=[f"really on {real}, expected on {target}{others}: {difference.because}"],
+            sections=[Table(columns=of_scores, rows=rows)],
+        )
+        first.append(block)
+    causes = Counter(each.because.partition(":")[0] for each in answer.differ)
+    grades = [
+        (text, count)
+        for grade, text in _GRADES.items()
+        if (count := getattr(answer.summary, grade.value))
+    ]
+    grade_columns = Column("How"), Column("Decisions", Kind.NUMBER)
     return View(
-        title=title.text,
-        tone=title.tone,
+        title=title,
+        tone=tone,
         lines=lines,
         tiles=[
             Tile("decisions", f"{answer.decisions:,}"),
@@ -59,78 +108,54 @@ def view(answer: AuditResult) -> View:
             Tile("differ", f"{differ:,}", "bad" if differ else "good"),
             Tile("not to be judged", f"{unexplained:,}", "warn" if unexplained else ""),
         ],
-        sections=[*_sections(answer)],
+        sections=[
+            table(
+                "Differ alike",
+                answer.groups,
+                (Column("Pods", Kind.NUMBER), lambda each: len(each.pods)),
+                (Column("Expected on", Kind.NODE), lambda each: each.node),
+                (Column("Likely because"), lambda each: each.because),
+                (Column("Names", Kind.POD), lambda each: each.pods),
+                noun="groups",
+            ),
+            _differences("Differ alone" if alike else "Differ", alone, Medium.BRIEF),
+            Groups(
+                heading="Differences",
+                blocks=first,
+                note="The first ones count most: later ones may follow from them.",
+                on=Medium.PAGE,
+            ),
+            bars(
+                "Because of",
+                (Column("Cause"), Column("Pods", Kind.NUMBER)),
+                causes.most_common(SHOWN_ON_PAGE),
+                ("pods",),
+            ),
+            _differences("All that differ", answer.differ, Medium.ALL & ~Medium.BRIEF),
+            table(
+                "Not judged",
+                grouped((each.reason, each.pod) for each in answer.unexplained).items(),
+                (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
+                (Column("Because"), lambda each: each[0]),
+                (Column("Names", Kind.POD), lambda each: tuple(each[1])),
+                noun="reasons",
+                on=Medium.TEXT,
+            ),
+            Table(heading="Agree", columns=grade_columns, rows=grades, on=Medium.TEXT),
+            bars("How decisions agree", grade_columns, grades, ("decisions",)),
+            table(
+                "What cannot be judged",
+                answer.unexplained,
+                (Column("Pod", Kind.POD), lambda each: each.pod),
+                (Column("Reason"), lambda each: each.reason),
+                grid="unexplained",
+                on=Medium.PAGE,
+            ),
+        ],
         names=lambda: [*dict.fromkeys(difference.pod for difference in answer.differ)],
         nodes=[
             name for each in answer.differ for name in (each.node or "", *each.expected) if name
         ],
-    )
-
-
-def _verdict(answer: AuditResult) -> Iterator[Line]:
-    differ, unexplained = len(answer.differ), len(answer.unexplained)
-    if not answer.decisions:
-        yield Line("No decisions in between", Tone.WARN)
-    elif differ:
-        total = counted(answer.decisions, "decision")
-        yield Line(f"{differ:,} of {total} {verb(differ, 'differs', 'differ')}", Tone.BAD)
-    else:
-        yield Line(f"{counted(answer.decisions, 'decision')}, no difference", Tone.GOOD)
-    if unexplained:
-        yield Line(f"{counted(unexplained, 'pod')} cannot be judged", Tone.WARN)
-    if answer.decisions:
-        yield Line(f"followed {_ORDERS[answer.order]}", Tone.SOFT)
-
-
-def _sections(answer: AuditResult) -> Iterator[Section]:
-    yield table(
-        "Differ alike",
-        answer.groups,
-        (Column("Pods", Kind.NUMBER), lambda each: len(each.pods)),
-        (Column("Expected on", Kind.NODE), lambda each: each.node),
-        (Column("Likely because"), lambda each: each.because),
-        (Column("Names", Kind.POD), lambda each: each.pods),
-        noun="groups",
-    )
-    alike = {group.node for group in answer.groups}
-    alone = [
-        each for each in answer.differ if len(each.expected) != 1 or each.expected[0] not in alike
-    ]
-    heading = "Differ alone" if alike else "Differ"
-    yield _differences(heading, alone, Medium.BRIEF)
-    first = [*map(_block, answer.differ[:SHOWN_ON_PAGE])]
-    note = "The first ones count most: later ones may follow from them."
-    yield Groups(heading="Differences", blocks=first, note=note, on=Medium.PAGE)
-    causes = Counter(each.because.partition(":")[0] for each in answer.differ)
-    columns = Column("Cause"), Column("Pods", Kind.NUMBER)
-    yield bars("Because of", columns, causes.most_common(SHOWN_ON_PAGE), ("pods",))
-    heading = "All that differ"
-    yield _differences(heading, answer.differ, Medium.WHOLE | Medium.WIDE | Medium.PAGE)
-    reasons = grouped((each.reason, each.pod) for each in answer.unexplained)
-    yield table(
-        "Not judged",
-        reasons.items(),
-        (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
-        (Column("Because"), lambda each: each[0]),
-        (Column("Names", Kind.POD), lambda each: tuple(each[1])),
-        noun="reasons",
-        on=Medium.TEXT,
-    )
-    grades = [
-        (text, count)
-        for grade, text in _GRADES.items()
-        if (count := getattr(answer.summary, grade.value))
-    ]
-    columns = Column("How"), Column("Decisions", Kind.NUMBER)
-    yield Table(heading="Agree", columns=columns, rows=grades, on=Medium.TEXT)
-    yield bars("How decisions agree", columns, grades, ("decisions",))
-    yield table(
-        "What cannot be judged",
-        answer.unexplained,
-        (Column("Pod", Kind.POD), lambda each: each.pod),
-        (Column("Reason"), lambda each: each.reason),
-        grid="unexplained",
-        on=Medium.PAGE,
     )
 
 
@@ -146,28 +171,4 @@ def _differences(heading: str, differ: Sequence[Difference], on: Medium) -> Tabl
         noun="decisions that differ",
         grid="differ",
         on=on,
-    )
-
-
-def _block(difference: Difference) -> Block:
-    """Return a decision, and the scores of both nodes if both fit: what differs most first."""
-    real, expected = difference.node or "no node", difference.expected
-    target = expected[0] if expected else "no node"
-    others = f" or one of {len(expected) - 1:,} as good" if len(expected) > 1 else ""
-    scores, rows = difference.scores, []
-    if real in scores and target in scores:
-        rows = [
-            (plugin, points, other, other - points)
-            for plugin, points in scores[real].items()
-            for other in (scores[target].get(plugin, 0),)
-        ]
-        rows.sort(key=lambda row: -abs(row[-1]))
-    titles = "Really", "Expected", "Difference"
-    columns = [Column("Plugin"), *(Column(title, Kind.NUMBER) for title in titles)]
-    return Block(
-        heading=difference.pod,
-        state="differs",
-        tone=Tone.BAD,
-        lines=[f"really on {real}, expected on {target}{others}: {difference.because}"],
-        sections=[Table(columns=columns, rows=rows)],
     )

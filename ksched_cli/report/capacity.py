@@ -3,7 +3,7 @@ many more nodes all pods need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
@@ -19,7 +19,6 @@ from ksched_cli.report.view import (
     Kind,
     Line,
     Medium,
-    Section,
     Table,
     Text,
     Tile,
@@ -35,74 +34,30 @@ SHOWN_RUNS = 12
 
 def view(answer: CapacityResult) -> View:
     """How many copies fit, the nodes by how many they take, and what stops the next copy."""
-    title, *lines = _verdict(answer)
-    at_least = "" if answer.stopped_at is None else "at least "
-    return View(
-        title=title.text,
-        tone=title.tone,
-        lines=lines,
-        tiles=[
-            Tile("fit", f"{at_least}{answer.count:,}", "good" if answer.count else "bad"),
-            Tile("on nodes", f"{len(answer.nodes):,}"),
-        ],
-        sections=[*_sections(answer)],
-        names=lambda: tuple(answer.nodes),
-        nodes=tuple(answer.nodes),
-    )
-
-
-def _verdict(answer: CapacityResult) -> Iterator[Line]:
     subject = answer.workload or answer.pod
     singular, plural = ("replica", "replicas") if answer.workload else ("copy", "copies")
     if subject.startswith("Job "):
         singular, plural = "pod", "pods"
+    at_least = "" if answer.stopped_at is None else "at least "
+    causes = [Line(answer.cause), message_line(answer.limited_by)]
+    lines = []
     if not answer.count:
         without = " without evictions; with preemption one does" if answer.by_preemption else ""
-        yield Line(f"No {singular} of {subject} fits{without}", Tone.BAD)
-        yield Line(answer.cause)
-        yield message_line(answer.limited_by)
+        title = f"No {singular} of {subject} fits{without}"
+        lines += causes
     else:
         more = "more " if answer.workload else ""
         copies = f"{answer.count:,} {more}{verb(answer.count, singular, plural)}"
-        at_least = "At least " if answer.stopped_at is not None else ""
-        fit = verb(answer.count, "fits", "fit")
-        where = counted(len(answer.nodes), "node")
-        yield Line(f"{at_least}{copies} of {subject} {fit}, on {where}", Tone.GOOD)
+        fit = f"{verb(answer.count, 'fits', 'fit')}, on {counted(len(answer.nodes), 'node')}"
+        title = f"{at_least.capitalize()}{copies} of {subject} {fit}"
     if answer.gated:
         why = f"{answer.gated.plugin}: {answer.gated.message}"
-        yield Line(f"{answer.pod} is not in the queue yet: {why}", Tone.WARN)
+        lines.append(Line(f"{answer.pod} is not in the queue yet: {why}", Tone.WARN))
     if answer.stopped_at is not None:
-        yield Line(f"the search stopped at {answer.stopped_at:,}; --max N raises that limit")
-
-
-def _sections(answer: CapacityResult) -> Iterator[Section]:
-    by_copies = grouped((copies, node) for node, copies in answer.nodes.items())
-    groups = sorted(by_copies.items(), reverse=True)
-    yield table(
-        "",
-        groups,
-        (Column("Copies each", Kind.NUMBER), lambda each: each[0]),
-        (Column("Nodes", Kind.NUMBER), lambda each: len(each[1])),
-        (Column("Names", Kind.NODE), lambda each: tuple(each[1])),
-        noun="numbers of copies",
-        on=Medium.BRIEF | Medium.WHOLE,
-    )
-    if answer.count and answer.stopped_at is None:
-        lines = [Line(answer.cause), message_line(answer.limited_by)]
-        yield Text(heading="Why the next one does not fit", lines=lines)
-    yield bars(
-        "Nodes by how many they take",
-        [Column("Copies each", Kind.NUMBER), Column("Nodes", Kind.NUMBER)],
-        [(copies, len(nodes)) for copies, nodes in groups],
-        ("nodes",),
-    )
-    yield table(
-        "Nodes that take a copy",
-        sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0])),
-        (Column("Node", Kind.NODE), lambda each: each[0]),
-        (Column("Copies", Kind.NUMBER), lambda each: each[1]),
-        grid="nodes",
-        on=Medium.WIDE | Medium.PAGE,
+        stopped = f"the search stopped at {answer.stopped_at:,}"
+        lines.append(Line(f"{stopped}; --max N raises that limit"))
+    by_copies = sorted(
+        grouped((copies, node) for node, copies in answer.nodes.items()).items(), reverse=True
     )
     command = None
     if answer.by_preemption:
@@ -110,7 +65,47 @@ def _sections(answer: CapacityResult) -> Iterator[Section]:
         command = Command(text, "shows which pods would be evicted")
     elif not answer.count and answer.cause:
         command = Command(f"{program_name()} explain {answer.pod}", "shows what helps")
-    yield Commands(heading="What to try next", commands=[command] if command else ())
+    return View(
+        title=title,
+        tone=Tone.GOOD if answer.count else Tone.BAD,
+        lines=lines,
+        tiles=[
+            Tile("fit", f"{at_least}{answer.count:,}", "good" if answer.count else "bad"),
+            Tile("on nodes", f"{len(answer.nodes):,}"),
+        ],
+        sections=[
+            table(
+                "",
+                by_copies,
+                (Column("Copies each", Kind.NUMBER), lambda each: each[0]),
+                (Column("Nodes", Kind.NUMBER), lambda each: len(each[1])),
+                (Column("Names", Kind.NODE), lambda each: tuple(each[1])),
+                noun="numbers of copies",
+                on=Medium.BRIEF | Medium.WHOLE,
+            ),
+            Text(
+                heading="Why the next one does not fit",
+                lines=causes if answer.count and answer.stopped_at is None else [],
+            ),
+            bars(
+                "Nodes by how many they take",
+                [Column("Copies each", Kind.NUMBER), Column("Nodes", Kind.NUMBER)],
+                [(copies, len(nodes)) for copies, nodes in by_copies],
+                ("nodes",),
+            ),
+            table(
+                "Nodes that take a copy",
+                sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0])),
+                (Column("Node", Kind.NODE), lambda each: each[0]),
+                (Column("Copies", Kind.NUMBER), lambda each: each[1]),
+                grid="nodes",
+                on=Medium.WIDE | Medium.PAGE,
+            ),
+            Commands(heading="What to try next", commands=[command] if command else ()),
+        ],
+        names=lambda: tuple(answer.nodes),
+        nodes=tuple(answer.nodes),
+    )
 
 
 # -- how many more nodes ---------------------------------------------------------------------------
@@ -140,13 +135,41 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
         tiles.insert(0, Tile("more nodes", f"{total:,}"))
     if answer.per_hour is not UNSET and needed is not None:
         tiles.append(Tile("an hour", f"{answer.per_hour:g}"))
+    # Where lists are cut, the runs nearest to the answer are shown.
+    runs = sorted(answer.runs, key=lambda trial: trial.nodes)
+    nearest = sorted(runs, key=lambda trial: abs(trial.nodes - total))[:SHOWN_RUNS]
+    shown = [trial for trial in runs if trial in nearest]
+    like = enumerated(answer.like, "or")
     good = Tone.GOOD if needed is not None else Tone.WARN if answer.helped else Tone.BAD
     return View(
         title=_needed(answer, stay),
         tone=good,
         lines=lines,
         tiles=tiles,
-        sections=[*_needed_sections(answer)],
+        sections=[
+            table(
+                "Pods that more nodes help",
+                answer.helped if answer.not_helped else (),
+                (Column("Owner", Kind.OWNER), lambda group: f"{group.namespace}/{group.owner}"),
+                (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
+                (Column("More nodes", Kind.NUMBER), lambda group: group.nodes),
+                noun="owners",
+            ),
+            pending_groups(
+                f"Pods that no {'run so far' if answer.stopped else 'number of nodes'} helps",
+                answer.not_helped,
+                with_reasons=False,
+            ),
+            what_helps(answer.not_helped),
+            _runs(answer, shown, Medium.BRIEF),
+            _runs(answer, runs, Medium.WHOLE | Medium.WIDE),
+            bars(
+                f"Runs with more nodes like {like}",
+                _run_columns(answer),
+                [*map(_cells, runs)],
+                ("pending", "evicted"),
+            ),
+        ],
         nodes=[*answer.like, *nodes_of(answer.not_helped)],
     )
 
@@ -178,32 +201,6 @@ def _mix(answer: NodesNeeded) -> str:
     if len(kinds) == 1:
         return f"{nodes} like {next(iter(kinds))}"
     return f"{nodes}, {enumerated([f'{count:,} like {like}' for like, count in kinds.items()])},"
-
-
-def _needed_sections(answer: NodesNeeded) -> Iterator[Section]:
-    """Yield the pods helped, and those that are not; the runs, where lists are cut those nearest to
-    the answer."""
-    if answer.not_helped:
-        yield table(
-            "Pods that more nodes help",
-            answer.helped,
-            (Column("Owner", Kind.OWNER), lambda group: f"{group.namespace}/{group.owner}"),
-            (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
-            (Column("More nodes", Kind.NUMBER), lambda group: group.nodes),
-            noun="owners",
-        )
-    heading = f"Pods that no {'run so far' if answer.stopped else 'number of nodes'} helps"
-    yield pending_groups(heading, answer.not_helped, with_reasons=False)
-    yield what_helps(answer.not_helped)
-    runs = sorted(answer.runs, key=lambda trial: trial.nodes)
-    needed = sum(answer.mix.values())
-    nearest = sorted(runs, key=lambda trial: abs(trial.nodes - needed))[:SHOWN_RUNS]
-    shown = [trial for trial in runs if trial in nearest]
-    yield _runs(answer, shown, Medium.BRIEF)
-    yield _runs(answer, runs, Medium.WHOLE | Medium.WIDE)
-    columns, rows = _run_columns(answer), [*map(_cells, runs)]
-    like = enumerated(answer.like, "or")
-    yield bars(f"Runs with more nodes like {like}", columns, rows, ("pending", "evicted"))
 
 
 def _runs(answer: NodesNeeded, runs: Sequence[NodeTrial], on: Medium) -> Table:

@@ -21,7 +21,7 @@ from xml.etree import ElementTree  # nosec B405  # writes XML, reads none
 from ksched_cli import __version__
 from ksched_cli.analysis.configuration import ReviewedFile
 from ksched_cli.config.checks.findings import Finding, Severity
-from ksched_cli.config.checks.rules import Rule, rules
+from ksched_cli.config.checks.rules import rules
 from ksched_cli.errors import Position
 from ksched_cli.report.words import printable
 
@@ -33,16 +33,16 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 
 def github_annotations(files: Sequence[ReviewedFile]) -> str:
     """Return a line per finding; empty if there is none."""
-    return "\n".join(_annotation(file.path, finding) for file in files for finding in file.findings)
-
-
-def _annotation(path: str, finding: Finding) -> str:
-    position = Position(finding.line, finding.column or 1) if finding.line else None
-    message = f"{finding.path}: {finding.message}" if finding.path else finding.message
-    if finding.hint:
-        message += f"\n{finding.hint}"
-    title = f"ksched: {finding.rule}"
-    return annotation(_COMMANDS[finding.severity], path, position, title, message)
+    lines = []
+    for file in files:
+        for finding in file.findings:
+            position = Position(finding.line, finding.column or 1) if finding.line else None
+            message = f"{finding.path}: {finding.message}" if finding.path else finding.message
+            if finding.hint:
+                message += f"\n{finding.hint}"
+            level, title = _COMMANDS[finding.severity], f"ksched: {finding.rule}"
+            lines.append(annotation(level, file.path, position, title, message))
+    return "\n".join(lines)
 
 
 def annotation(level: str, path: str, position: Position | None, title: str, message: str) -> str:
@@ -51,17 +51,17 @@ def annotation(level: str, path: str, position: Position | None, title: str, mes
     if position:
         properties |= {"line": str(position.line), "col": str(position.column)}
     properties["title"] = title
-    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    escaped = (
+        (key, _data(value).replace(":", "%3A").replace(",", "%2C"))
+        for key, value in properties.items()
+    )
+    listed = ",".join(f"{key}={value}" for key, value in escaped)
     return f"::{level} {listed}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     escaped = printable(text).replace("%", "%25").replace("\r", "%0D")
     return escaped.replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 # -- JUnit -----------------------------------------------------------------------------------------
@@ -131,11 +131,18 @@ def sarif(files: Sequence[ReviewedFile]) -> str:
             _result(file, finding, "inSource" if number < by_comments else "external")
             for number, finding in enumerate(file.ignored)
         ]
-    driver = {
-        "name": "ksched",
-        "version": __version__,
-        "rules": [_sarif_rule(rule) for rule in rules().values()],
-    }
+    descriptors = []
+    for rule in rules().values():
+        example = f"\n\nAn example:\n\n```yaml\n{rule.example}```\n" if rule.example else ""
+        descriptor = {
+            "id": rule.id,
+            "shortDescription": {"text": rule.title},
+            "fullDescription": {"text": rule.text},
+            "help": {"text": rule.text, "markdown": f"{rule.text}{example}"},
+            "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        }
+        descriptors.append(descriptor)
+    driver = {"name": "ksched", "version": __version__, "rules": descriptors}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -146,20 +153,12 @@ def sarif(files: Sequence[ReviewedFile]) -> str:
     return json.dumps(document, indent=2)
 
 
-def _sarif_rule(rule: Rule) -> dict[str, Any]:
-    example = f"\n\nAn example:\n\n```yaml\n{rule.example}```\n" if rule.example else ""
-    return {
-        "id": rule.id,
-        "shortDescription": {"text": rule.title},
-        "fullDescription": {"text": rule.text},
-        "help": {"text": rule.text, "markdown": f"{rule.text}{example}"},
-        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
-    }
-
-
 def _result(file: ReviewedFile, finding: Finding, suppression: str) -> dict[str, Any]:
     message = f"{finding.path}: {finding.message}" if finding.path else finding.message
-    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(file.path)}}
+    # A relative path stays relative.
+    path = Path(file.path)
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    physical: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if finding.line:
         physical["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
     location: dict[str, Any] = {"physicalLocation": physical}
@@ -176,10 +175,3 @@ def _result(file: ReviewedFile, finding: Finding, suppression: str) -> dict[str,
     if suppression:
         result["suppressions"] = [{"kind": suppression}]
     return result
-
-
-def _uri(path: str) -> str:
-    """Return a file's URI: relative where the path is."""
-    if Path(path).is_absolute():
-        return Path(path).as_uri()
-    return quote(Path(path).as_posix())

@@ -17,12 +17,10 @@ from ksched_cli.analysis.compare import (
     Standing,
     differs,
 )
-from ksched_cli.analysis.usage import Utilization
 from ksched_cli.report.metrics import metric_rows
 from ksched_cli.report.regret import regret_rows
 from ksched_cli.report.usage import cost_tables, hourly
 from ksched_cli.report.view import (
-    Bars,
     Column,
     Kind,
     Later,
@@ -61,6 +59,65 @@ def view(answer: Comparison) -> View:
     """Return how many pods differ, the pods by owner, and the totals with a column per side."""
     title, *lines = _verdict(answer)
     pods = answer.pods
+    names = [side.name for side in answer.sides]
+    # Pods share a row by owner and what becomes of them; rows of the most pods come first.
+    by_owner = grouped(
+        (
+            (_group_name(pod), *("on a node" if at.node else at.standing for at in pod.places)),
+            pod,
+        )
+        for pod in pods
+    )
+    groups = sorted(by_owner.values(), key=lambda pods: -len(pods))
+    rows: list[tuple[Any, ...]] = []
+    for group in groups:
+        # Each side shows the nodes, those of most of the pods first, or what the pods are instead.
+        cells: list[str | tuple[str, ...]] = []
+        for side in range(len(names)):
+            places = [pod.places[side] for pod in group]
+            nodes = Counter(place.node or "" for place in places).most_common()
+            standing = places[0].standing.text
+            cells.append(with_counts(dict(nodes)) if places[0].node else standing)
+        subject = group[0].pod if len(group) == 1 else _group_name(group[0])
+        rows.append((subject, len(group), *cells, _causes(group)))
+    differences = Table(
+        heading="Pods that differ",
+        columns=[
+            Column("Pod or owner", Kind.OWNER),
+            Column("Pods", Kind.NUMBER),
+            *(Column(name, named=True) for name in names),
+            Column("Because of"),
+        ],
+        rows=rows,
+        marks=[_mark(group[0]) for group in groups],
+        brief=SHOWN_GROUPS,
+        noun="groups",
+        on=Medium.BRIEF,
+    )
+    # Where nothing is cut, each pod has a row.
+    every = table(
+        "Pods that differ",
+        pods,
+        (Column("Pod", Kind.POD), lambda pod: pod.pod),
+        *(
+            (Column(name, named=True), lambda pod, side=side: pod.place_text(side))
+            for side, name in enumerate(names)
+        ),
+        (Column("Because of"), lambda pod: pod.because),
+        marks=[*map(_mark, pods)],
+        on=Medium.WHOLE | Medium.WIDE,
+    )
+    cost_columns = (Column(name, Kind.NUMBER, named=True) for name in names)
+    costs = zip(cost_columns, (side.summary.cost for side in answer.sides), strict=True)
+    # A page counts pods by the plugin that turned them, or another cause that several have.
+    causes = Counter(pod.plugin or pod.because for pod in pods)
+    named = {pod.plugin for pod in pods} | {cause for cause in causes if causes[cause] > 1}
+    if len(causes) > MAX_CAUSES:
+        causes = Counter(
+            cause if (cause := pod.plugin or pod.because) in named else OTHER_CAUSES for pod in pods
+        )
+    cause_rows = causes.most_common(MAX_CAUSES)
+    cause_columns = (Column(""), Column("Pods", Kind.NUMBER))
     return View(
         title=title.text,
         tone=title.tone,
@@ -69,7 +126,16 @@ def view(answer: Comparison) -> View:
             Tile("differ", f"{len(pods):,}", "warn" if pods else "good"),
             Tile("pods", f"{answer.pod_count:,}"),
         ],
-        sections=[*_sections(answer)],
+        sections=[
+            Later(make=lambda: _flows(answer)),
+            differences,
+            every,
+            _totals(answer.sides, Rows.NOT_EQUAL, Medium.BRIEF | Medium.PAGE),
+            _totals(answer.sides, Rows.ALL, Medium.WHOLE | Medium.WIDE),
+            *cost_tables(*costs, differing=True),
+            bars("Because of", cause_columns, cause_rows, ("pods",)),
+            Later(make=lambda: _maps(answer)),
+        ],
         nodes=[
             *(node for pod in pods for node in pod.nodes if node),
             *(usage.name for side in answer.sides for usage in side.usages),
@@ -170,19 +236,6 @@ def _kind(first: Place, other: Place) -> tuple[str, str]:
 # -- sections -------------------------------------------------------------------------------------
 
 
-def _sections(answer: Comparison) -> Iterator[Section]:
-    yield Later(make=lambda: _flows(answer))
-    yield from _differences(answer)
-    yield _totals(answer.sides, Rows.NOT_EQUAL, Medium.BRIEF | Medium.PAGE)
-    yield _totals(answer.sides, Rows.ALL, Medium.WHOLE | Medium.WIDE)
-    yield from cost_tables(
-        *((Column(side.name, Kind.NUMBER, named=True), side.summary.cost) for side in answer.sides),
-        differing=True,
-    )
-    yield _cause_bars(answer.pods)
-    yield Later(make=lambda: _maps(answer))
-
-
 def _totals(sides: Sequence[SideResult], shown: Rows, on: Medium) -> Table:
     """Return a row per figure."""
     summaries = [side.summary for side in sides]
@@ -198,7 +251,11 @@ def _totals(sides: Sequence[SideResult], shown: Rows, on: Medium) -> Table:
     for resource in dict.fromkeys(key for each in summaries for key in each.utilization):
         shares = [each.utilization.get(resource) for each in summaries]
         rows.append((f"{resource} used", *(percent(s.total) if s else "none" for s in shares)))
-        rows.append((f"{resource} used per node", *map(_per_node, shares)))
+        per_node = (
+            f"{s.mean:.0%} ± {s.stddev:.0%}, max {s.max:.0%}" if s is not None else "none"
+            for s in shares
+        )
+        rows.append((f"{resource} used per node", *per_node))
     costs = [each.cost for each in summaries]
     if any(costs):
         totals = (hourly(each.per_hour) if each else "none" for each in costs)
@@ -206,58 +263,6 @@ def _totals(sides: Sequence[SideResult], shown: Rows, on: Medium) -> Table:
         rows += [("cost an hour", *totals), ("idle cost an hour", *idle)]
     columns = [Column(side.name, Kind.NUMBER, named=True) for side in sides]
     return Table(heading="Totals", columns=[Column(""), *columns], rows=rows, shown=shown, on=on)
-
-
-def _per_node(share: Utilization | None) -> str:
-    if share is None:
-        return "none"
-    return f"{share.mean:.0%} ± {share.stddev:.0%}, max {share.max:.0%}"
-
-
-def _differences(answer: Comparison) -> Iterator[Table]:
-    """Yield a row per owner and what becomes of its pods, those of the most pods first; where
-    nothing is cut, and on a page, a row per pod."""
-    heading = "Pods that differ"
-    names = [side.name for side in answer.sides]
-    by_owner = grouped((_group_key(pod), pod) for pod in answer.pods)
-    groups = sorted(by_owner.values(), key=lambda pods: -len(pods))
-    yield Table(
-        heading=heading,
-        columns=[
-            Column("Pod or owner", Kind.OWNER),
-            Column("Pods", Kind.NUMBER),
-            *(Column(name, named=True) for name in names),
-            Column("Because of"),
-        ],
-        rows=[
-            (
-                pods[0].pod if len(pods) == 1 else _group_name(pods[0]),
-                len(pods),
-                *(_places([pod.places[side] for pod in pods]) for side in range(len(names))),
-                _causes(pods),
-            )
-            for pods in groups
-        ],
-        marks=[_mark(pods[0]) for pods in groups],
-        brief=SHOWN_GROUPS,
-        noun="groups",
-        on=Medium.BRIEF,
-    )
-    every = [
-        (Column("Pod", Kind.POD), lambda pod: pod.pod),
-        *(
-            (Column(name, named=True), lambda pod, side=side: pod.place_text(side))
-            for side, name in enumerate(names)
-        ),
-        (Column("Because of"), lambda pod: pod.because),
-    ]
-    yield table(
-        heading,
-        answer.pods,
-        *every,
-        marks=[*map(_mark, answer.pods)],
-        on=Medium.WHOLE | Medium.WIDE,
-    )
 
 
 def _mark(pod: PodDifference) -> str:
@@ -272,22 +277,10 @@ def _mark(pod: PodDifference) -> str:
     return "+" if other.node else "-"
 
 
-def _group_key(pod: PodDifference) -> object:
-    kind = tuple("on a node" if place.node else place.standing for place in pod.places)
-    return (_group_name(pod), kind)
-
-
 def _group_name(pod: PodDifference) -> str:
     """Return the owner; pods of a namespace that have none are one group."""
     namespace, _, name = pod.pod.partition("/")
     return f"{namespace}, no controller" if pod.owner == f"{namespace}/Pod/{name}" else pod.owner
-
-
-def _places(places: Sequence[Place]) -> str | tuple[str, ...]:
-    """Return the nodes, those of most of the pods first, or what the pods are instead."""
-    if not places[0].node:
-        return places[0].standing.text
-    return with_counts(dict(Counter(place.node or "" for place in places).most_common()))
 
 
 def _causes(pods: Sequence[PodDifference]) -> str:
@@ -319,18 +312,6 @@ def _flows(answer: Comparison) -> Iterator[Section]:
     if answer.pods:
         for index in range(1, len(answer.sides)):
             yield flows(answer, index)
-
-
-def _cause_bars(pods: Sequence[PodDifference]) -> Bars:
-    """Pods by the plugin that turned them, or another cause that several have."""
-    causes = Counter(pod.plugin or pod.because for pod in pods)
-    named = {pod.plugin for pod in pods} | {cause for cause in causes if causes[cause] > 1}
-    if len(causes) > MAX_CAUSES:
-        causes = Counter(
-            cause if (cause := pod.plugin or pod.because) in named else OTHER_CAUSES for pod in pods
-        )
-    rows = causes.most_common(MAX_CAUSES)
-    return bars("Because of", (Column(""), Column("Pods", Kind.NUMBER)), rows, ("pods",))
 
 
 def _maps(answer: Comparison) -> Iterator[Section]:

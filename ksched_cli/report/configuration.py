@@ -49,6 +49,42 @@ def view(answer: EffectiveConfiguration) -> View:
     """Return per profile its plugins by point, then their args; the extenders last."""
     profiles = [*answer.profiles]
     first, longest = answer.pod_initial_backoff_seconds, answer.pod_max_backoff_seconds
+    sections: list[Section] = []
+    for name in profiles:
+        weights, origins = answer.weights[name], answer.origin[name]
+        # Marks say where a plugin is named; at score, weights follow.
+        rows = []
+        for point, plugins in answer.profiles[name].items():
+            texts = []
+            for plugin in plugins:
+                weight = weights.get(plugin) if point == "score" else None
+                mark = _MARKS.get(origins[point][plugin], "+")
+                texts.append(f"{plugin}{mark} ({weight})" if weight else f"{plugin}{mark}")
+            rows.append((point, ", ".join(texts) or "-"))
+        sampling = answer.percentage_of_nodes_to_score[name] or "adaptive"
+        note = f"percentageOfNodesToScore: {sampling}"
+        if any({*point.values()} - {"default"} for point in origins.values()):
+            note += f"; {_MEANING_OF_MARKS}"
+        sections += [
+            Table(
+                heading=f"Profile {name}",
+                columns=(Column("Point"), Column("Plugins, in order (weight)")),
+                rows=rows,
+                note=note,
+            ),
+            bars(
+                f"Weights in {name}",
+                (Column("Plugin"), Column("Weight", Kind.NUMBER)),
+                [*weights.items()],
+                ("weight",),
+            ),
+            table(
+                f"Args in {name}",
+                answer.args[name].items(),
+                (Column("Plugin"), lambda each: each[0]),
+                (Column("Args"), lambda each: _settings(each[1])),
+            ),
+        ]
     return View(
         title=f"{counted(len(profiles), 'profile')}: {enumerated(profiles)}",
         tiles=[
@@ -62,7 +98,7 @@ def view(answer: EffectiveConfiguration) -> View:
                 lines=[f"parallelism {answer.parallelism:,}, pod backoff {first} s to {longest} s"],
                 on=Medium.TEXT,
             ),
-            *(section for name in profiles for section in _profile(answer, name)),
+            *sections,
             table(
                 "Extenders",
                 answer.extenders,
@@ -70,39 +106,6 @@ def view(answer: EffectiveConfiguration) -> View:
                 (Column("Settings"), lambda each: _settings(each, hidden=("urlPrefix",))),
             ),
         ],
-    )
-
-
-def _profile(answer: EffectiveConfiguration, name: str) -> Iterator[Section]:
-    weights, origins = answer.weights[name], answer.origin[name]
-
-    def plugins(point: str) -> str:
-        """Return the plugins in order, with marks of where they are named and, at score,
-        weights."""
-        texts = []
-        for plugin in answer.profiles[name][point]:
-            weight = weights.get(plugin) if point == "score" else None
-            mark = _MARKS.get(origins[point][plugin], "+")
-            texts.append(f"{plugin}{mark} ({weight})" if weight else f"{plugin}{mark}")
-        return ", ".join(texts) or "-"
-
-    note = f"percentageOfNodesToScore: {answer.percentage_of_nodes_to_score[name] or 'adaptive'}"
-    if any({*point.values()} - {"default"} for point in origins.values()):
-        note += f"; {_MEANING_OF_MARKS}"
-    yield table(
-        f"Profile {name}",
-        answer.profiles[name],
-        (Column("Point"), str),
-        (Column("Plugins, in order (weight)"), plugins),
-        note=note,
-    )
-    columns = Column("Plugin"), Column("Weight", Kind.NUMBER)
-    yield bars(f"Weights in {name}", columns, [*weights.items()], ("weight",))
-    yield table(
-        f"Args in {name}",
-        answer.args[name].items(),
-        (Column("Plugin"), lambda each: each[0]),
-        (Column("Args"), lambda each: _settings(each[1])),
     )
 
 
@@ -123,48 +126,47 @@ def _settings(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -
 def diff_view(answer: ConfigurationDiff) -> View:
     """Return a table of differences for each profile; on a page, the weights that differ as
     bars."""
-    changes, names = answer.changes, _short_paths(answer.names)
+    changes = answer.changes
+    # The names are paths, which are shown without the folders that both are in.
+    try:
+        folder = os.path.commonpath([os.path.dirname(name) for name in answer.names])
+    except ValueError:  # a path from the root beside one that is not
+        folder = ""
+    names = tuple(os.path.relpath(name, folder) if folder else name for name in answer.names)
+    before, after = (Column(name, named=True) for name in names)
+    sections: list[Section] = []
+    for profile, own in grouped((change.profile, change) for change in changes).items():
+        differences = table(
+            f"Profile {profile}" if profile else "All profiles",
+            own,
+            (Column("Path"), lambda each: each.path),
+            (before, lambda each: _value(each.before)),
+            (after, lambda each: _value(each.after)),
+            marks=[*map(_mark, own)],
+        )
+        weights = [each for each in own if each.path.startswith("plugins.score.")]
+        pairs = [(_weight(each.before), _weight(each.after)) for each in weights]
+        # Each plugin has two bars, each as long as its weight.
+        sides = [
+            (each.path.removeprefix("plugins.score."), name, weight)
+            for each, pair in zip(weights, pairs, strict=True)
+            for name, weight in zip(names, pair, strict=True)
+        ]
+        bars_of_weights = Bars(
+            heading=f"Weights that differ in {profile}",
+            columns=[Column("Plugin"), Column("File"), Column("Weight", Kind.NUMBER)],
+            rows=sides if any(map(any, pairs)) else (),
+            values=[values for old, new in pairs for values in ((old, 0), (0, new))],
+            legend=names,
+        )
+        sections += [differences, bars_of_weights]
     count = counted(len(changes), "difference") if changes else "Nothing differs"
-    by_profile = grouped((change.profile, change) for change in changes)
     return View(
         title=f"{count} once both take effect",
         tone=Tone.WARN if changes else Tone.GOOD,
         lines=[Line(f"from {answer.names[0]} to {answer.names[1]}", Tone.SOFT)],
         tiles=[Tile("differences", f"{len(changes):,}", "warn" if changes else "good")],
-        sections=[
-            section
-            for profile, own in by_profile.items()
-            for section in _differences(profile, own, names)
-        ],
-    )
-
-
-def _differences(
-    profile: str, changes: Sequence[ConfigurationChange], names: Sequence[str]
-) -> Iterator[Section]:
-    before, after = (Column(name, named=True) for name in names)
-    yield table(
-        f"Profile {profile}" if profile else "All profiles",
-        changes,
-        (Column("Path"), lambda each: each.path),
-        (before, lambda each: _value(each.before)),
-        (after, lambda each: _value(each.after)),
-        marks=[*map(_mark, changes)],
-    )
-    weights = [each for each in changes if each.path.startswith("plugins.score.")]
-    pairs = [(_weight(each.before), _weight(each.after)) for each in weights]
-    # Two bars for each plugin, each as long as its weight.
-    sides = [
-        (each.path.removeprefix("plugins.score."), name, weight)
-        for each, pair in zip(weights, pairs, strict=True)
-        for name, weight in zip(names, pair, strict=True)
-    ]
-    yield Bars(
-        heading=f"Weights that differ in {profile}",
-        columns=[Column("Plugin"), Column("File"), Column("Weight", Kind.NUMBER)],
-        rows=sides if any(map(any, pairs)) else (),
-        values=[values for old, new in pairs for values in ((old, 0), (0, new))],
-        legend=names,
+        sections=sections,
     )
 
 
@@ -185,15 +187,6 @@ def _value(value: Any) -> str | None:
 
 def _weight(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _short_paths(names: tuple[str, str]) -> tuple[str, ...]:
-    """Return the paths without the folders that both are in."""
-    try:
-        folder = os.path.commonpath([os.path.dirname(name) for name in names])
-    except ValueError:  # a path from the root beside one that is not
-        return names
-    return tuple(os.path.relpath(name, folder) if folder else name for name in names)
 
 
 # -- config migrate -------------------------------------------------------------------------------

@@ -44,14 +44,16 @@ def _flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 
 def csv_of(rows: Iterable[Mapping[str, Any]], first: Iterable[str] = ()) -> str:
     """Return rows of any names. first: the names of the first columns, which are always there"""
-    shown = [{printable(name): _shown(value) for name, value in row.items()} for row in rows]
+    shown = [
+        {
+            printable(name): printable(value) if isinstance(value, str) else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
     names = dict.fromkeys((*first, *(name for row in shown for name in row)))
     text = io.StringIO()
     writer = csv.DictWriter(text, list(names), restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(shown)
     return text.getvalue().rstrip("\n")
-
-
-def _shown(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) else value

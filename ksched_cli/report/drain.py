@@ -20,7 +20,6 @@ from ksched_cli.report.view import (
     Kind,
     Line,
     Medium,
-    Section,
     Table,
     Tile,
     Tone,
@@ -38,9 +37,52 @@ GROUPED = Medium.BRIEF | Medium.WHOLE
 def view(answer: DrainResult) -> View:
     """Return the verdict, what to know of it, the blockers, the moves, the budgets, and kubectl's
     command."""
-    pods = len(answer.moves_to)
+    several = len(answer.nodes) > 1
+    # The title is the answer, which a person reads first.
+    if not answer.possible:
+        first, *others = _obstacles(answer)
+        rest = f"; and {counted(len(others), 'other blocker')}" if others else ""
+        title = f"no: {first}{rest}"
+    else:
+        find = f"all {answer.leaving:,} pods find a node"
+        who = find if answer.leaving != 1 else "its pod finds a node"
+        title = f"yes, {who}" if answer.leaving else "yes, no pod has to move"
+        if answer.failed:
+            lost = verb(len(answer.nodes), "is", "are")
+            title += f" when {listed(answer.nodes, SHOWN_NAMES)} {lost} lost"
+        elif several:
+            title += f", of {counted(len(answer.nodes), 'node')} together"
+        zones = answer.leaves_zones
+        if zones:
+            count = sum(zones.values())
+            out = f"{count:,} {verb(count, 'moves', 'move')} out of zone"
+            title += f"; {out}{'s' * (len(zones) > 1)} {enumerated([*zones])}"
+        if answer.evicted:
+            evict = verb(len(answer.evicted), "is", "are")
+            title += f"; {counted(len(answer.evicted), 'other pod')} {evict} evicted for that"
+        if answer.without_controller:
+            title += f"; {counted(len(answer.without_controller), 'pod')} without controller "
+            title += f"{verb(len(answer.without_controller), 'is', 'are')} gone for good"
+    # What keeps pods that find no node is beside them, below.
+    nowhere = {group.pods for group in answer.pending}
+    node = (Column("Node", Kind.NODE), lambda each: each.nodes)
+    blockers = table(
+        "What blocks it",
+        [each for each in answer.blocked_by if each.pods not in nowhere],
+        *([node] if several else ()),
+        (Column("Pods"), _pods),
+        (Column("Because"), lambda each: each.because),
+        (Column("What lifts it"), _lift),
+        noun="blockers",
+    )
+    commands = [
+        Command(f"kubectl {change}")
+        for blocker in answer.blocked_by
+        for change in blocker.lifted_by
+        if not change.startswith("--")
+    ]
     return View(
-        title=_title(answer),
+        title=title,
         tone=Tone.GOOD if answer.possible else Tone.BAD,
         lines=[*_lines(answer)],
         tiles=[
@@ -48,10 +90,31 @@ def view(answer: DrainResult) -> View:
                 "can go" if answer.failed else "can be drained",
                 f"{len(answer.order):,} of {len(answer.nodes):,}",
             ),
-            Tile("pods move", f"{pods:,}"),
+            Tile("pods move", f"{len(answer.moves_to):,}"),
             Tile("blockers", f"{len(answer.blocked_by):,}", "bad" if answer.blocked_by else ""),
         ],
-        sections=[*_sections(answer)],
+        sections=[
+            blockers,
+            Commands(heading="What lifts it, each tried in a run", commands=commands),
+            pending_groups("Who finds no node", answer.pending, with_reasons=True),
+            evictions_table("Who is evicted for them", answer.evicted, answer.recreated),
+            *_moves(answer),
+            table(
+                "Budgets of these pods",
+                answer.budgets,
+                (Column("Budget"), lambda each: each.budget),
+                (Column("Pods here", Kind.NUMBER), lambda each: each.pods),
+                (Column("At a time", Kind.NUMBER), lambda each: each.allowed),
+                (Column("Healthy", Kind.NUMBER), lambda each: each.healthy),
+                (Column("Needed", Kind.NUMBER), lambda each: each.needed),
+                brief=8,
+                noun="budgets",
+            ),
+            Commands(
+                heading="The command",
+                commands=[Command(answer.command)] if answer.possible and answer.command else [],
+            ),
+        ],
         names=lambda: answer.order,
         nodes=[
             *answer.nodes,
@@ -61,33 +124,47 @@ def view(answer: DrainResult) -> View:
     )
 
 
-def _title(answer: DrainResult) -> str:
-    """Return the answer in a sentence, which a person reads first."""
-    if not answer.possible:
-        first, *others = _obstacles(answer)
-        rest = f"; and {counted(len(others), 'other blocker')}" if others else ""
-        return f"no: {first}{rest}"
-    title = f"yes, {_all(answer.leaving)}" if answer.leaving else "yes, no pod has to move"
-    if answer.failed:
-        lost = verb(len(answer.nodes), "is", "are")
-        title += f" when {listed(answer.nodes, SHOWN_NAMES)} {lost} lost"
-    elif len(answer.nodes) > 1:
-        title += f", of {counted(len(answer.nodes), 'node')} together"
-    zones = answer.leaves_zones
-    if zones:
-        out = f"{sum(zones.values()):,} {verb(sum(zones.values()), 'moves', 'move')} out of zone"
-        title += f"; {out}{'s' * (len(zones) > 1)} {enumerated([*zones])}"
-    if answer.evicted:
-        evict = verb(len(answer.evicted), "is", "are")
-        title += f"; {counted(len(answer.evicted), 'other pod')} {evict} evicted for that"
-    if answer.without_controller:
-        title += f"; {counted(len(answer.without_controller), 'pod')} without controller "
-        title += f"{verb(len(answer.without_controller), 'is', 'are')} gone for good"
-    return title
-
-
-def _all(count: int) -> str:
-    return "its pod finds a node" if count == 1 else f"all {count:,} pods find a node"
+def _moves(answer: DrainResult) -> Iterator[Table]:
+    """Yield where each pod goes; of many pods, where lists are cut, where those of an owner go."""
+    rows = []
+    for pod, node in answer.moves_to.items():
+        source = answer.moved_from[pod]
+        first, then = answer.zones[source], answer.zones[node]
+        zone = then if first == then else f"{first or 'none'} → {then or 'none'}"
+        rows.append((pod, source, node, zone))
+    source_column = (Column("From", Kind.NODE), lambda row: row[1])
+    zone_column = (Column("Zone", drop=1), lambda row: row[3])
+    is_short = len(rows) <= MAX_POD_ROWS
+    yield table(
+        "Who moves",
+        rows,
+        (Column("Pod", Kind.POD), lambda row: row[0]),
+        *([source_column] if len(answer.nodes) > 1 else ()),
+        (Column("To", Kind.NODE), lambda row: row[2]),
+        *([zone_column] if any(answer.zones.values()) else ()),
+        on=Medium.ALL if is_short else Medium.WIDE | Medium.PAGE,
+        grid="pods",
+        brief=None,
+    )
+    if not is_short:
+        by_owner = grouped(
+            (shared_owner(answer.owners.get(pod, f"{pod.partition('/')[0]}/Pod/")), node)
+            for pod, node in answer.moves_to.items()
+        )
+        yield table(
+            "Who moves",
+            sorted(by_owner.items(), key=lambda item: -len(item[1])),
+            (Column("Owner", Kind.OWNER), lambda each: each[0]),
+            (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
+            (
+                Column("To", Kind.NODE),
+                lambda each: with_counts(dict(Counter(each[1]).most_common())),
+            ),
+            brief=12,
+            noun="owners",
+            note="-o wide shows where every pod goes",
+            on=GROUPED,
+        )
 
 
 def _obstacles(answer: DrainResult) -> Iterator[str]:
@@ -152,47 +229,6 @@ def _pending_before(answer: DrainResult | DrainResults) -> Iterator[Line]:
         yield Line(f"{pods}; no node is kept for {verb(count, 'it', 'them')}", Tone.SOFT)
 
 
-def _sections(answer: DrainResult) -> Iterator[Section]:
-    has_several = len(answer.nodes) > 1
-    # What keeps pods that find no node is beside them, below.
-    nowhere = {group.pods for group in answer.pending}
-    node = [(Column("Node", Kind.NODE), lambda each: each.nodes)]
-    yield table(
-        "What blocks it",
-        [each for each in answer.blocked_by if each.pods not in nowhere],
-        *(node if has_several else ()),
-        (Column("Pods"), _pods),
-        (Column("Because"), lambda each: each.because),
-        (Column("What lifts it"), _lift),
-        noun="blockers",
-    )
-    yield Commands(
-        heading="What lifts it, each tried in a run",
-        commands=[
-            Command(f"kubectl {change}")
-            for blocker in answer.blocked_by
-            for change in blocker.lifted_by
-            if not change.startswith("--")
-        ],
-    )
-    yield pending_groups("Who finds no node", answer.pending, with_reasons=True)
-    yield evictions_table("Who is evicted for them", answer.evicted, answer.recreated)
-    yield from _moves(answer)
-    yield table(
-        "Budgets of these pods",
-        answer.budgets,
-        (Column("Budget"), lambda each: each.budget),
-        (Column("Pods here", Kind.NUMBER), lambda each: each.pods),
-        (Column("At a time", Kind.NUMBER), lambda each: each.allowed),
-        (Column("Healthy", Kind.NUMBER), lambda each: each.healthy),
-        (Column("Needed", Kind.NUMBER), lambda each: each.needed),
-        brief=8,
-        noun="budgets",
-    )
-    if answer.possible and answer.command:
-        yield Commands(heading="The command", commands=[Command(answer.command)])
-
-
 def _pods(blocker: DrainBlocker) -> str:
     """Return the owner and how many, or the pod's name."""
     names = {shared_owner(owner) for owner in blocker.owners}
@@ -212,59 +248,53 @@ def _lift(blocker: DrainBlocker) -> str:
     return " or ".join(filter(None, (changes, blocker.waits_for)))
 
 
-def _moves(answer: DrainResult) -> Iterator[Table]:
-    moves = [*answer.moves_to.items()]
-    has_zones = any(answer.zones.values())
-    source = (Column("From", Kind.NODE), lambda each: answer.moved_from[each[0]])
-    zone = (Column("Zone", drop=1), lambda each: _zones(answer, *each))
-    is_short = len(moves) <= MAX_POD_ROWS
-    yield table(
-        "Who moves",
-        moves,
-        (Column("Pod", Kind.POD), lambda each: each[0]),
-        *([source] if len(answer.nodes) > 1 else ()),
-        (Column("To", Kind.NODE), lambda each: each[1]),
-        *([zone] if has_zones else ()),
-        on=Medium.ALL if is_short else Medium.WIDE | Medium.PAGE,
-        grid="pods",
-        brief=None,
-    )
-    if not is_short:
-        by_owner = grouped((_owner(answer, pod), node) for pod, node in moves)
-        yield table(
-            "Who moves",
-            sorted(by_owner.items(), key=lambda item: -len(item[1])),
-            (Column("Owner", Kind.OWNER), lambda each: each[0]),
-            (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
-            (
-                Column("To", Kind.NODE),
-                lambda each: with_counts(dict(Counter(each[1]).most_common())),
-            ),
-            brief=12,
-            noun="owners",
-            note="-o wide shows where every pod goes",
-            on=GROUPED,
-        )
-
-
-def _owner(answer: DrainResult, pod: str) -> str:
-    return shared_owner(answer.owners.get(pod, f"{pod.partition('/')[0]}/Pod/"))
-
-
-def _zones(answer: DrainResult, pod: str, node: str) -> str:
-    first, then = answer.zones[answer.moved_from[pod]], answer.zones[node]
-    return then if first == then else f"{first or 'none'} → {then or 'none'}"
-
-
 # -- each domain for itself ------------------------------------------------------------------------
 
 
 def each_view(answer: DrainResults) -> View:
     """Return the domains that can go, what keeps the others, and with what these could go, too."""
-    domains, noun = answer.domains, _noun(answer.label)
+    domains, noun, total = answer.domains, _noun(answer.label), len(answer.domains)
     stuck = [each for each in domains if not each.possible]
+    # The title says which domains can go: any, none, all but some, or some only.
+    if len(stuck) == total:
+        nodes = f"none of its {total:,} {noun}s" if total > 1 else f"not its only {noun}"
+    elif 2 * len(stuck) > total:
+        others = [each.value for each in domains if each.possible]
+        nodes = f"only {listed(others, SHOWN_DOMAINS)}, of {total:,} {noun}s"
+    elif stuck:
+        nodes = f"any {noun} but {listed([each.value for each in stuck], SHOWN_DOMAINS)}"
+    else:
+        nodes = f"any of its {total:,} {noun}s" if total > 1 else f"its only {noun}"
+    # Pods whose owners are alike are one row for one cause.
+    keeps: dict[object, tuple[str, DrainBlocker]] = {}
+    for domain in stuck:
+        for each in domain.blocked_by:
+            key = (domain.value, *map(alike, each.owners), each.because)
+            blocker = each
+            if key in keeps:
+                _, before = keeps[key]
+                owners = tuple(dict.fromkeys((*before.owners, *each.owners)))
+                blocker = replace(each, pods=(*before.pods, *each.pods), owners=owners)
+            keeps[key] = domain.value, blocker
+    changes = dict.fromkeys(
+        change
+        for each in stuck
+        for blocker in each.blocked_by
+        for change in blocker.lifted_by
+        if not change.startswith("--")
+    )
+    # The last command adds the nodes with which all could go.
+    more = [each.possible_with for each in stuck if each.possible_with is not None]
+    next_commands = []
+    if more:
+        like = max(more, key=lambda each: each.count)
+        change = f"--change 'add-nodes more --like {like.like} --count {like.count}'"
+        options = shlex.join(["--each", answer.label, *answer.options])
+        next_commands = [Command(f"{program_name()} drain {options} {change}")]
+    kind = Kind.NODE if noun == "node" else Kind.TEXT
+    node_count = (Column("Nodes", Kind.NUMBER), lambda each: len(each.nodes))
     return View(
-        title=_each_title(answer, stuck),
+        title=f"survives the loss of {nodes}" if answer.failed else f"can drain {nodes}",
         tone=Tone.GOOD if answer.possible else Tone.BAD,
         lines=[*_each_lines(answer, stuck)],
         tiles=[
@@ -272,7 +302,41 @@ def each_view(answer: DrainResults) -> View:
             Tile("can go", f"{len(domains) - len(stuck):,}", "bad" if stuck else "good"),
             Tile("pods without a node", f"{sum(len(each.waiting) for each in stuck):,}"),
         ],
-        sections=[*_each_sections(answer, stuck)],
+        sections=[
+            table(
+                "What keeps them",
+                keeps.values(),
+                (Column(noun.capitalize(), kind), lambda each: each[0]),
+                (Column("Pods", Kind.NUMBER), lambda each: len(each[1].pods)),
+                (
+                    Column("Of", Kind.OWNER),
+                    lambda each: listed(
+                        [*dict.fromkeys(map(shared_owner, each[1].owners))], SHOWN_NAMES
+                    ),
+                ),
+                (Column("Because"), lambda each: each[1].because),
+                (Column("What lifts it", drop=1), lambda each: _lift(each[1])),
+                brief=SHOWN_BLOCKERS,
+                noun="causes",
+            ),
+            Commands(
+                heading="What lifts it, each tried in a run",
+                commands=[Command(f"kubectl {change}") for change in changes],
+            ),
+            table(
+                f"Each {noun}",
+                domains,
+                (Column(noun.capitalize(), kind), lambda each: each.value),
+                (Column("Can go"), lambda each: "yes" if each.possible else "no"),
+                *([node_count] if noun != "node" else ()),
+                (Column("Pods leave", Kind.NUMBER), lambda each: each.leaving),
+                (Column("Find no node", Kind.NUMBER), lambda each: len(each.waiting)),
+                (Column("Evicted for them", Kind.NUMBER), lambda each: len(each.evicted)),
+                brief=None if len(domains) <= MAX_POD_ROWS else SHOWN_DOMAINS,
+                noun=f"{noun}s",
+            ),
+            Commands(heading="What to try next", commands=next_commands),
+        ],
         names=lambda: [each.value for each in domains if each.possible],
         nodes=[
             *(node for each in domains for node in each.nodes),
@@ -284,22 +348,6 @@ def each_view(answer: DrainResults) -> View:
 def _noun(label: str) -> str:
     """Return what the values of the label are, as "zone"."""
     return label.rpartition("/")[2].replace("-", " ")
-
-
-def _each_title(answer: DrainResults, stuck: Sequence[DomainDrain]) -> str:
-    total, noun = len(answer.domains), _noun(answer.label)
-    names = listed([each.value for each in stuck], SHOWN_DOMAINS)
-    nodes = f"any of its {total:,} {noun}s" if total > 1 else f"its only {noun}"
-    if len(stuck) == total:
-        nodes = f"none of its {total:,} {noun}s" if total > 1 else f"not its only {noun}"
-    elif 2 * len(stuck) > total:
-        others = [each.value for each in answer.domains if each.possible]
-        nodes = f"only {listed(others, SHOWN_DOMAINS)}, of {total:,} {noun}s"
-    elif stuck:
-        nodes = f"any {noun} but {names}"
-    if answer.failed:
-        return f"survives the loss of {nodes}"
-    return f"can drain {nodes}"
 
 
 def _each_lines(answer: DrainResults, stuck: Sequence[DomainDrain]) -> Iterator[Line]:
@@ -329,67 +377,3 @@ def _each_lines(answer: DrainResults, stuck: Sequence[DomainDrain]) -> Iterator[
     yield from _pending_before(answer)
     if answer.possible and len(answer.domains) > 1:
         yield Line(f"each {noun} for itself, while all others are there", Tone.SOFT)
-
-
-def _each_sections(answer: DrainResults, stuck: Sequence[DomainDrain]) -> Iterator[Section]:
-    noun = _noun(answer.label)
-    kind = Kind.NODE if noun == "node" else Kind.TEXT
-    yield table(
-        "What keeps them",
-        _keeps(stuck),
-        (Column(noun.capitalize(), kind), lambda each: each[0]),
-        (Column("Pods", Kind.NUMBER), lambda each: len(each[1].pods)),
-        (Column("Of", Kind.OWNER), lambda each: _owners(each[1])),
-        (Column("Because"), lambda each: each[1].because),
-        (Column("What lifts it", drop=1), lambda each: _lift(each[1])),
-        brief=SHOWN_BLOCKERS,
-        noun="causes",
-    )
-    changes = dict.fromkeys(
-        change
-        for each in stuck
-        for blocker in each.blocked_by
-        for change in blocker.lifted_by
-        if not change.startswith("--")
-    )
-    commands = [Command(f"kubectl {change}") for change in changes]
-    yield Commands(heading="What lifts it, each tried in a run", commands=commands)
-    yield table(
-        f"Each {noun}",
-        answer.domains,
-        (Column(noun.capitalize(), kind), lambda each: each.value),
-        (Column("Can go"), lambda each: "yes" if each.possible else "no"),
-        *([(Column("Nodes", Kind.NUMBER), lambda each: len(each.nodes))] if noun != "node" else []),
-        (Column("Pods leave", Kind.NUMBER), lambda each: each.leaving),
-        (Column("Find no node", Kind.NUMBER), lambda each: len(each.waiting)),
-        (Column("Evicted for them", Kind.NUMBER), lambda each: len(each.evicted)),
-        brief=None if len(answer.domains) <= MAX_POD_ROWS else SHOWN_DOMAINS,
-        noun=f"{noun}s",
-    )
-    more = [each.possible_with for each in stuck if each.possible_with is not None]
-    if more:
-        like = max(more, key=lambda each: each.count)
-        change = f"--change 'add-nodes more --like {like.like} --count {like.count}'"
-        options = shlex.join(["--each", answer.label, *answer.options])
-        command = f"{program_name()} drain {options} {change}"
-        yield Commands(heading="What to try next", commands=[Command(command)])
-
-
-def _keeps(stuck: Sequence[DomainDrain]) -> Iterator[tuple[str, DrainBlocker]]:
-    """Yield what keeps each domain; pods whose owners are alike are one row for one cause."""
-    for domain in stuck:
-        rows: dict[object, DrainBlocker] = {}
-        for each in domain.blocked_by:
-            key = (*map(alike, each.owners), each.because)
-            before = rows.get(key)
-            if before is not None:
-                owners = tuple(dict.fromkeys((*before.owners, *each.owners)))
-                rows[key] = replace(each, pods=(*before.pods, *each.pods), owners=owners)
-            else:
-                rows[key] = each
-        yield from ((domain.value, each) for each in rows.values())
-
-
-def _owners(blocker: DrainBlocker) -> str:
-    names = [*{shared_owner(owner): None for owner in blocker.owners}]
-    return listed(names, SHOWN_NAMES) if names else ""

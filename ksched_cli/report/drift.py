@@ -62,7 +62,28 @@ def view(answer: DriftResult) -> View:
                 for each, count in counts.items()
             ),
         ],
-        sections=[*_sections(answer)],
+        sections=[
+            _owners("No longer allowed where they run", answer, Verdict.NOT_ALLOWED),
+            _owners("Better elsewhere", answer, Verdict.WORSE),
+            table(
+                "Not on a best node",
+                sorted(
+                    _elsewhere(answer),
+                    key=lambda pod: (pod.verdict is Verdict.WORSE, -pod.behind, pod.pod),
+                ),
+                (Column("Pod", Kind.POD), lambda pod: pod.pod),
+                (Column("On", Kind.NODE), lambda pod: pod.node),
+                (
+                    Column("Because of"),
+                    lambda pod: (
+                        pod.rejected_by or f"{pod.behind:,} of {pod.best_score:,} points behind"
+                    ),
+                ),
+                (Column("Would go to"), lambda pod: pod.best_node or "nowhere"),
+                on=Medium.WIDE,
+            ),
+            Later(make=lambda: _page_sections(answer)),
+        ],
         names=lambda: [pod.pod for pod in _elsewhere(answer)],
         nodes=[name for pod in answer.pods for name in (pod.node, pod.best_node) if name],
     )
@@ -89,12 +110,26 @@ def _verdict(answer: DriftResult) -> Iterator[Line]:
         if count
     ]
     if leaving:
+        worse, refused, why = summary.worse, summary.not_allowed, list[str]()
+        nowhere = sum(pod.best_node is None for pod in answer.pods)
+        if worse:
+            why.append(f"{worse:,} {verb(worse, 'scores', 'score')} higher on another node")
+        if refused:
+            why.append(f"{refused:,} {verb(refused, 'is', 'are')} no longer allowed there")
+        if nowhere:
+            is_all = nowhere == refused
+            why[-1] += ", nor on any other node" if is_all else f" ({nowhere:,} of them nowhere)"
         placed = f"be placed where {verb(leaving, 'it runs', 'they run')}"
         tone = Tone.BAD if answer.undecided else Tone.WARN
-        yield Line(f"{leaving:,} of {running} would not {placed}: {_why(answer)}", tone)
+        yield Line(f"{leaving:,} of {running} would not {placed}: {', '.join(why)}", tone)
         if staying:
             yield Line(f"the others: {', '.join(staying)}", Tone.SOFT)
-        yield Line(_in_turn(answer))
+        # Several are also moved one after the other.
+        if leaving > 1:
+            yield Line(
+                f"moved one after the other, {summary.moved_in_turn:,} of these {leaving:,} pods "
+                f"{verb(summary.moved_in_turn, 'ends', 'end')} on another node"
+            )
     elif summary.running:
         placed = f"be placed where {verb(summary.running, 'it runs', 'they run')}"
         yield Line(f"{running} would {placed}: {', '.join(staying)}", Tone.GOOD)
@@ -104,58 +139,7 @@ def _verdict(answer: DriftResult) -> Iterator[Line]:
         yield Line(f"{len(answer.ignored):,} left out", Tone.SOFT)
 
 
-def _why(answer: DriftResult) -> str:
-    """Why pods would not be placed where they run."""
-    worse, refused = answer.summary.worse, answer.summary.not_allowed
-    nowhere = sum(pod.best_node is None for pod in answer.pods)
-    texts = []
-    if worse:
-        texts.append(f"{worse:,} {verb(worse, 'scores', 'score')} higher on another node")
-    if refused:
-        texts.append(f"{refused:,} {verb(refused, 'is', 'are')} no longer allowed there")
-    if nowhere:
-        is_all = nowhere == refused
-        texts[-1] += ", nor on any other node" if is_all else f" ({nowhere:,} of them nowhere)"
-    return ", ".join(texts)
-
-
-def _in_turn(answer: DriftResult) -> str:
-    """Return the result of moving them one after the other; "" if fewer than two would move."""
-    count = answer.summary.worse + answer.summary.not_allowed
-    if count < 2:
-        return ""
-    moved = answer.summary.moved_in_turn
-    ends = verb(moved, "ends", "end")
-    return f"moved one after the other, {moved:,} of these {count:,} pods {ends} on another node"
-
-
 # -- tables ---------------------------------------------------------------------------------------
-
-
-def _sections(answer: DriftResult) -> Iterator[Section]:
-    yield _owners("No longer allowed where they run", answer, Verdict.NOT_ALLOWED)
-    yield _owners("Better elsewhere", answer, Verdict.WORSE)
-    yield table(
-        "Not on a best node",
-        sorted(
-            _elsewhere(answer),
-            key=lambda pod: (pod.verdict is Verdict.WORSE, -pod.behind, pod.pod),
-        ),
-        (Column("Pod", Kind.POD), lambda pod: pod.pod),
-        (Column("On", Kind.NODE), lambda pod: pod.node),
-        (
-            Column("Because of"),
-            lambda pod: pod.rejected_by or f"{_of(pod)} points behind",
-        ),
-        (Column("Would go to"), lambda pod: pod.best_node or "nowhere"),
-        on=Medium.WIDE,
-    )
-    yield Later(make=lambda: _page_sections(answer))
-
-
-def _of(pod: PodDrift) -> str:
-    """How far its node is behind the best, and of how many points."""
-    return f"{pod.behind:,} of {pod.best_score:,}"
 
 
 def _owners(heading: str, answer: DriftResult, verdict: Verdict) -> Table:
@@ -212,7 +196,23 @@ def _page_sections(answer: DriftResult) -> Iterator[Section]:
     worse = [pod for pod in answer.pods if pod.verdict is Verdict.WORSE]
     elsewhere = _elsewhere(answer)
     if worse:
-        yield _behind(worse)
+        # Bars begin at the first step with pods and end at the last.
+        counts = [0] * len(STEPS)
+        for pod in worse:
+            counts[sum(pod.behind >= step for step in STEPS) - 1] += 1
+        names = [f"{low:,} to {high - 1:,}" for low, high in pairwise(STEPS)]
+        names.append(f"{STEPS[-1]:,} and more")
+        taken = [step for step, count in enumerate(counts) if count]
+        rows = [(names[step], counts[step]) for step in range(taken[0], taken[-1] + 1)]
+        best = [pod.best_score for pod in worse if pod.best_score is not None]
+        ends = " to ".join(f"{end:,}" for end in dict.fromkeys((min(best), max(best))))
+        yield bars(
+            "How far behind the best node",
+            (Column("Points behind"), Column("Pods", Kind.NUMBER)),
+            rows,
+            ("pods",),
+            f"Points are weighted scores of all plugins; the best node has {ends} for these pods.",
+        )
     rejected = Counter(pod.rejected_by for pod in answer.pods if pod.rejected_by).most_common()
     columns = Column("Plugin"), Column("Pods", Kind.NUMBER)
     yield bars("Not allowed today because of", columns, rejected, ("pods",))
@@ -228,7 +228,15 @@ def _page_sections(answer: DriftResult) -> Iterator[Section]:
         (Column("Owner", Kind.OWNER), lambda pod: pod.owner),
         (Column("Verdict"), lambda pod: VERDICTS[pod.verdict][0]),
         (Column("On", Kind.NODE), lambda pod: pod.node),
-        (Column("Would go to"), _target),
+        # kube-scheduler draws one of equally good nodes.
+        (
+            Column("Would go to"),
+            lambda pod: (
+                f"{pod.node}, or one as good"
+                if pod.verdict is Verdict.TIED
+                else pod.best_node or "nowhere"
+            ),
+        ),
         (Column("Moved in turn"), lambda pod: pod.in_turn or "nowhere"),
         (Column("Rank", Kind.NUMBER), lambda pod: pod.rank),
         (Column("Score", Kind.NUMBER), lambda pod: pod.score),
@@ -241,51 +249,22 @@ def _page_sections(answer: DriftResult) -> Iterator[Section]:
     )
 
 
-def _target(pod: PodDrift) -> str:
-    """Return where it would go; kube-scheduler draws one of equally good nodes."""
-    if pod.verdict is Verdict.TIED:
-        return f"{pod.node}, or one as good"
-    return pod.best_node or "nowhere"
-
-
-def _behind(pods: Sequence[PodDrift]) -> Bars:
-    """How far the pods' nodes are behind the best, from the first step with pods to the last."""
-    counts = [0] * len(STEPS)
-    for pod in pods:
-        counts[sum(pod.behind >= step for step in STEPS) - 1] += 1
-    names = [f"{low:,} to {high - 1:,}" for low, high in pairwise(STEPS)]
-    names = [*names, f"{STEPS[-1]:,} and more"]
-    taken = [step for step, count in enumerate(counts) if count]
-    rows = [(names[step], counts[step]) for step in range(taken[0], taken[-1] + 1)]
-    best = [pod.best_score for pod in pods if pod.best_score is not None]
-    ends = " to ".join(f"{end:,}" for end in dict.fromkeys((min(best), max(best))))
-    note = f"Points are weighted scores of all plugins; the best node has {ends} for these pods."
-    columns = Column("Points behind"), Column("Pods", Kind.NUMBER)
-    return bars("How far behind the best node", columns, rows, ("pods",), note)
-
-
 def moves(heading: str, pairs: Iterable[tuple[str, str]], note: str = "") -> Bars:
     """Show how many pods go from where to where. pairs: of each pod. Too many pairs are put
     together by where the pods go."""
     counts = Counter(pairs)
     if len(counts) > SHOWN_MOVES:
-        counts = _by_target(counts)
+        # Where the pods of a target come from several places, these are counted.
+        sources = grouped((target, source) for source, target in counts)
+        pods: Counter[str] = Counter()
+        for (_, target), count in counts.items():
+            pods[target] += count
+        counts = Counter()
+        for target, names in sources.items():
+            source = names[0] if len(names) == 1 else f"{len(names):,} places"
+            counts[source, target] = pods[target]
     rows = [(*pair, count) for pair, count in counts.most_common(SHOWN_MOVES)]
     rest = len(counts) - len(rows)
     note += f" {rest:,} more; the table of pods has all." if rest else ""
     columns = Column("From"), Column("To"), Column("Pods", Kind.NUMBER)
     return bars(heading, columns, rows, ("pods",), note.strip())
-
-
-def _by_target(counts: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
-    """Where the pods of a target come from several places, how many these are."""
-    sources = grouped((target, source) for source, target in counts)
-    pods: Counter[str] = Counter()
-    for (_, target), count in counts.items():
-        pods[target] += count
-    return Counter(
-        {
-            (names[0] if len(names) == 1 else f"{len(names):,} places", target): pods[target]
-            for target, names in sources.items()
-        }
-    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ksched_cli.analysis.expectations import CaseResult, ExpectationsResult
 from ksched_cli.errors import Position
 from ksched_cli.report import ci_forms
@@ -16,7 +14,6 @@ from ksched_cli.report.view import (
     Groups,
     Kind,
     Medium,
-    Section,
     Tile,
     Tone,
     View,
@@ -31,59 +28,53 @@ def view(answer: ExpectationsResult) -> View:
     that hold."""
     passed, failed = answer.summary.passed, answer.summary.failed
     tone = Tone.BAD if failed or answer.undecided else Tone.GOOD if passed else Tone.NONE
+    total = counted(len(answer.cases), "expectation")
+    if not answer.cases:
+        title = "No file has an expectation"
+    elif failed:
+        title = f"{failed:,} of {total} {verb(failed, 'fails', 'fail')}"
+    else:
+        title = f"All of {total} hold" if len(answer.cases) > 1 else "The expectation holds"
+    blocks = [
+        Block(
+            heading=f"{case.file}{f':{case.line}' if case.line else ''}: {case.name}",
+            state="failed",
+            tone=Tone.BAD,
+            lines=[case.message],
+            sections=[Commands(commands=[Command(case.command)] if case.command else [])],
+        )
+        for case in answer.cases
+        if not case.passed
+    ]
+    by_file = grouped((case.file, case.passed) for case in answer.cases)
+    rows = [(file, sum(held), held.count(False)) for file, held in by_file.items()]
+    columns = Column("File"), Column("Passed", Kind.NUMBER), Column("Failed", Kind.NUMBER)
+    name = Column("Expectation"), lambda case: case.name
+    in_file = Column("File"), lambda case: case.file
+    holding = [case for case in answer.cases if case.passed]
     return View(
-        title=_title(len(answer.cases), failed),
+        title=title,
         tone=tone,
         tiles=[
             Tile("passed", f"{passed:,}", "good" if passed else ""),
             Tile("failed", f"{failed:,}", "bad" if failed else ""),
         ],
-        sections=[*_sections(answer)],
-    )
-
-
-def _title(count: int, failed: int) -> str:
-    if not count:
-        return "No file has an expectation"
-    total = counted(count, "expectation")
-    if failed:
-        return f"{failed:,} of {total} {verb(failed, 'fails', 'fail')}"
-    return f"All of {total} hold" if count > 1 else "The expectation holds"
-
-
-def _sections(answer: ExpectationsResult) -> Iterator[Section]:
-    blocks = [_failed(case) for case in answer.cases if not case.passed]
-    yield Groups(heading="Expectations that fail", blocks=blocks, opened=len(blocks))
-    by_file = grouped((case.file, case.passed) for case in answer.cases)
-    rows = [(file, sum(held), held.count(False)) for file, held in by_file.items()]
-    columns = Column("File"), Column("Passed", Kind.NUMBER), Column("Failed", Kind.NUMBER)
-    yield bars("By file", columns, rows if len(rows) > 1 else (), ("passed", "failed"))
-    name = Column("Expectation"), lambda case: case.name
-    file = Column("File"), lambda case: case.file
-    holding = [case for case in answer.cases if case.passed]
-    yield table("Expectations that hold", holding, name, file, on=Medium.TEXT)
-    yield table(
-        "Table of expectations",
-        answer.cases,
-        name,
-        (Column("Result"), lambda case: "passed" if case.passed else "failed"),
-        file,
-        (Column("Line", Kind.NUMBER), lambda case: case.line),
-        (Column("Kubernetes"), lambda case: case.kubernetes_version),
-        grid="cases",
-        on=Medium.PAGE,
-    )
-
-
-def _failed(case: CaseResult) -> Block:
-    place = f"{case.file}:{case.line}" if case.line else case.file
-    commands = [Command(case.command)] if case.command else []
-    return Block(
-        heading=f"{place}: {case.name}",
-        state="failed",
-        tone=Tone.BAD,
-        lines=[case.message],
-        sections=[Commands(commands=commands)],
+        sections=[
+            Groups(heading="Expectations that fail", blocks=blocks, opened=len(blocks)),
+            bars("By file", columns, rows if len(rows) > 1 else (), ("passed", "failed")),
+            table("Expectations that hold", holding, name, in_file, on=Medium.TEXT),
+            table(
+                "Table of expectations",
+                answer.cases,
+                name,
+                (Column("Result"), lambda case: "passed" if case.passed else "failed"),
+                in_file,
+                (Column("Line", Kind.NUMBER), lambda case: case.line),
+                (Column("Kubernetes"), lambda case: case.kubernetes_version),
+                grid="cases",
+                on=Medium.PAGE,
+            ),
+        ],
     )
 
 

@@ -68,11 +68,25 @@ def view(answer: Explanation) -> View:
     """Return the verdict, the points of the node taken and of those asked about, the ranking, the
     rejected nodes by reason, what to try next."""
     title, *lines = _verdict(answer)
+    tiles = []
+    if not answer.ignored:
+        nodes, steps = len(answer.nodes), answer.funnel
+        of_some = steps and _total(steps) != nodes
+        tiles = [
+            Tile("nodes shown" if of_some else "nodes", f"{nodes:,}"),
+            Tile("fit", f"{answer.feasible:,}", "good" if answer.feasible else "bad"),
+        ]
+        if answer.evaluated != nodes:
+            tiles.append(Tile("looked at in this attempt", f"{answer.evaluated:,}"))
+        numbers = {"points": answer.score, "ahead of the next": answer.margin}
+        if answer.running_on:
+            numbers["rank of its node"] = answer.rank
+        tiles += [Tile(key, f"{n:,}") for key, n in numbers.items() if n is not None]
     return View(
         title=title.text,
         tone=title.tone,
         lines=lines,
-        tiles=_tiles(answer),
+        tiles=tiles,
         sections=[*_sections(answer)],
         names=lambda: [node.node for node in ranking(answer)],
         nodes=[node.node for node in answer.nodes],
@@ -82,7 +96,9 @@ def view(answer: Explanation) -> View:
 # -- the verdict ----------------------------------------------------------------------------------
 
 
-def _verdict(answer: Explanation) -> Iterator[Line]:
+def _verdict(  # noqa: C901, PLR0912, PLR0915  # the lines, in their order
+    answer: Explanation,
+) -> Iterator[Line]:
     """Yield the answer, the cause, what to do about it, then what else there is to say."""
     yield from before_any_node(answer)
     if answer.gated or answer.ignored:
@@ -101,8 +117,29 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
         cannot = "decided" if answer.undecided else "scheduled"
         yield Line(f"{subject} cannot be {cannot}: {answer.error or answer.message}", Tone.BAD)
     else:
-        first, *others = _placed(answer, subject) if answer.node else _unplaced(answer, subject)
-        yield from (first, *_on_requested(answer), *others)
+        others: list[Line] = []
+        if answer.node:
+            first, *others = _placed(answer, subject)
+        else:
+            first = Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
+            if answer.diagnosis is not None:
+                others += cause_lines(answer.diagnosis)
+                others += map(Line, remedy_lines(answer.diagnosis))
+            others.append(message_line(answer.message))
+        yield first
+        # Nodes that were asked about by name are compared with the one taken.
+        nodes = {node.node: node for node in answer.nodes}
+        for name in answer.requested[:SHOWN_TIES]:
+            node = nodes[name]
+            if node.rejections:
+                causes = (
+                    why_not(each.plugin, (*each.reasons, *each.details)) for each in node.rejections
+                )
+                yield Line(f"not on {name}: {'; '.join(causes)}", Tone.WARN)
+            elif name != answer.node and node.rank is not None:
+                points = f", with {counted(node.total, 'point')}" if node.total is not None else ""
+                yield Line(f"{name} is rank {node.rank:,} of {answer.feasible:,}{points}")
+        yield from others
     if not answer.gated:
         yield from map(Line, answer.notes)
     if answer.scale_up:
@@ -112,39 +149,23 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
         yield Line(f"profile {answer.profile}", Tone.SOFT)
 
 
-def _on_requested(answer: Explanation) -> Iterator[Line]:
-    """Yield how the nodes that were asked about by name compare with the one taken."""
-    nodes = {node.node: node for node in answer.nodes}
-    for name in answer.requested[:SHOWN_TIES]:
-        node = nodes[name]
-        if node.rejections:
-            yield Line(f"not on {name}: {_why_rejected(node)}", Tone.WARN)
-        elif name != answer.node and node.rank is not None:
-            points = f", with {counted(node.total, 'point')}" if node.total is not None else ""
-            yield Line(f"{name} is rank {node.rank:,} of {answer.feasible:,}{points}")
-
-
-def _why_rejected(node: NodeExplanation) -> str:
-    """Return what each plugin says, and the numbers."""
-    return "; ".join(
-        why_not(each.plugin, (*each.reasons, *each.details)) for each in node.rejections
-    )
-
-
-def _unplaced(answer: Explanation, subject: str) -> Iterator[Line]:
-    """Yield the cause and what to do about it, then kube-scheduler's message."""
-    yield Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
-    if answer.diagnosis is not None:
-        yield from cause_lines(answer.diagnosis)
-        yield from map(Line, remedy_lines(answer.diagnosis))
-    yield message_line(answer.message)
-
-
 def _placed(answer: Explanation, subject: str) -> Iterator[Line]:
     """Yield the node and why there; who leaves it."""
+    if answer.feasible == 1:
+        why = ", the only node it fits on"
+    elif answer.score is None:
+        why = ""
+    else:
+        points = counted(answer.score, "point")
+        if answer.ties:
+            why = f", one of {len(answer.ties):,} equally good nodes with {points}"
+        elif answer.margin is None:
+            why = f" with {points}"
+        else:
+            why = f" with {points}, {answer.margin:,} ahead of the next"
     verb_ = "goes to" if not answer.running_on else "would go to"
     also = " too" if answer.running_on == answer.node else ""
-    yield Line(f"{subject} {verb_} {answer.node}{also}{_why_there(answer)}", Tone.GOOD)
+    yield Line(f"{subject} {verb_} {answer.node}{also}{why}", Tone.GOOD)
     others = [name for name in answer.ties if name != answer.node]
     if others:
         yield Line(f"equally good: {listed(others, SHOWN_TIES)}")
@@ -152,51 +173,16 @@ def _placed(answer: Explanation, subject: str) -> Iterator[Line]:
         yield Line(f"after evicting {listed(answer.evicts, SHOWN_TIES)}", Tone.WARN)
     if answer.evicted_by:
         yield Line(f"and is evicted from there later, for {answer.evicted_by}", Tone.WARN)
-    yield Line(_sampling(answer), Tone.SOFT)
-
-
-def _why_there(answer: Explanation) -> str:
-    if answer.feasible == 1:
-        return ", the only node it fits on"
-    if answer.score is None:
-        return ""
-    points = counted(answer.score, "point")
-    if answer.ties:
-        return f", one of {len(answer.ties):,} equally good nodes with {points}"
-    if answer.margin is None:
-        return f" with {points}"
-    return f" with {points}, {answer.margin:,} ahead of the next"
-
-
-def _sampling(answer: Explanation) -> str:
-    """Return how the node compares with the best of all that fit, or "" if all nodes were looked
-    at."""
+    # The node is compared with the best of all that fit, unless all nodes were looked at.
     best = answer.best_of_all
-    if best is None or answer.evaluated >= answer.node_count:
-        return ""
-    looked_at = (
-        f"{answer.evaluated:,} of {counted(answer.node_count, 'node')} were looked at; "
-        f"of all {answer.feasible:,} that fit, "
-    )
-    if answer.rank == 1:
-        return f"{looked_at}{answer.node} is the best too"
-    return f"{looked_at}{best.node} would be the best, with {counted(best.score, 'point')}"
-
-
-def _tiles(answer: Explanation) -> list[Tile]:
-    nodes, steps = len(answer.nodes), answer.funnel
-    if answer.ignored:
-        return []
-    tiles = [
-        Tile("nodes shown" if steps and _total(steps) != nodes else "nodes", f"{nodes:,}"),
-        Tile("fit", f"{answer.feasible:,}", "good" if answer.feasible else "bad"),
-    ]
-    if answer.evaluated != nodes:
-        tiles.append(Tile("looked at in this attempt", f"{answer.evaluated:,}"))
-    numbers = {"points": answer.score, "ahead of the next": answer.margin}
-    if answer.running_on:
-        numbers["rank of its node"] = answer.rank
-    return [*tiles, *(Tile(key, f"{n:,}") for key, n in numbers.items() if n is not None)]
+    if best is not None and answer.evaluated < answer.node_count:
+        is_best = f"{answer.node} is the best too"
+        other_is = f"{best.node} would be the best, with {counted(best.score, 'point')}"
+        sampled = (
+            f"{answer.evaluated:,} of {counted(answer.node_count, 'node')} were looked at; "
+            f"of all {answer.feasible:,} that fit, {is_best if answer.rank == 1 else other_is}"
+        )
+        yield Line(sampled, Tone.SOFT)
 
 
 # -- sections -------------------------------------------------------------------------------------
@@ -226,34 +212,34 @@ def _sections(answer: Explanation) -> Iterator[Section]:
                     (Column("Because"), lambda each: "; ".join(each[1].details)),
                     on=Medium.TEXT,
                 )
-        yield _ranking(answer, fitting, plugins)
+        scores = [
+            (Column(short_name(plugin), Kind.NUMBER, 1, fold=True), _weighted_by(plugin))
+            for plugin in plugins
+        ]
+        yield table(
+            "Nodes that fit, best first",
+            fitting,
+            (Column("Rank", Kind.NUMBER), lambda node: node.rank),
+            (Column("Node", Kind.NODE), lambda node: marked(node.node, answer.node)),
+            (Column("Total", Kind.NUMBER), lambda node: node.total),
+            *scores,
+            brief=BEST_NODES_OF_RUNNING if answer.running_on else BEST_NODES,
+            noun="that fit",
+            on=Medium.TEXT,
+        )
     if answer.funnel:
         yield _funnel(answer.funnel)
     rejected = [node for node in answer.nodes if node.rejections]
     is_whole = len(answer.nodes) == answer.node_count
     yield from rejected_nodes(rejected, answer.reasons if is_whole else ())
-    yield Commands(heading="What to try next", commands=[*_next_steps(answer)])
+    commands = []
+    if not (answer.node or answer.ignored or answer.undecided or answer.error):
+        commands.append(fix_command(answer.pod))
+        if answer.may_preempt:
+            preempt = f"{program_name()} preempt {answer.pod}"
+            commands.append(Command(preempt, "shows whether evicting other pods would help"))
+    yield Commands(heading="What to try next", commands=commands)
     yield Later(make=lambda: _page_sections(answer, fitting, plugins))
-
-
-def _ranking(
-    answer: Explanation, fitting: Sequence[NodeExplanation], plugins: Sequence[str]
-) -> Table:
-    scores = [
-        (Column(short_name(plugin), Kind.NUMBER, 1, fold=True), _weighted_by(plugin))
-        for plugin in plugins
-    ]
-    return table(
-        "Nodes that fit, best first",
-        fitting,
-        (Column("Rank", Kind.NUMBER), lambda node: node.rank),
-        (Column("Node", Kind.NODE), lambda node: marked(node.node, answer.node)),
-        (Column("Total", Kind.NUMBER), lambda node: node.total),
-        *scores,
-        brief=BEST_NODES_OF_RUNNING if answer.running_on else BEST_NODES,
-        noun="that fit",
-        on=Medium.TEXT,
-    )
 
 
 def _weighted_by(plugin: str) -> Any:
@@ -266,15 +252,6 @@ def short_name(plugin: str) -> str:
     """Return the plugin's short name; for an extender's URL, the end of its path, or the host."""
     name = plugin.rstrip("/").rpartition("/")[2] if "://" in plugin else plugin
     return SHORT_NAMES.get(name, name[:LONGEST_NAME])
-
-
-def _next_steps(answer: Explanation) -> Iterator[Command]:
-    if answer.node or answer.ignored or answer.undecided or answer.error:
-        return
-    yield fix_command(answer.pod)
-    if answer.may_preempt:
-        command = f"{program_name()} preempt {answer.pod}"
-        yield Command(command, "shows whether evicting other pods would help")
 
 
 # -- sections of the page -------------------------------------------------------------------------
@@ -307,13 +284,8 @@ def _page_sections(
     from ksched_cli.report.html.sections import Pair
 
     yield Pair("Two nodes side by side", pair_data(answer, plugins))
-    yield _matrix(answer, plugins)
-
-
-def _matrix(answer: Explanation, scoring: Sequence[str]) -> Table:
-    """Return what each plugin says of each node, in the order in which they matter: the node taken,
-    those asked about and the pod's own, those that fit, best first, then those nearest to fitting.
-    scoring: the plugins that give points"""
+    # Nodes come in the order in which they matter: the node taken, those asked about and the pod's
+    # own, those that fit, best first, then those nearest to fitting.
     first = [answer.node, *answer.requested, answer.running_on]
     place = {name: at for at, name in enumerate(dict.fromkeys(filter(None, first)))}
 
@@ -323,25 +295,24 @@ def _matrix(answer: Explanation, scoring: Sequence[str]) -> Table:
 
     rejecting = {each.plugin for node in answer.nodes for each in node.rejections}
     filters = [step.plugin for step in answer.funnel if step.plugin in rejecting]
-    giving = [each for each in scoring if any(map(_weighted_by(each), answer.nodes))]
-    plugins = dict.fromkeys((*filters, *sorted(rejecting), *giving))
-    return table(
+    giving = [each for each in plugins if any(map(_weighted_by(each), answer.nodes))]
+    columns = dict.fromkeys((*filters, *sorted(rejecting), *giving))
+    yield table(
         "Every node and plugin",
         sorted(answer.nodes, key=order),
         (Column("Node", Kind.NODE), lambda node: marked(node.node, answer.node)),
         (Column("Fits"), lambda node: "yes" if node.fits else "no"),
         (Column("Rank", Kind.NUMBER), lambda node: node.rank),
         (Column("Total", Kind.NUMBER), lambda node: node.total),
-        *((Column(plugin, Kind.VERDICT), _verdict_of(plugin, scoring)) for plugin in plugins),
-        (Column("Why not"), _why),
+        *((Column(plugin, Kind.VERDICT), _verdict_of(plugin, plugins)) for plugin in columns),
+        # The numbers are left out: nodes seldom share them.
+        (
+            Column("Why not"),
+            lambda node: "; ".join(why_not(each.plugin, each.reasons) for each in node.rejections),
+        ),
         note=MATRIX,
         grid="nodes",
     )
-
-
-def _why(node: NodeExplanation) -> str:
-    """Return what each plugin says, without the numbers, which nodes share seldom."""
-    return "; ".join(why_not(each.plugin, each.reasons) for each in node.rejections)
 
 
 def _verdict_of(plugin: str, scoring: Sequence[str]) -> Any:
@@ -414,40 +385,38 @@ def pair_data(answer: Explanation, plugins: Sequence[str]) -> dict[str, Any]:
     ]
     chosen = [name for name in dict.fromkeys(order) if name in set(names)]
     first, second = chosen[0], chosen[min(1, len(chosen) - 1)]
+    # A rejection has a plugin, reasons and details.
+    rejections = [
+        tuple(
+            (
+                printable(rejection.plugin),
+                tuple(map(printable, rejection.reasons)),
+                tuple(map(printable, rejection.details)),
+            )
+            for rejection in node.rejections
+        )
+        for node in nodes
+    ]
+    of_plugins = []
+    for plugin in plugins:
+        scores = [node.scores.get(plugin) for node in nodes]
+        columns = {
+            key: coded([score and getattr(score, key) for score in scores])
+            for key in ("raw", "normalized", "weighted")
+        }
+        details = coded([printable("; ".join(score.details)) if score else "" for score in scores])
+        weight = next(score.weight for score in scores if score)
+        own = {"name": printable(plugin), "weight": weight, **columns, "details": details}
+        of_plugins.append(own)
     return {
         "names": [printable(node.node) for node in nodes],
         "first": printable(first),
         "second": printable(second),
         "total": coded([node.total for node in nodes]),
         "rank": coded([node.rank for node in nodes]),
-        "rejections": coded([_rejections(node) for node in nodes]),
-        "plugins": [_plugin_columns(nodes, plugin) for plugin in plugins],
+        "rejections": coded(rejections),
+        "plugins": of_plugins,
     }
-
-
-def _plugin_columns(nodes: Sequence[NodeExplanation], plugin: str) -> dict[str, Any]:
-    from ksched_cli.report.html.columns import coded
-
-    scores = [node.scores.get(plugin) for node in nodes]
-    columns = {
-        key: coded([score and getattr(score, key) for score in scores])
-        for key in ("raw", "normalized", "weighted")
-    }
-    details = coded([printable("; ".join(score.details)) if score else "" for score in scores])
-    weight = next(score.weight for score in scores if score)
-    return {"name": printable(plugin), "weight": weight, **columns, "details": details}
-
-
-def _rejections(node: NodeExplanation) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
-    """Return the plugin, reasons and details of each rejection."""
-    return tuple(
-        (
-            printable(rejection.plugin),
-            tuple(map(printable, rejection.reasons)),
-            tuple(map(printable, rejection.details)),
-        )
-        for rejection in node.rejections
-    )
 
 
 # -- what an autoscaler would do -------------------------------------------------------------------

@@ -4,7 +4,6 @@ them."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 
 from ksched_cli import program_name
 from ksched_cli.analysis.fits import FitResult, FittedWorkload
@@ -28,21 +27,108 @@ from ksched_cli.report.words import counted, listed, verb, with_counts
 
 SHOWN_NAMES, SHOWN_REASONS = 3, 4
 SHOWN_ROWS = 10
+LIMITS = "What limits the next"
 
 
 def view(answer: FitResult) -> View:
     """Return the verdict, each workload with how many more of it fit, and what stops the next."""
     fits = answer.fit == answer.pods
+    lines = []
+    if answer.gated:
+        pods = counted(len(answer.gated), "pod")
+        are = verb(len(answer.gated), "is", "are")
+        names = listed(answer.gated, SHOWN_NAMES)
+        lines.append(Line(f"{pods} {are} gated and not counted: {names}"))
+    if answer.displaced:
+        pods = counted(len(answer.displaced), "pending pod")
+        names = listed(answer.displaced, SHOWN_NAMES)
+        text = f"{pods} would get a node only without these: {names}"
+        lines.append(Line(text, Tone.WARN))
+    is_counted = any(workload.more is not None for workload in answer.workloads)
+    more = (Column("More", Kind.NUMBER), lambda each: each.more)
+    sections: list[Section] = [
+        table(
+            "",
+            answer.workloads,
+            (Column("Workload", Kind.OWNER), lambda each: each.owner),
+            (Column("Wanted", Kind.NUMBER), lambda each: each.pods),
+            (Column("Fit", Kind.NUMBER), lambda each: each.fit),
+            *([more] if is_counted else ()),
+            # Those that take the most come first.
+            (
+                Column("On nodes", drop=1),
+                lambda each: with_counts(
+                    dict(sorted(each.nodes.items(), key=lambda item: (-item[1], item[0])))
+                ),
+            ),
+            brief=SHOWN_ROWS,
+            noun="workloads",
+        ),
+        pending_groups("Why the others do not fit", answer.pending, with_reasons=True),
+    ]
+    # One workload shows what stops its next copy by reason, several the first reason of each.
+    heading = "Why the others need evictions" if answer.fit < answer.pods else LIMITS
+    limited = [each for each in answer.workloads if each.limited_by and each.stopped_at is None]
+    if not answer.pending and len(answer.workloads) > 1:
+        of_each = table(
+            heading,
+            limited,
+            (Column("Workload", Kind.OWNER), lambda each: each.owner),
+            (Column("Because"), _first_reason),
+            brief=SHOWN_ROWS,
+            noun="workloads",
+        )
+        sections.append(of_each)
+    elif not answer.pending:
+        for workload in limited:
+            cause, reasons = workload.cause, workload.reasons
+            is_explained = bool(reasons or cause)
+            sections += [
+                Text(heading=heading, lines=[Line(cause)] if cause else []),
+                reasons_table(reasons, "" if cause else heading, brief=SHOWN_REASONS),
+                Text(
+                    heading="" if is_explained else heading,
+                    lines=[message_line(workload.limited_by)],
+                    on=Medium.ALL & ~Medium.BRIEF if is_explained else Medium.ALL,
+                ),
+            ]
+    change = f"--change {shlex.quote(f'apply -f {shlex.quote(answer.file)}')}"
+    command = f"{program_name()} capacity --pending --like NODE {change}"
+    next_command = Command(command, "says how many more nodes they need")
+    sections += [
+        table(
+            "Evicted for them",
+            answer.evictions,
+            (Column("Pod", Kind.POD), lambda each: each.pod),
+            (Column("From", Kind.NODE), lambda each: each.node),
+            (Column("For", Kind.POD), lambda each: each.preemptor),
+            brief=SHOWN_ROWS,
+            noun="evictions",
+        ),
+        table(
+            "Where they go",
+            [(each.owner, *item) for each in answer.workloads for item in each.nodes.items()],
+            (Column("Workload", Kind.OWNER), lambda each: each[0]),
+            (Column("Node", Kind.NODE), lambda each: each[1]),
+            (Column("Pods", Kind.NUMBER), lambda each: each[2]),
+            grid="nodes",
+            on=Medium.WIDE | Medium.PAGE,
+        ),
+        Commands(
+            heading="What to try next",
+            commands=[next_command] if answer.pending and answer.file else [],
+        ),
+    ]
     return View(
         title=_title(answer),
         tone=Tone.GOOD if fits else Tone.WARN if answer.fit_after_evictions else Tone.BAD,
-        lines=[*_lines(answer)],
+        lines=lines,
         tiles=[
             Tile("wanted", f"{answer.pods:,}"),
             Tile("fit", f"{answer.fit:,}", "good" if fits else "bad"),
             *([] if fits else [Tile("after evictions", f"{answer.fit_after_evictions:,}")]),
         ],
-        sections=[*_sections(answer)],
+        sections=sections,
         names=lambda: [pod for group in answer.pending for pod in group.pods],
         nodes=[
             *(node for workload in answer.workloads for node in workload.nodes),
@@ -87,95 +173,8 @@ def _more(answer: FitResult) -> str:
     return f", and {more} would"
 
 
-def _lines(answer: FitResult) -> Iterator[Line]:
-    if answer.gated:
-        pods = counted(len(answer.gated), "pod")
-        are = verb(len(answer.gated), "is", "are")
-        yield Line(f"{pods} {are} gated and not counted: {listed(answer.gated, SHOWN_NAMES)}")
-    if answer.displaced:
-        pods = counted(len(answer.displaced), "pending pod")
-        names = listed(answer.displaced, SHOWN_NAMES)
-        yield Line(f"{pods} would get a node only without these: {names}", Tone.WARN)
-
-
-def _sections(answer: FitResult) -> Iterator[Section]:
-    is_counted = any(workload.more is not None for workload in answer.workloads)
-    more = (Column("More", Kind.NUMBER), lambda each: each.more)
-    yield table(
-        "",
-        answer.workloads,
-        (Column("Workload", Kind.OWNER), lambda each: each.owner),
-        (Column("Wanted", Kind.NUMBER), lambda each: each.pods),
-        (Column("Fit", Kind.NUMBER), lambda each: each.fit),
-        *([more] if is_counted else ()),
-        (Column("On nodes", drop=1), _nodes),
-        brief=SHOWN_ROWS,
-        noun="workloads",
-    )
-    yield pending_groups("Why the others do not fit", answer.pending, with_reasons=True)
-    if not answer.pending:
-        yield from _limits(answer)
-    yield table(
-        "Evicted for them",
-        answer.evictions,
-        (Column("Pod", Kind.POD), lambda each: each.pod),
-        (Column("From", Kind.NODE), lambda each: each.node),
-        (Column("For", Kind.POD), lambda each: each.preemptor),
-        brief=SHOWN_ROWS,
-        noun="evictions",
-    )
-    yield table(
-        "Where they go",
-        [(each.owner, *item) for each in answer.workloads for item in each.nodes.items()],
-        (Column("Workload", Kind.OWNER), lambda each: each[0]),
-        (Column("Node", Kind.NODE), lambda each: each[1]),
-        (Column("Pods", Kind.NUMBER), lambda each: each[2]),
-        grid="nodes",
-        on=Medium.WIDE | Medium.PAGE,
-    )
-    if answer.pending and answer.file:
-        command = f"{program_name()} capacity --pending --like NODE"
-        change = f"--change {shlex.quote(f'apply -f {shlex.quote(answer.file)}')}"
-        what = "says how many more nodes they need"
-        yield Commands(heading="What to try next", commands=[Command(f"{command} {change}", what)])
-
-
-def _limits(answer: FitResult) -> Iterator[Section]:
-    """Yield what stops the next copy: of one workload by reason, of several its first reason."""
-    limited = [each for each in answer.workloads if each.limited_by and each.stopped_at is None]
-    heading = "What limits the next"
-    if answer.fit < answer.pods:
-        heading = "Why the others need evictions"
-    if len(answer.workloads) > 1:
-        yield table(
-            heading,
-            limited,
-            (Column("Workload", Kind.OWNER), lambda each: each.owner),
-            (Column("Because"), _first_reason),
-            brief=SHOWN_ROWS,
-            noun="workloads",
-        )
-        return
-    for workload in limited:
-        yield Text(heading=heading, lines=[Line(workload.cause)] if workload.cause else [])
-        yield reasons_table(
-            workload.reasons, "" if workload.cause else heading, brief=SHOWN_REASONS
-        )
-        is_explained = bool(workload.reasons or workload.cause)
-        yield Text(
-            heading="" if is_explained else heading,
-            lines=[message_line(workload.limited_by)],
-            on=Medium.ALL & ~Medium.BRIEF if is_explained else Medium.ALL,
-        )
-
-
 def _first_reason(workload: FittedWorkload) -> str:
     if not workload.reasons:
         return workload.cause or workload.limited_by
     reason = workload.reasons[0]
     return f"{why_not(reason.plugin, (reason.reason,))}, on {counted(reason.nodes, 'node')}"
-
-
-def _nodes(workload: FittedWorkload) -> tuple[str, ...]:
-    """Return the nodes, those that take the most first."""
-    return with_counts(dict(sorted(workload.nodes.items(), key=lambda item: (-item[1], item[0]))))

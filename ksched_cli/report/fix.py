@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ksched_cli.analysis.fix import Remedies, Remedy
-from ksched_cli.analysis.moves import NoMoves
 from ksched_cli.report.reasons import why_not
 from ksched_cli.report.view import (
     Bars,
@@ -16,7 +15,6 @@ from ksched_cli.report.view import (
     Groups,
     Kind,
     Line,
-    Section,
     Text,
     Tile,
     Tone,
@@ -34,6 +32,43 @@ def view(answer: Remedies) -> View:
     """Return the cause, then a block per remedy; without any, the reasons that conflict."""
     title, *lines = _verdict(answer)
     remedies = answer.remedies
+    costs = Bars(
+        heading="What they cost",
+        columns=(
+            Column("Remedy"),
+            Column("Restarts", Kind.NUMBER),
+            Column("Evictions", Kind.NUMBER),
+            Column("Nodes added", Kind.NUMBER),
+            Column("Request given up", Kind.SHARE),
+        ),
+        rows=[
+            (
+                f"{number}. {each.text}",
+                each.cost.disruption,
+                each.cost.evictions,
+                each.cost.nodes,
+                each.cost.requests,
+            )
+            for number, each in enumerate(remedies, 1)
+        ],
+        values=[(each.cost.points,) for each in remedies],
+        legend=("points",),
+    )
+    conflict = table(
+        "What is in the way",
+        answer.conflict,
+        (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
+        (Column("Why not"), lambda each: why_not(each.plugin, (each.reason,))),
+    )
+    # The last section says how much was tried, what if nothing helps, and what was not tried.
+    tried = counted(answer.runs, "run")
+    if answer.tried and not remedies:
+        tried += f": {listed(answer.tried, SHOWN_TRIED)}"
+    not_tried = [*answer.not_tried]
+    if answer.no_moves is not None and answer.no_moves.outcome == "not searched":
+        not_tried += answer.no_moves.because
+    if not_tried:
+        tried += "; not tried: " + "; ".join(not_tried)
     return View(
         title=title.text,
         tone=title.tone,
@@ -43,7 +78,16 @@ def view(answer: Remedies) -> View:
             Tile("remedies", f"{len(remedies):,}", "good" if remedies else ""),
             Tile("runs", f"{answer.runs:,}"),
         ],
-        sections=[*_sections(answer)],
+        sections=[
+            Groups(
+                heading="What helps",
+                blocks=[_block(number, each, answer) for number, each in enumerate(remedies, 1)],
+                note="Each was verified by a complete run." if remedies else "",
+            ),
+            costs,
+            conflict,
+            Text(heading="What was tried", lines=[tried] if answer.runs else []),
+        ],
         names=lambda: remedies[0].changes if remedies else (),
         nodes=[each for remedy in remedies for each in (remedy.node, *remedy.also.moved.values())],
     )
@@ -64,7 +108,9 @@ def patches(answer: Remedies) -> str:
     return "---\n".join(parts).rstrip("\n")
 
 
-def _verdict(answer: Remedies) -> Iterator[Line]:
+def _verdict(  # noqa: C901, PLR0912, PLR0915  # the lines, in their order
+    answer: Remedies,
+) -> Iterator[Line]:
     """Yield the pods, and what is in their way."""
     if not answer.pods:
         text = "no pod of the queue stays pending: there is nothing to remedy"
@@ -89,37 +135,29 @@ def _verdict(answer: Remedies) -> Iterator[Line]:
         yield Line(who + answer.cause.removeprefix("it "))
     elif answer.cause:
         yield Line(f"{who}fits on no node{where}: {answer.cause}")
-    yield from _placement(answer)
-    if answer.unresolved and len(answer.pods) > 1:
-        names = listed(answer.unresolved, SHOWN_NAMES)
-        yield Line(f"no remedy was found for {names}", Tone.WARN)
-    if answer.no_moves is not None and (not answer.remedies or answer.unresolved):
-        yield from _why_no_moves(answer.no_moves, len(answer.pods))
-    yield from _held(answer)
-
-
-def _placement(answer: Remedies) -> Iterator[Line]:
-    """Yield where the pods of a group could go."""
+    # The pods of a group could go there.
     if answer.placement:
         places = [
             f"{pod.pod} on {pod.node}" + (f" ({', '.join(pod.devices)})" if pod.devices else "")
             for pod in answer.placement
         ]
-        text = (
-            f"a placement exists that kube-scheduler does not find: {listed(places, SHOWN_PLACED)}"
-        )
-        yield Line(text, Tone.WARN)
-
-
-def _why_no_moves(no_moves: NoMoves, count: int) -> Iterator[Line]:
-    """Yield the proof that no moves help, or how the search for them ended."""
-    because = "; ".join(no_moves.because)
-    if no_moves.outcome == "none exists":
-        yield Line(f"no moves of running pods help, which is proven: {because}")
-    elif no_moves.outcome == "none found":
-        yield Line(f"no moves of running pods were found, which is no proof: {because}")
-    if no_moves.at_most is not None and count > 1:
-        yield Line(f"wherever pods are moved, at most {no_moves.at_most:,} of {count:,} get a node")
+        exists = "a placement exists that kube-scheduler does not find"
+        yield Line(f"{exists}: {listed(places, SHOWN_PLACED)}", Tone.WARN)
+    if answer.unresolved and len(answer.pods) > 1:
+        names = listed(answer.unresolved, SHOWN_NAMES)
+        yield Line(f"no remedy was found for {names}", Tone.WARN)
+    # It is proven that no moves help, or the search for them ended without a proof.
+    if answer.no_moves is not None and (not answer.remedies or answer.unresolved):
+        no_moves, count = answer.no_moves, len(answer.pods)
+        because = "; ".join(no_moves.because)
+        if no_moves.outcome == "none exists":
+            yield Line(f"no moves of running pods help, which is proven: {because}")
+        elif no_moves.outcome == "none found":
+            yield Line(f"no moves of running pods were found, which is no proof: {because}")
+        if no_moves.at_most is not None and count > 1:
+            get = f"at most {no_moves.at_most:,} of {count:,} get a node"
+            yield Line(f"wherever pods are moved, {get}")
+    yield from _held(answer)
 
 
 def _held(answer: Remedies) -> Iterator[Line]:
@@ -142,72 +180,46 @@ def _subject(answer: Remedies) -> str:
     return f"{name}, {count} without a node"
 
 
-def _sections(answer: Remedies) -> Iterator[Section]:
-    remedies = answer.remedies
-    yield Groups(
-        heading="What helps",
-        blocks=[_block(number, each, answer) for number, each in enumerate(remedies, 1)],
-        note="Each was verified by a complete run." if remedies else "",
-    )
-    yield _costs(remedies)
-    yield table(
-        "What is in the way",
-        answer.conflict,
-        (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
-        (Column("Why not"), lambda each: why_not(each.plugin, (each.reason,))),
-    )
-    if answer.runs:
-        yield Text(heading="What was tried", lines=[_search(answer)])
-
-
 def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:
     """Return what to do, what it does, and how it is typed."""
+    also, cost = remedy.also, remedy.cost
+    lines = []
+    if remedy.pause:
+        lines.append(f"each command {remedy.pause:g} s after the one before: no pod backs off then")
+    elif len(remedy.moves) > 1:
+        lines.append("one after the other, each pod once the one before has a node again")
+    count = len(answer.pods) - len(answer.unresolved)
+    goes = f"then it goes to {remedy.node}"
+    lines.append(goes if count == 1 else f"then all {count:,} have a node")
+    if cost.disruption:
+        pods = counted(cost.disruption, "running pod")
+        lines.append(f"{pods} {verb(cost.disruption, 'restarts', 'restart')}")
+    own = {each.pod for each in remedy.moves}
+    effects = {
+        "moves": [f"{pod} to {node}" for pod, node in also.moved.items() if pod not in own],
+        "gone for good": also.gone,
+        "then without a node": also.pending_again,
+        "also placed": also.placed,
+    }
+    lines += [f"{what}: {listed(names, SHOWN_NAMES)}" for what, names in effects.items() if names]
+    # The table shows what moves leave on the nodes that change.
+    usage = table(
+        "",
+        remedy.usage or (),
+        (Column("Node", Kind.NODE), lambda each: each.node),
+        (Column("Resource"), lambda each: each.resource),
+        (Column("Before", Kind.AMOUNT), lambda each: (each.resource, each.before)),
+        (Column("After", Kind.AMOUNT), lambda each: (each.resource, each.after)),
+        (Column("Of", Kind.AMOUNT), lambda each: (each.resource, each.allocatable)),
+    )
     commands = [Command(change_option(line)) for line in remedy.changes]
     commands += [Command(command) for command in remedy.commands if command]
     return Block(
         heading=f"{number}. {' and '.join(remedy.parts or (remedy.text,))}",
         tone=Tone.GOOD,
-        lines=[*_effects(remedy, answer)],
-        sections=[*_before_and_after(remedy), Commands(commands=commands)],
+        lines=lines,
+        sections=[usage, Commands(commands=commands)],
     )
-
-
-def _before_and_after(remedy: Remedy) -> Iterator[Section]:
-    """Yield what moves leave on the nodes that change."""
-    if remedy.usage:
-        yield table(
-            "",
-            remedy.usage,
-            (Column("Node", Kind.NODE), lambda each: each.node),
-            (Column("Resource"), lambda each: each.resource),
-            (Column("Before", Kind.AMOUNT), lambda each: (each.resource, each.before)),
-            (Column("After", Kind.AMOUNT), lambda each: (each.resource, each.after)),
-            (Column("Of", Kind.AMOUNT), lambda each: (each.resource, each.allocatable)),
-        )
-
-
-def _effects(remedy: Remedy, answer: Remedies) -> Iterator[str]:
-    """Yield what the remedy does, line by line."""
-    also, cost = remedy.also, remedy.cost
-    count = len(answer.pods) - len(answer.unresolved)
-    if remedy.pause:
-        yield f"each command {remedy.pause:g} s after the one before: no pod backs off then"
-    elif len(remedy.moves) > 1:
-        yield "one after the other, each pod once the one before has a node again"
-    yield f"then it goes to {remedy.node}" if count == 1 else f"then all {count:,} have a node"
-    if cost.disruption:
-        pods = counted(cost.disruption, "running pod")
-        yield f"{pods} {verb(cost.disruption, 'restarts', 'restart')}"
-    own = {each.pod for each in remedy.moves}
-    moved = [f"{pod} to {node}" for pod, node in also.moved.items() if pod not in own]
-    for what, names in (
-        ("moves", moved),
-        ("gone for good", also.gone),
-        ("then without a node", also.pending_again),
-        ("also placed", also.placed),
-    ):
-        if names:
-            yield f"{what}: {listed(names, SHOWN_NAMES)}"
 
 
 def change_option(line: str) -> str:
@@ -216,41 +228,3 @@ def change_option(line: str) -> str:
         return f"--change '{line}'"
     escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace("`", "\\`")
     return f'--change "{escaped}"'
-
-
-def _search(answer: Remedies) -> str:
-    """Say how much was tried; without any remedy, what; and what was not tried."""
-    text = counted(answer.runs, "run")
-    if answer.tried and not answer.remedies:
-        text += f": {listed(answer.tried, SHOWN_TRIED)}"
-    not_tried = [*answer.not_tried]
-    if answer.no_moves is not None and answer.no_moves.outcome == "not searched":
-        not_tried += answer.no_moves.because
-    if not_tried:
-        text += "; not tried: " + "; ".join(not_tried)
-    return text
-
-
-def _costs(remedies: Sequence[Remedy]) -> Bars:
-    return Bars(
-        heading="What they cost",
-        columns=(
-            Column("Remedy"),
-            Column("Restarts", Kind.NUMBER),
-            Column("Evictions", Kind.NUMBER),
-            Column("Nodes added", Kind.NUMBER),
-            Column("Request given up", Kind.SHARE),
-        ),
-        rows=[
-            (
-                f"{number}. {each.text}",
-                each.cost.disruption,
-                each.cost.evictions,
-                each.cost.nodes,
-                each.cost.requests,
-            )
-            for number, each in enumerate(remedies, 1)
-        ],
-        values=[(each.cost.points,) for each in remedies],
-        legend=("points",),
-    )

@@ -160,15 +160,11 @@ def safe_in_job(text: str, form: Form) -> str:
     if not job_commands.is_job():
         return text
     if form is Form.CSV and job_commands.disarmed(text) != text:
-        text = _quoted(text)
+        # All cells are in quotes.
+        csv.field_size_limit(sys.maxsize)
+        quoted = io.StringIO()
+        writer = csv.writer(quoted, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerows(csv.reader(io.StringIO(text, newline="")))
+        text = quoted.getvalue().rstrip("\n")
     escapes = _ESCAPES.get(form, job_commands.TEXT)
     return job_commands.disarmed(text, escapes, own_lines=form is Form.GITHUB)
-
-
-def _quoted(text: str) -> str:
-    """Return CSV with all cells in quotes."""
-    csv.field_size_limit(sys.maxsize)
-    quoted = io.StringIO()
-    writer = csv.writer(quoted, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerows(csv.reader(io.StringIO(text, newline="")))
-    return quoted.getvalue().rstrip("\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ksched_cli import program_name
-from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, GroupPart, Member
+from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, Member
 from ksched_cli.report.reasons import cause_lines, fix_command, message_line, remedy_lines
 from ksched_cli.report.view import (
     Bars,
@@ -18,7 +18,6 @@ from ksched_cli.report.view import (
     Line,
     Medium,
     Section,
-    Table,
     Text,
     Tile,
     Tone,
@@ -63,35 +62,31 @@ def _verdict(answer: GroupExplanation) -> Iterator[Line]:
     kind, unit = ("composite pod group", " groups") if answer.composite else ("pod group", "")
     gang = "" if answer.min_count is None else f", {answer.min_count:,}{unit} at once"
     about = Line(f"{kind} of {pods}{gang}", Tone.SOFT)
+    blocker = answer.blocked_by
     if not answer.pending:
         chosen = (domain.domain for domain in answer.domains if domain.chosen)
         where = "".join(f", in {answer.topology_key}={name}" for name in chosen)
         yield Line(f"Every pod of {answer.group} has a node{where}", Tone.GOOD)
         yield about
     else:
-        yield from _unplaced(answer, about)
+        what = "gets no node"
+        if answer.placed:
+            what = f"is placed without {answer.pending:,} of {pods}"
+        if answer.undecided:
+            what = "cannot be decided"
+        tone = Tone.BAD if not answer.placed or answer.undecided else Tone.WARN
+        yield Line(f"{answer.group} {what}", tone)
+        if blocker is not None:
+            yield Line(_cause(answer, blocker))
+            if blocker.diagnosis is not None:
+                yield from map(Line, blocker.diagnosis.notes)
+                yield from map(Line, remedy_lines(blocker.diagnosis))
+        yield about
+        if blocker is not None:
+            for message in dict.fromkeys((blocker.message, answer.message)):
+                yield message_line(message)
     if answer.evicts:
         yield Line(f"after evicting {listed(answer.evicts, SHOWN_EVICTED)}", Tone.WARN)
-
-
-def _unplaced(answer: GroupExplanation, about: Line) -> Iterator[Line]:
-    what = "gets no node"
-    if answer.placed:
-        what = f"is placed without {answer.pending:,} of {counted(len(answer.members), 'pod')}"
-    if answer.undecided:
-        what = "cannot be decided"
-    tone = Tone.BAD if not answer.placed or answer.undecided else Tone.WARN
-    yield Line(f"{answer.group} {what}", tone)
-    blocker = answer.blocked_by
-    if blocker is not None:
-        yield Line(_cause(answer, blocker))
-        if blocker.diagnosis is not None:
-            yield from map(Line, blocker.diagnosis.notes)
-            yield from map(Line, remedy_lines(blocker.diagnosis))
-    yield about
-    if blocker is not None:
-        for message in dict.fromkeys((blocker.message, answer.message)):
-            yield message_line(message)
 
 
 def _cause(answer: GroupExplanation, blocker: Blocker) -> str:
@@ -108,10 +103,35 @@ def _cause(answer: GroupExplanation, blocker: Blocker) -> str:
 
 
 def _sections(answer: GroupExplanation) -> Iterator[Section]:
-    if answer.blocked_by:
-        yield _blocker(answer.blocked_by, answer.group)
+    blocker = answer.blocked_by
+    if blocker:
+        # A page has what blocks as a block; texts have it in their lines.
+        where = f" in {blocker.domain}" if blocker.domain else ""
+        cause: list[str | Line] = []
+        if blocker.diagnosis:
+            cause = [*cause_lines(blocker.diagnosis), *remedy_lines(blocker.diagnosis)]
+        block = Block(
+            heading=f"{blocker.pod or answer.group}{where}",
+            state="blocks",
+            tone=Tone.BAD,
+            lines=[*cause, message_line(blocker.message)],
+        )
+        yield Groups(heading="What blocks the group", blocks=[block], on=Medium.PAGE)
     if answer.domains:
-        yield _domains(answer)
+        # The domain chosen comes first, then those that the most members fit in.
+        yield table(
+            f"Tried by {answer.topology_key}",
+            sorted(answer.domains, key=lambda each: (not each.chosen, -each.fitting)),
+            (Column(answer.topology_key.rpartition("/")[2]), lambda each: each.domain),
+            (Column("Nodes", Kind.NUMBER, drop=1), lambda each: each.nodes),
+            (Column("Pods fit", Kind.NUMBER), lambda each: (each.fitting, each.tried)),
+            (Column("Fits"), _domain_verdict),
+            (Column("Blocked by", Kind.POD), lambda each: each.blocked_by),
+            (Column("Why not"), lambda each: each.message),
+            brief=SHOWN_DOMAINS,
+            noun="domains",
+            on=Medium.TEXT,
+        )
         # How many of the members that were tried fit in each domain.
         yield Bars(
             heading=f"Tried by {answer.topology_key}",
@@ -128,67 +148,19 @@ def _sections(answer: GroupExplanation) -> Iterator[Section]:
             values=[(each.fitting, each.tried - each.fitting) for each in answer.domains],
             legend=("fit", "do not fit"),
         )
-    yield _parts(answer.parts)
-    yield Text(heading="Evicted for it", lines=answer.evicts, on=Medium.PAGE)
-    yield from _members(answer)
-    yield Commands(heading="What to try next", commands=[*_next_steps(answer)])
-
-
-def _blocker(blocker: Blocker, group: str) -> Groups:
-    """Return what blocks, for a page; the lines of texts have it."""
-    where = f" in {blocker.domain}" if blocker.domain else ""
-    diagnosis = blocker.diagnosis
-    cause: list[str | Line] = []
-    if diagnosis:
-        cause = [*cause_lines(diagnosis), *remedy_lines(diagnosis)]
-    block = Block(
-        heading=f"{blocker.pod or group}{where}",
-        state="blocks",
-        tone=Tone.BAD,
-        lines=[*cause, message_line(blocker.message)],
-    )
-    return Groups(heading="What blocks the group", blocks=[block], on=Medium.PAGE)
-
-
-def _domains(answer: GroupExplanation) -> Table:
-    """Return the one chosen, then those that the most members fit in."""
-    domains = sorted(answer.domains, key=lambda each: (not each.chosen, -each.fitting))
-    key = answer.topology_key.rpartition("/")[2]
-    return table(
-        f"Tried by {answer.topology_key}",
-        domains,
-        (Column(key), lambda each: each.domain),
-        (Column("Nodes", Kind.NUMBER, drop=1), lambda each: each.nodes),
-        (Column("Pods fit", Kind.NUMBER), lambda each: (each.fitting, each.tried)),
-        (Column("Fits"), _domain_verdict),
-        (Column("Blocked by", Kind.POD), lambda each: each.blocked_by),
-        (Column("Why not"), lambda each: each.message),
-        brief=SHOWN_DOMAINS,
-        noun="domains",
-        on=Medium.TEXT,
-    )
-
-
-def _domain_verdict(domain: Domain) -> str:
-    return "chosen" if domain.chosen else "yes" if domain.fits else "no"
-
-
-def _parts(parts: tuple[GroupPart, ...]) -> Table:
-    """Return the tree, from the outside."""
-    return table(
+    # The tree begins with its outermost group.
+    yield table(
         "The tree of groups",
-        parts,
+        answer.parts,
         (Column("Group"), lambda part: f"{'· ' * part.depth}{part.group.partition('/')[2]}"),
         (Column("At once", Kind.NUMBER), lambda part: part.min_count),
         (Column("Within", drop=1), lambda part: part.topology_key),
         (Column("Placed", Kind.NUMBER), lambda part: (part.placed, part.pods)),
         (Column("Why not"), lambda part: part.message),
     )
-
-
-def _members(answer: GroupExplanation) -> Iterator[Table]:
-    """Yield those of one fate share a row where lists are cut. Where none has a node, the domains
-    say why."""
+    yield Text(heading="Evicted for it", lines=answer.evicts, on=Medium.PAGE)
+    # Members of one fate share a row where lists are cut. Where none has a node, the domains say
+    # why.
     columns = (
         (Column("Pod", Kind.POD), lambda each: each[0]),
         (Column("Node", Kind.NODE), lambda each: each[1].node),
@@ -206,21 +178,21 @@ def _members(answer: GroupExplanation) -> Iterator[Table]:
         yield table("Members", together, *columns, **brief)
     yield table("Members", apart, *columns, on=Medium.WHOLE | Medium.WIDE)
     yield table("Members", apart, *columns, on=Medium.PAGE, grid="members")
+    commands = []
+    if blocker is not None and blocker.pod and not answer.undecided:
+        # `explain` shows a single pod in the first domain.
+        if blocker.domain in ("", *(each.domain for each in answer.domains[:1])):
+            explain = f"{program_name()} explain {blocker.pod}"
+            commands.append(Command(explain, "shows every node for the pod that blocks"))
+        commands.append(fix_command(answer.group))
+    yield Commands(heading="What to try next", commands=commands)
+
+
+def _domain_verdict(domain: Domain) -> str:
+    return "chosen" if domain.chosen else "yes" if domain.fits else "no"
 
 
 def _state(member: Member) -> str:
     if member.node:
         return "running" if member.running else "gets a node"
     return "held back" if member.gated else "pending"
-
-
-def _next_steps(answer: GroupExplanation) -> Iterator[Command]:
-    blocker = answer.blocked_by
-    if blocker is None or answer.undecided:
-        return
-    # `explain` shows a single pod in the first domain.
-    if blocker.pod and blocker.domain in ("", *(each.domain for each in answer.domains[:1])):
-        command = f"{program_name()} explain {blocker.pod}"
-        yield Command(command, "shows every node for the pod that blocks")
-    if blocker.pod:
-        yield fix_command(answer.group)

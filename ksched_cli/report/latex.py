@@ -24,28 +24,30 @@ _ESCAPED = re.compile("|".join(map(re.escape, _ESCAPES)))
 
 def as_latex(view: View) -> str:
     """Return the tables of a view; titles and notes are comments."""
-    tables = (section for section in view.sections if isinstance(section, Table))
-    shown = (table for table in tables if table.rows and table.on is not Medium.PAGE)
-    return "\n\n".join((_comment(view.title), *("\n".join(_tabular(table)) for table in shown)))
-
-
-def _tabular(table: Table) -> Iterator[str]:
-    if table.heading:
-        yield _comment(table.heading)
-    sides = ("l" if column.kind in _NAMES else "r" for column in table.columns)
-    yield rf"\begin{{tabular}}{{{''.join(sides)}}}"
-    yield r"\toprule"
-    yield _line(column.title for column in table.columns)
-    yield r"\midrule"
-    columns = [
-        column_texts(column.kind, values)
-        for column, values in zip(table.columns, zip(*table.rows, strict=True), strict=True)
-    ]
-    yield from map(_line, zip(*columns, strict=True))
-    yield r"\bottomrule"
-    yield r"\end{tabular}"
-    if table.note:
-        yield _comment(table.note)
+    parts = [_comment(view.title)]
+    for table in view.sections:
+        if not isinstance(table, Table) or not table.rows or table.on is Medium.PAGE:
+            continue
+        sides = ("l" if column.kind in _NAMES else "r" for column in table.columns)
+        columns = [
+            column_texts(column.kind, values)
+            for column, values in zip(table.columns, zip(*table.rows, strict=True), strict=True)
+        ]
+        lines = [
+            rf"\begin{{tabular}}{{{''.join(sides)}}}",
+            r"\toprule",
+            _line(column.title for column in table.columns),
+            r"\midrule",
+            *map(_line, zip(*columns, strict=True)),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        if table.heading:
+            lines.insert(0, _comment(table.heading))
+        if table.note:
+            lines.append(_comment(table.note))
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def _line(cells: Iterator[str] | tuple[str, ...]) -> str:

@@ -106,7 +106,21 @@ def view(report: PendingReport) -> View:
             *opened_groups("Why they wait", groups),
             *not_in_queue(report),
             what_helps(groups),
-            Later(make=lambda: [_pods(groups)]),
+            Later(
+                make=lambda: [
+                    table(
+                        "Table of pods",
+                        [(pod, group) for group in groups for pod in group.pods],
+                        (Column("Pod", Kind.POD), lambda each: each[0]),
+                        (
+                            Column("Owner"),
+                            lambda each: shared_owner(f"{each[1].namespace}/{each[1].owner}"),
+                        ),
+                        (Column("kube-scheduler's message"), lambda each: each[1].message),
+                        grid="pods",
+                    )
+                ]
+            ),
         ],
         names=lambda: [pod for group in groups for pod in group.pods],
         nodes=nodes_of(groups),
@@ -181,7 +195,27 @@ def pending_groups(
     shown = min(len(groups), most)
     reasons = min(SHOWN_REASONS // max(shown, 1), SHOWN_REASONS_OF_GROUP)
     on = Medium.ALL if with_reasons else Medium.PAGE
-    blocks = [_block(group, reasons, on) for group in groups]
+    # kube-scheduler's message is shown where no cause is known, or nothing is left out.
+    blocks = []
+    for group in groups:
+        lines: list[str | Line] = []
+        sections: list[Section] = [reasons_table(group.reasons, on=on, brief=reasons)]
+        if group.diagnosis:
+            lines = [*cause_lines(group.diagnosis), *remedy_lines(group.diagnosis)]
+        if group.diagnosis and group.message:
+            whole = Medium.WHOLE | Medium.WIDE | Medium.PAGE
+            sections.insert(0, Text(lines=[message_line(group.message)], on=whole))
+        else:
+            lines.append(message_line(group.message))
+        block = Block(
+            heading=_heading(group.namespace, group.owner, group.pods),
+            state="cannot be decided" if group.undecided else "pending",
+            tone=Tone.BAD if group.undecided else Tone.WARN,
+            lines=lines,
+            sections=sections,
+            names=group.pods,
+        )
+        blocks.append(block)
     return Groups(heading=heading, blocks=blocks, brief=most, noun="groups of pods", note=note)
 
 
@@ -201,7 +235,10 @@ def group_lines(heading: str, groups: Sequence[PendingGroup]) -> Table:
         heading,
         merged(groups),
         (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
-        (Column("Of", Kind.OWNER), _owner),
+        (
+            Column("Of", Kind.OWNER),
+            lambda group: group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods),
+        ),
         (Column("Because"), _cause),
         brief=SHOWN_LINES,
         noun="groups of pods",
@@ -222,48 +259,11 @@ def _cause(group: PendingGroup) -> str:
     return "; ".join(filter(None, (diagnosis.cause, helps)))
 
 
-def _owner(group: PendingGroup) -> str:
-    return group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods)
-
-
-def _block(group: PendingGroup, reasons: int, on: Medium) -> Block:
-    """Return the owner and its pods, the cause and what to do about it, then the reasons.
-    kube-scheduler's message where no cause is known, or nothing is left out."""
-    lines: list[str | Line] = []
-    sections: list[Section] = [reasons_table(group.reasons, on=on, brief=reasons)]
-    if group.diagnosis:
-        lines = [*cause_lines(group.diagnosis), *remedy_lines(group.diagnosis)]
-    if group.diagnosis and group.message:
-        whole = Medium.WHOLE | Medium.WIDE | Medium.PAGE
-        sections.insert(0, Text(lines=[message_line(group.message)], on=whole))
-    else:
-        lines.append(message_line(group.message))
-    return Block(
-        heading=_heading(group.namespace, group.owner, group.pods),
-        state="cannot be decided" if group.undecided else "pending",
-        tone=Tone.BAD if group.undecided else Tone.WARN,
-        lines=lines,
-        sections=sections,
-        names=group.pods,
-    )
-
-
 def what_helps(groups: Sequence[PendingGroup]) -> Commands:
     """Return a command for each group, which finds what would help it."""
     subjects = [fix_subject(group) for group in merged(groups)[:SHOWN_GROUPS]]
     commands = [fix_command(subject) for subject in subjects if subject]
     return Commands(heading="What to try next", commands=commands)
-
-
-def _pods(groups: Sequence[PendingGroup]) -> Table:
-    return table(
-        "Table of pods",
-        [(pod, group) for group in groups for pod in group.pods],
-        (Column("Pod", Kind.POD), lambda each: each[0]),
-        (Column("Owner"), lambda each: shared_owner(f"{each[1].namespace}/{each[1].owner}")),
-        (Column("kube-scheduler's message"), lambda each: each[1].message),
-        grid="pods",
-    )
 
 
 def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:

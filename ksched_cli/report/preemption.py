@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ksched_cli.analysis.attempts import NodeRejection
-from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult, Victim
+from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult
 from ksched_cli.report.explanation import DEFAULT_PROFILE
 from ksched_cli.report.reasons import before_any_node, message_line, nearest_text, why_not
 from ksched_cli.report.recreation import recreation_table, waiting_lines
@@ -42,11 +42,22 @@ def view(answer: PreemptionResult) -> View:
     """Return the verdict, how the node was chosen, the candidates best first, the nodes that are
     none."""
     title, *lines = _verdict(answer)
+    tiles = [Tile("priority", f"{answer.priority:,}")]
+    if answer.fits:
+        tiles.append(Tile("fits without evictions on", counted(len(answer.fits), "node")))
+    if answer.candidates:
+        tiles += [
+            Tile("evicted", f"{len(answer.victims):,}", "warn"),
+            Tile("candidates", f"{len(answer.candidates):,}"),
+            Tile("decided by", answer.criterion or "nothing"),
+        ]
+    if answer.not_candidates:
+        tiles.append(Tile("no candidates", f"{len(answer.not_candidates):,}"))
     return View(
         title=title.text,
         tone=title.tone,
         lines=lines,
-        tiles=_tiles(answer),
+        tiles=tiles,
         sections=[*_sections(answer)],
         names=lambda: answer.victims,
         nodes=[
@@ -104,21 +115,6 @@ def _outcome(answer: PreemptionResult) -> tuple[str, Tone]:
     return "may preempt, but no eviction makes room for it", Tone.BAD
 
 
-def _tiles(answer: PreemptionResult) -> list[Tile]:
-    tiles = [Tile("priority", f"{answer.priority:,}")]
-    if answer.fits:
-        tiles.append(Tile("fits without evictions on", counted(len(answer.fits), "node")))
-    if answer.candidates:
-        tiles += [
-            Tile("evicted", f"{len(answer.victims):,}", "warn"),
-            Tile("candidates", f"{len(answer.candidates):,}"),
-            Tile("decided by", answer.criterion or "nothing"),
-        ]
-    if answer.not_candidates:
-        tiles.append(Tile("no candidates", f"{len(answer.not_candidates):,}"))
-    return tiles
-
-
 # -- sections -------------------------------------------------------------------------------------
 
 
@@ -133,9 +129,70 @@ def _sections(answer: PreemptionResult) -> Iterator[Section]:
     )
     yield _candidates(answer, candidates[:BEST_CANDIDATES], SHOWN_VICTIMS, Medium.BRIEF)
     yield _candidates(answer, candidates, None, Medium.WHOLE | Medium.WIDE)
-    yield _candidate_blocks(answer)
+    # On a page, each candidate has a block, with a row for each of its victims.
+    blocks = []
+    for candidate in candidates[:SHOWN_CANDIDATES]:
+        is_taken = candidate.node == answer.node
+        parts = [f"{counted(len(candidate.victims), 'pod')} would leave"]
+        if candidate.pdb_violations:
+            violations = counted(candidate.pdb_violations, "violation")
+            parts.append(f"{violations} of disruption budgets")
+        parts.append(f"{len(candidate.reprieved):,} of lower priority may stay")
+        victims = table(
+            "",
+            candidate.victims,
+            (Column("Evicted", Kind.POD), lambda each: each.pod),
+            (Column("Priority", Kind.NUMBER), lambda each: each.priority),
+            (Column("Started"), lambda each: each.start_time),
+            (
+                Column("Cannot stay because"),
+                lambda each: why_not_with_it(each.cannot_stay) if each.cannot_stay else "",
+            ),
+            (Column("Violates"), lambda each: ", ".join(each.violates)),
+        )
+        block = Block(
+            heading=candidate.node,
+            state="taken" if is_taken else "candidate",
+            tone=Tone.GOOD if is_taken else Tone.NONE,
+            lines=["; ".join(parts) + (":" if candidate.reprieved else ".")],
+            sections=[victims],
+            names=candidate.reprieved,
+        )
+        blocks.append(block)
+    rest = len(candidates) - len(blocks)
+    yield Groups(
+        heading="Candidates, best first",
+        blocks=blocks,
+        note=f"The best {len(blocks)}; the table has {rest:,} more." if rest else "",
+        on=Medium.PAGE,
+    )
     yield recreation_table(answer.recreated or ())
-    yield from _others(answer.not_candidates)
+    # Nodes that are no candidates for the same reason share a row where lists are cut; those
+    # nearest to fitting come first.
+    others = sorted(answer.not_candidates, key=lambda node: (node.shortfall, node.node))
+    groups = grouped(((pods_removed(node), node.plugin, node.reasons), node) for node in others)
+    ordered = sorted(
+        groups.values(), key=lambda group: (group[0].pods_removed is None, -len(group))
+    )
+    columns = (
+        Column("Nodes"),
+        Column("Tried without", drop=1, fold=True),
+        Column("Why not"),
+    )
+    yield Table(
+        heading="No candidates",
+        columns=columns,
+        rows=[_other_row(group) for group in ordered],
+        brief=SHOWN_GROUPS,
+        noun="reasons",
+        on=Medium.BRIEF,
+    )
+    yield Table(
+        heading="No candidates",
+        columns=columns,
+        rows=[_other_row([node]) for node in others],
+        on=Medium.WHOLE | Medium.WIDE,
+    )
     if answer.not_searched:
         count = len(answer.not_searched)
         text = (
@@ -145,7 +202,40 @@ def _sections(answer: PreemptionResult) -> Iterator[Section]:
             f"{listed(answer.not_searched, SHOWN_NAMES)}"
         )
         yield Text(heading="Not looked at", lines=[text], note="--all-candidates looks at all")
-    yield Later(make=lambda: [_candidate_table(candidates), _other_table(answer.not_candidates)])
+    # A page lists the candidates in the order of the answer, best first, then the other nodes.
+    yield Later(
+        make=lambda: [
+            table(
+                "Table of candidates",
+                enumerate(candidates, 1),
+                (Column("Rank", Kind.NUMBER), lambda each: each[0]),
+                (Column("Node", Kind.NODE), lambda each: each[1].node),
+                (Column("Evicted", Kind.NUMBER), lambda each: len(each[1].victims)),
+                (Column("PDB violations", Kind.NUMBER), lambda each: each[1].pdb_violations),
+                (
+                    Column("Highest priority", Kind.NUMBER),
+                    lambda each: max((pod.priority for pod in each[1].victims), default=None),
+                ),
+                (
+                    Column("Sum of priorities", Kind.NUMBER),
+                    lambda each: sum(pod.priority for pod in each[1].victims),
+                ),
+                (Column("May stay", Kind.NUMBER), lambda each: len(each[1].reprieved)),
+                (Column("Victims"), lambda each: ", ".join(pod.pod for pod in each[1].victims)),
+                grid="candidates",
+            ),
+            table(
+                "No candidates",
+                answer.not_candidates,
+                (Column("Node", Kind.NODE), lambda node: node.node),
+                (Column("Pods removed"), pods_removed),
+                (Column("Plugin"), lambda node: node.plugin),
+                (Column("Reasons"), lambda node: "; ".join(node.reasons)),
+                (Column("Details"), lambda node: "; ".join(node.details)),
+                grid="others",
+            ),
+        ]
+    )
 
 
 def _candidates(
@@ -155,7 +245,29 @@ def _candidates(
     on: Medium,
 ) -> Table:
     """Return a row per victim of each candidate, and one for the pods that may stay."""
-    rows = [row for each in candidates for row in _victim_rows(answer, each, victims)]
+    rows: list[tuple[Any, ...]] = []
+    for candidate in candidates:
+        # The node is named in the first of its rows.
+        where = marked(candidate.node, answer.node)
+        shown = candidate.victims[:victims]
+        for victim in shown:
+            parts = []
+            if victim.cannot_stay and victims is not None:
+                parts = [why_not(victim.cannot_stay.plugin, victim.cannot_stay.reasons)]
+            elif victim.cannot_stay:
+                parts = [why_not_with_it(victim.cannot_stay)]
+            if victim.violates:
+                parts.append(f"violates {', '.join(victim.violates)}")
+            rows.append((where, victim.pod, victim.priority, victim.start_time, "; ".join(parts)))
+            where = ""
+        others = len(candidate.victims) - len(shown)
+        if others:
+            rows.append((where, f"and {others:,} more", None, "", ""))
+            where = ""
+        if candidate.reprieved:
+            stay = f"{len(candidate.reprieved):,} may stay"
+            names = f": {listed(candidate.reprieved)}" if victims is None else ""
+            rows.append((where, stay + names, None, "", ""))
     has_started = any(row[3] for row in rows)
     columns = (
         Column("Candidate", Kind.NODE),
@@ -169,60 +281,9 @@ def _candidates(
     return Table(heading="Candidates, best first", columns=columns, rows=rows, on=on, note=note)
 
 
-def _victim_rows(
-    answer: PreemptionResult, candidate: CandidateNode, victims: int | None
-) -> Iterator[tuple[Any, ...]]:
-    where = marked(candidate.node, answer.node)
-    shown = candidate.victims[:victims]
-    for victim in shown:
-        parts = []
-        if victim.cannot_stay and victims is not None:
-            parts = [why_not(victim.cannot_stay.plugin, victim.cannot_stay.reasons)]
-        elif victim.cannot_stay:
-            parts = [why_not_with_it(victim.cannot_stay)]
-        if victim.violates:
-            parts.append(f"violates {', '.join(victim.violates)}")
-        yield where, victim.pod, victim.priority, victim.start_time, "; ".join(parts)
-        where = ""
-    rest = len(candidate.victims) - len(shown)
-    if rest:
-        yield where, f"and {rest:,} more", None, "", ""
-        where = ""
-    if candidate.reprieved:
-        stay = f"{len(candidate.reprieved):,} may stay"
-        names = f": {listed(candidate.reprieved)}" if victims is None else ""
-        yield where, stay + names, None, "", ""
-
-
 def why_not_with_it(rejection: NodeRejection) -> str:
     """Return why a victim cannot stay."""
     return why_not(rejection.plugin, (*rejection.reasons, *rejection.details))
-
-
-def _others(nodes: Sequence[NonCandidateNode]) -> Iterator[Table]:
-    """Yield the nodes that are no candidates. Those with the same reason share a row where lists
-    are cut; those nearest to fitting come first."""
-    nodes = sorted(nodes, key=lambda node: (node.shortfall, node.node))
-    groups = grouped(((pods_removed(node), node.plugin, node.reasons), node) for node in nodes)
-    ordered = sorted(
-        groups.values(), key=lambda group: (group[0].pods_removed is None, -len(group))
-    )
-    columns = (
-        Column("Nodes"),
-        Column("Tried without", drop=1, fold=True),
-        Column("Why not"),
-    )
-    heading = "No candidates"
-    yield Table(
-        heading=heading,
-        columns=columns,
-        rows=[_other_row(group) for group in ordered],
-        brief=SHOWN_GROUPS,
-        noun="reasons",
-        on=Medium.BRIEF,
-    )
-    rows = [_other_row([node]) for node in nodes]
-    yield Table(heading=heading, columns=columns, rows=rows, on=Medium.WHOLE | Medium.WIDE)
 
 
 def _other_row(group: list[NonCandidateNode]) -> tuple[Any, ...]:
@@ -246,84 +307,3 @@ def pods_removed(node: NonCandidateNode) -> str:
 
 
 # -- sections of the page -------------------------------------------------------------------------
-
-
-def _candidate_blocks(answer: PreemptionResult) -> Groups:
-    candidates = answer.candidates
-    shown = candidates[:SHOWN_CANDIDATES]
-    rest = len(candidates) - len(shown)
-    return Groups(
-        heading="Candidates, best first",
-        blocks=[_candidate(answer, candidate) for candidate in shown],
-        note=f"The best {len(shown)}; the table has {rest:,} more." if rest else "",
-        on=Medium.PAGE,
-    )
-
-
-def _candidate(answer: PreemptionResult, candidate: CandidateNode) -> Block:
-    is_taken = candidate.node == answer.node
-    parts = [f"{counted(len(candidate.victims), 'pod')} would leave"]
-    if candidate.pdb_violations:
-        violations = counted(candidate.pdb_violations, "violation")
-        parts.append(f"{violations} of disruption budgets")
-    parts.append(f"{len(candidate.reprieved):,} of lower priority may stay")
-    return Block(
-        heading=candidate.node,
-        state="taken" if is_taken else "candidate",
-        tone=Tone.GOOD if is_taken else Tone.NONE,
-        lines=["; ".join(parts) + (":" if candidate.reprieved else ".")],
-        sections=[_victims(candidate.victims)],
-        names=candidate.reprieved,
-    )
-
-
-def _victims(victims: Sequence[Victim]) -> Table:
-    return table(
-        "",
-        victims,
-        (Column("Evicted", Kind.POD), lambda each: each.pod),
-        (Column("Priority", Kind.NUMBER), lambda each: each.priority),
-        (Column("Started"), lambda each: each.start_time),
-        (Column("Cannot stay because"), _cannot_stay),
-        (Column("Violates"), lambda each: ", ".join(each.violates)),
-    )
-
-
-def _cannot_stay(victim: Victim) -> str:
-    return why_not_with_it(victim.cannot_stay) if victim.cannot_stay else ""
-
-
-def _candidate_table(candidates: Sequence[CandidateNode]) -> Table:
-    """Return the candidates in the order of the answer, best first."""
-    return table(
-        "Table of candidates",
-        enumerate(candidates, 1),
-        (Column("Rank", Kind.NUMBER), lambda each: each[0]),
-        (Column("Node", Kind.NODE), lambda each: each[1].node),
-        (Column("Evicted", Kind.NUMBER), lambda each: len(each[1].victims)),
-        (Column("PDB violations", Kind.NUMBER), lambda each: each[1].pdb_violations),
-        (
-            Column("Highest priority", Kind.NUMBER),
-            lambda each: max((victim.priority for victim in each[1].victims), default=None),
-        ),
-        (
-            Column("Sum of priorities", Kind.NUMBER),
-            lambda each: sum(victim.priority for victim in each[1].victims),
-        ),
-        (Column("May stay", Kind.NUMBER), lambda each: len(each[1].reprieved)),
-        (Column("Victims"), lambda each: ", ".join(victim.pod for victim in each[1].victims)),
-        grid="candidates",
-    )
-
-
-def _other_table(nodes: Sequence[NonCandidateNode]) -> Table:
-    return table(
-        "No candidates",
-        nodes,
-        (Column("Node", Kind.NODE), lambda node: node.node),
-        (Column("Pods removed"), pods_removed),
-        (Column("Plugin"), lambda node: node.plugin),
-        (Column("Reasons"), lambda node: "; ".join(node.reasons)),
-        (Column("Details"), lambda node: "; ".join(node.details)),
-        grid="others",
-    )

@@ -53,16 +53,18 @@ def reasons_table(
         (Column("Nodes", Kind.NUMBER), lambda reason: reason.nodes),
         (Column("Only reason", Kind.NUMBER, drop=1), lambda reason: reason.alone),
         (Column("Why not"), lambda reason: why_not(reason.plugin, (reason.reason,))),
-        (Column("Nearest"), _nearest),
+        (
+            Column("Nearest"),
+            lambda reason: (
+                nearest_text(reason.nearest.node, reason.nearest.detail, reason.nearest.ties)
+                if reason.nearest
+                else ""
+            ),
+        ),
     ]
     if is_alone:
         del columns[1]
     return table(heading, reasons, *columns, on=on, brief=brief, noun="reasons")
-
-
-def _nearest(reason: Reason) -> str:
-    nearest = reason.nearest
-    return nearest_text(nearest.node, nearest.detail, nearest.ties) if nearest else ""
 
 
 def nearest_text(node: str, detail: str, ties: int) -> str:

@@ -5,28 +5,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import astuple
 
 from ksched_cli.analysis.replay_figures import (
     GroupWaits,
-    ReplayCost,
     WaitingTimes,
     short,
     shown,
 )
 from ksched_cli.analysis.replay_result import (
-    Assumption,
     ForwardLook,
     GroupResult,
-    MomentRow,
     NodeRange,
-    PendingPods,
-    PodResult,
     ReplayResult,
-    ScalingDecision,
     UsageStep,
     seconds,
 )
@@ -43,7 +36,6 @@ from ksched_cli.report.view import (
     Groups,
     Kind,
     Later,
-    Line,
     Medium,
     Section,
     Table,
@@ -101,8 +93,17 @@ def view(answer: ReplayResult) -> View:
         parts.append(f"{hours_text(pending)} pending-hours")
     if answer.cost:
         parts.append(f"cost {cost_text(answer.cost.total)}")
+    # The title says what became of the pods.
+    fates = [
+        f"{getattr(summary, key):,} {key}"
+        for key in ("ended", "evicted", "deleted", "pending", "gated")
+        if getattr(summary, key) or key in ("ended", "pending")
+    ]
     return View(
-        title=_title(answer),
+        title=(
+            f"{counted(summary.placed, 'pod')} placed in {time_text(answer.end)} of simulated "
+            f"time: {', '.join(fates)}; {summary.running:,} running at the end"
+        ),
         tone=Tone.WARN if summary.pending else Tone.GOOD,
         lines=[", ".join(parts)],
         tiles=tiles,
@@ -111,28 +112,46 @@ def view(answer: ReplayResult) -> View:
     )
 
 
-def _title(answer: ReplayResult) -> str:
-    """Return what became of the pods, and in what time."""
-    summary = answer.summary
-    parts = [
-        f"{getattr(summary, key):,} {key}"
-        for key in ("ended", "evicted", "deleted", "pending", "gated")
-        if getattr(summary, key) or key in ("ended", "pending")
-    ]
-    return (
-        f"{counted(summary.placed, 'pod')} placed in {time_text(answer.end)} of simulated time: "
-        f"{', '.join(parts)}; {summary.running:,} running at the end"
-    )
-
-
 def _sections(answer: ReplayResult) -> Iterator[Section]:
-    moments = MomentTexts(answer.clock_start, round(answer.end * SECOND))
     yield Later(make=lambda: _charts(answer))
-    yield _pending(answer.still_pending)
+    # Each message has a block; that of the most pods comes first.
+    blocks = []
+    for group in answer.still_pending:
+        name = group.pods[0] if len(group.pods) == 1 else counted(len(group.pods), "pod")
+        message = message_line(group.message) if group.message else "not tried yet"
+        blocks.append(Block(heading=name, names=group.pods, lines=[message]))
+    yield Groups(
+        heading="Pods that stay pending",
+        blocks=blocks,
+        brief=_SHOWN_MESSAGES,
+        noun="groups of pods",
+    )
     yield _waiting(answer)
     yield _jobs(answer)
     yield _users(answer)
-    yield _usage(answer, moments)
+    # The cluster is shown at its extremes, and at equal steps of the calendar between them.
+    moments = MomentTexts(answer.clock_start, round(answer.end * SECOND))
+    names = shown(answer.resources)
+    used = [
+        (Column(short(name), Kind.SHARE, drop=min(at, 1) * 2), _share("utilization", name))
+        for at, name in enumerate(names)
+    ]
+    stranded = [
+        (Column(f"Stranded {short(name)}", Kind.SHARE, drop=3), _share("stranded", name))
+        for name in names[:1]
+    ]
+    yield table(
+        "The cluster over time",
+        answer.steps,
+        (Column(moments.header), lambda step: moments.text(step.at)),
+        (Column("Nodes", Kind.NUMBER), lambda step: step.sample.nodes),
+        (Column("Pods", Kind.NUMBER), lambda step: step.sample.pods),
+        (Column("Pending", Kind.NUMBER), lambda step: step.sample.pending),
+        *used,
+        *stranded,
+        (Column("Highest", drop=1), lambda step: ", ".join(step.highest)),
+        on=Medium.TEXT,
+    )
     if answer.regret:
         yield regret_table(answer.regret)
         if answer.regret_over_time:
@@ -150,9 +169,35 @@ def _sections(answer: ReplayResult) -> Iterator[Section]:
             (Column("Removed", Kind.NUMBER), lambda group: group.removed),
             brief=_SHOWN_GROUPS,
         )
-        yield _decisions(answer.autoscaler.events, moments)
+        # The page shows the first decisions.
+        events = answer.autoscaler.events
+        rest = len(events) - _SHOWN_EVENTS
+        yield table(
+            "Scaling",
+            events[:_SHOWN_EVENTS],
+            (Column(moments.header), lambda event: moments.text(round(event.at * SECOND))),
+            (Column("Event"), lambda event: event.type.value),
+            (Column("Node group"), lambda event: event.group),
+            (Column("Nodes", Kind.NUMBER), lambda event: len(event.nodes)),
+            (Column("Because"), lambda event: event.reason.value),
+            note=f"{rest:,} more" if rest > 0 else "",
+            on=Medium.PAGE,
+        )
     if answer.cost:
-        yield _costs(answer.cost)
+        cost = answer.cost
+        unpriced = counted(cost.unpriced, "node")
+        without = f"Without {unpriced} that {verb(cost.unpriced, 'has', 'have')} no price."
+        yield table(
+            "Cost",
+            cost.prices,
+            (Column("Price of"), lambda each: each.name),
+            (Column("An hour", Kind.NUMBER), lambda each: f"{each.per_hour:g}"),
+            (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
+            (Column("Billed hours", Kind.NUMBER), lambda each: hours_text(each.hours)),
+            (Column("Cost", Kind.NUMBER), lambda each: cost_text(each.cost)),
+            brief=_SHOWN_GROUPS,
+            note=without if cost.unpriced else "",
+        )
 
 
 def _charts(answer: ReplayResult) -> Iterator[Section]:
@@ -167,17 +212,6 @@ def _charts(answer: ReplayResult) -> Iterator[Section]:
             more[f"Best placement, {answer.regret.quantity}"] = own
         yield TimeCharts("Over time", "replay", curves_of_run(answer.curves, more))
     yield from pods_by_node(answer)
-
-
-def _pending(groups: Sequence[PendingPods]) -> Groups:
-    """Return a block per message, that of the most pods first."""
-    blocks = []
-    for group in groups:
-        name = group.pods[0] if len(group.pods) == 1 else counted(len(group.pods), "pod")
-        message = message_line(group.message) if group.message else "not tried yet"
-        blocks.append(Block(heading=name, names=group.pods, lines=[message]))
-    heading, noun = "Pods that stay pending", "groups of pods"
-    return Groups(heading=heading, blocks=blocks, brief=_SHOWN_MESSAGES, noun=noun)
 
 
 def _waiting(answer: ReplayResult) -> Table:
@@ -273,65 +307,8 @@ def ratio_text(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:,.2f}"
 
 
-def _usage(answer: ReplayResult, moments: MomentTexts) -> Table:
-    """Return the cluster at its extremes, and at equal steps of the calendar between them."""
-    names = shown(answer.resources)
-    used = [
-        (Column(short(name), Kind.SHARE, drop=min(at, 1) * 2), _share("utilization", name))
-        for at, name in enumerate(names)
-    ]
-    stranded = [
-        (Column(f"Stranded {short(name)}", Kind.SHARE, drop=3), _share("stranded", name))
-        for name in names[:1]
-    ]
-    return table(
-        "The cluster over time",
-        answer.steps,
-        (Column(moments.header), lambda step: moments.text(step.at)),
-        (Column("Nodes", Kind.NUMBER), lambda step: step.sample.nodes),
-        (Column("Pods", Kind.NUMBER), lambda step: step.sample.pods),
-        (Column("Pending", Kind.NUMBER), lambda step: step.sample.pending),
-        *used,
-        *stranded,
-        (Column("Highest", drop=1), lambda step: ", ".join(step.highest)),
-        on=Medium.TEXT,
-    )
-
-
 def _share(kind: str, resource: str) -> Callable[[UsageStep], float | None]:
     return lambda step: getattr(step.sample, kind).get(resource)
-
-
-def _decisions(events: Sequence[ScalingDecision], moments: MomentTexts) -> Table:
-    """Return the first of them."""
-    rest = len(events) - _SHOWN_EVENTS
-    return table(
-        "Scaling",
-        events[:_SHOWN_EVENTS],
-        (Column(moments.header), lambda event: moments.text(round(event.at * SECOND))),
-        (Column("Event"), lambda event: event.type.value),
-        (Column("Node group"), lambda event: event.group),
-        (Column("Nodes", Kind.NUMBER), lambda event: len(event.nodes)),
-        (Column("Because"), lambda event: event.reason.value),
-        note=f"{rest:,} more" if rest > 0 else "",
-        on=Medium.PAGE,
-    )
-
-
-def _costs(cost: ReplayCost) -> Table:
-    nodes = counted(cost.unpriced, "node")
-    without = f"Without {nodes} that {verb(cost.unpriced, 'has', 'have')} no price."
-    return table(
-        "Cost",
-        cost.prices,
-        (Column("Price of"), lambda each: each.name),
-        (Column("An hour", Kind.NUMBER), lambda each: f"{each.per_hour:g}"),
-        (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
-        (Column("Billed hours", Kind.NUMBER), lambda each: hours_text(each.hours)),
-        (Column("Cost", Kind.NUMBER), lambda each: cost_text(each.cost)),
-        brief=_SHOWN_GROUPS,
-        note=without if cost.unpriced else "",
-    )
 
 
 # -- replay -o csv ---------------------------------------------------------------------------------
@@ -345,58 +322,41 @@ CSV_COLUMNS = (
 def csv_text(answer: ReplayResult) -> str:
     """Return a line per pod, or per moment where the answer has all of them, below a line of
     names."""
-    if answer.moments:
-        return _written(_moment_lines(answer, answer.moments))
-    return _written(_pod_lines(answer))
-
-
-def _written(lines: Iterable[Sequence[Any]]) -> str:
     file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(lines)
-    return file.getvalue().rstrip("\n")
-
-
-def _pod_lines(answer: ReplayResult) -> Iterator[Sequence[Any]]:
-    """Yield the pods in the order in which they left."""
-    yield CSV_COLUMNS
+    writer = csv.writer(file, lineterminator="\n")
+    if answer.moments:
+        names, first = answer.resources, answer.moments[0]
+        header = (
+            *("at", "nodes", "pods", "pending"),
+            *(() if first.cost is None else ("cost",)),
+            *(f"nodes:{name}" for name in first.sizes),
+            *(f"utilization:{name}" for name in names),
+            *(f"stranded:{name}" for name in names if name != PODS),
+        )
+        writer.writerow(header)
+        for moment in answer.moments:
+            sample = moment.sample
+            line = (
+                *(moment.at, sample.nodes, sample.pods, sample.pending),
+                *(() if moment.cost is None else (moment.cost,)),
+                *moment.sizes.values(),
+                *(sample.utilization[name] for name in names),
+                *(sample.stranded.get(name, 0.0) for name in names if name != PODS),
+            )
+            writer.writerow(line)
+        return file.getvalue().rstrip("\n")
+    # The pods come in the order in which they left.
+    writer.writerow(CSV_COLUMNS)
     pods = answer.pods or ()
     for pod in (pods[at] for at in answer.left):
-        row = {
-            **plain(pod),
-            "namespace": pod.pod.partition("/")[0],
-            "waited": _waited(pod),
-        }
+        # It waited from its arrival to its placement, exact to the microsecond.
+        waited = None
+        if pod.queued is not None and pod.placed is not None:
+            waited = seconds(round((pod.placed - pod.queued) * SECOND))
+        row = {**plain(pod), "namespace": pod.pod.partition("/")[0], "waited": waited}
         cells = ("" if row[name] is None else row[name] for name in CSV_COLUMNS)
-        yield [printable(cell) if isinstance(cell, str) else cell for cell in cells]
-
-
-def _waited(pod: PodResult) -> float | None:
-    """Return the seconds from the pod's arrival to its placement, exact to the microsecond; None if
-    it never waited, or was never placed."""
-    if pod.queued is None or pod.placed is None:
-        return None
-    return seconds(round((pod.placed - pod.queued) * SECOND))
-
-
-def _moment_lines(answer: ReplayResult, moments: Sequence[MomentRow]) -> Iterator[Sequence[Any]]:
-    names = answer.resources
-    first = moments[0]
-    yield (
-        *("at", "nodes", "pods", "pending"),
-        *(() if first.cost is None else ("cost",)),
-        *(f"nodes:{name}" for name in first.sizes),
-        *(f"utilization:{name}" for name in names),
-        *(f"stranded:{name}" for name in names if name != PODS),
-    )
-    for row in moments:
-        sample = row.sample
-        yield (
-            *(row.at, sample.nodes, sample.pods, sample.pending),
-            *(() if row.cost is None else (row.cost,)),
-            *row.sizes.values(),
-            *(sample.utilization[name] for name in names),
-            *(sample.stranded.get(name, 0.0) for name in names if name != PODS),
-        )
+        writer.writerow(printable(cell) if isinstance(cell, str) else cell for cell in cells)
+    return file.getvalue().rstrip("\n")
 
 
 # -- replay --from-now -----------------------------------------------------------------------------
@@ -407,8 +367,32 @@ def forecast(answer: ForwardLook) -> View:
     pods = answer.pods
     sure = sum(pod.p90 is not None for pod in pods)
     never = sum(not pod.started and not pod.gated for pod in pods)
+    # The title says how many pods start, and over how many draws.
+    since = f" from {answer.now} on" if answer.now else ""
+    title = f"no pod is pending{since}"
+    if pods:
+        pending, draws = counted(len(pods), "pending pod"), counted(answer.draws, "draw")
+        starts = verb(sure, "starts", "start")
+        title = f"{sure:,} of {pending} {starts} in nine of ten draws ({draws}{since})"
+    # Each owner with a history or a deadline has a line, and all others share one.
+    assumed = []
+    unknown = {True: 0, False: 0}
+    for each in answer.assumptions:
+        if each.basis == "none":
+            unknown[each.running] += each.pods
+            continue
+        state = "running" if each.running else "pending"
+        subject = counted(each.pods, f"{state} pod") + (f" of {each.owner}" if each.owner else "")
+        finished = counted(each.samples, "finished pod")
+        how = f"as its {finished} did" if each.basis == "history" else "at activeDeadlineSeconds"
+        assumed.append(f"{subject} {verb(each.pods, 'ends', 'end')} {how}")
+    for running, count in unknown.items():
+        if count:
+            state = "running" if running else "pending"
+            stays = verb(count, "stays", "stay") + ("" if running else " once placed")
+            assumed.append(f"{counted(count, f'{state} pod')} without a known run time {stays}")
     return View(
-        title=_forecast_title(answer, sure),
+        title=title,
         tone=Tone.GOOD if answer.is_certain else Tone.WARN,
         tiles=[
             Tile("start in nine of ten draws", f"{sure:,}", "good" if sure else ""),
@@ -431,40 +415,11 @@ def forecast(answer: ForwardLook) -> View:
                 (Column("Message", on=Medium.PAGE), lambda pod: pod.message),
                 noun="pending pods",
             ),
-            Text(heading="Assumed", lines=[*_assumptions(answer.assumptions)]),
+            Text(heading="Assumed", lines=assumed),
         ],
         names=lambda: [pod.pod for pod in pods if pod.p90 is None and not pod.gated],
     )
 
 
-def _forecast_title(answer: ForwardLook, sure: int) -> str:
-    """Say how many pods start, and over how many draws."""
-    since = f" from {answer.now} on" if answer.now else ""
-    if not answer.pods:
-        return f"no pod is pending{since}"
-    pods, draws = counted(len(answer.pods), "pending pod"), counted(answer.draws, "draw")
-    starts = verb(sure, "starts", "start")
-    return f"{sure:,} of {pods} {starts} in nine of ten draws ({draws}{since})"
-
-
 def _or_never(time: float | None) -> float | str:
     return "never" if time is None else time
-
-
-def _assumptions(assumptions: Iterable[Assumption]) -> Iterator[Line]:
-    """Yield a line per owner with a history or a deadline, and one for all others together."""
-    unknown = {True: 0, False: 0}
-    for each in assumptions:
-        if each.basis == "none":
-            unknown[each.running] += each.pods
-            continue
-        state = "running" if each.running else "pending"
-        subject = counted(each.pods, f"{state} pod") + (f" of {each.owner}" if each.owner else "")
-        finished = counted(each.samples, "finished pod")
-        how = f"as its {finished} did" if each.basis == "history" else "at activeDeadlineSeconds"
-        yield Line(f"{subject} {verb(each.pods, 'ends', 'end')} {how}")
-    for running, count in unknown.items():
-        if count:
-            state = "running" if running else "pending"
-            stays = verb(count, "stays", "stay") + ("" if running else " once placed")
-            yield Line(f"{counted(count, f'{state} pod')} without a known run time {stays}")

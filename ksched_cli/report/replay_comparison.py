@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ksched_cli.analysis.compare import (
     DifferenceInterval,
     DrawnComparison,
-    DrawnSide,
     Interval,
     ReplayComparison,
     ReplayDifference,
@@ -59,56 +58,63 @@ _SHOWN_PODS = 20
 def view(answer: ReplayComparison) -> View:
     """Return whether it is better or worse on the other sides, the totals with a column per side,
     and the pods that fared differently."""
-    count = len(answer.pods)
-    title, *lines = _verdict(answer)
-    # Those whose waits differ most come first.
+    sides, count = answer.sides, len(answer.pods)
+    total = counted(answer.pod_count, "pod")
+    # Each side is better than the first one, worse or a trade-off, in these figures.
+    lines = []
+    for index, side in enumerate(sides[1:] if count else (), 1):
+        prefix = f"{side.name}: " if len(sides) > 2 else ""
+        if not side.differing:
+            lines.append(f"{prefix}no difference: {total} placed alike")
+            continue
+        lower, higher = list[str](), list[str]()
+        for (name, before, text_before), (_, now, text) in zip(
+            _judged(sides[0]), _judged(side), strict=True
+        ):
+            if text != text_before:
+                figure = f"{name} {text} instead of {text_before}"
+                (lower if now < before else higher).append(figure)
+        lines.append(f"{prefix}{judgement(lower, higher, because_of(side.differs_in))}")
+        delays = [difference.delay(index) for difference in answer.pods]
+        longer, shorter = sum(delay > 0 for delay in delays), sum(delay < 0 for delay in delays)
+        lines.append(
+            f"{prefix}{side.differing:,} of {total} {verb(side.differing, 'differs', 'differ')}: "
+            f"{shorter:,} waited less long, {longer:,} longer"
+        )
+    if not count:
+        lines = [f"no difference: {total} placed alike on every side"]
+    # Figures that are equal on all sides are only counted, unless all are.
+    rows = [*_total_rows(sides)]
+    differ = any(len(set(row[1:])) > 1 for row in rows)
+    names = [side.name for side in sides]
+    totals = Table(
+        heading="Totals",
+        columns=[Column(""), *(Column(name, Kind.NUMBER, named=True) for name in names)],
+        rows=rows,
+        shown=Rows.NOT_EQUAL if differ else Rows.ALL,
+    )
+    # The pods whose waits differ most come first.
     pods = sorted(answer.pods, key=lambda pod: (-abs(pod.delay(-1)), pod.pod))
-    names = [side.name for side in answer.sides]
+    fates = Table(
+        heading="Pods that differ",
+        columns=[Column("Pod", Kind.POD), *(Column(name, named=True) for name in names)],
+        rows=[(pod.pod, *(_fate(pod, at) for at in range(len(names)))) for pod in pods],
+        brief=_SHOWN_PODS,
+        noun="pods",
+        on=Medium.TEXT,
+    )
     return View(
-        title=title,
+        title=lines[0],
         tone=Tone.WARN if count else Tone.GOOD,
-        lines=lines,
+        lines=lines[1:],
         tiles=[Tile("pods that differ", f"{count:,}", "warn" if count else "good")],
         sections=[
             Later(make=lambda: _charts(names, answer.curves)),
-            _totals(answer.sides),
-            _fates(names, pods),
+            totals,
+            fates,
             Later(make=lambda: [_waits(names, pods)]),
         ],
         nodes=[node for pod in pods for node in pod.nodes if node],
-    )
-
-
-def _verdict(answer: ReplayComparison) -> list[str]:
-    if not answer.pods:
-        return [f"no difference: {counted(answer.pod_count, 'pod')} placed alike on every side"]
-    return [
-        line for index in range(1, len(answer.sides)) for line in _of_replayed_side(answer, index)
-    ]
-
-
-def _of_replayed_side(answer: ReplayComparison, index: int) -> Iterator[str]:
-    """Yield what the difference between a side and the first one did."""
-    side = answer.sides[index]
-    prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
-    count = side.differing
-    total = counted(answer.pod_count, "pod")
-    if not count:
-        yield f"{prefix}no difference: {total} placed alike"
-        return
-    delays = [difference.delay(index) for difference in answer.pods]
-    longer, shorter = sum(delay > 0 for delay in delays), sum(delay < 0 for delay in delays)
-    # Better, worse or a trade-off, and in which figures.
-    lower, higher = list[str](), list[str]()
-    for (name, before, text_before), (_, now, text) in zip(
-        _judged(answer.sides[0]), _judged(side), strict=True
-    ):
-        if text != text_before:
-            (lower if now < before else higher).append(f"{name} {text} instead of {text_before}")
-    yield f"{prefix}{judgement(lower, higher, because_of(side.differs_in))}"
-    yield (
-        f"{prefix}{count:,} of {total} {verb(count, 'differs', 'differ')}: "
-        f"{shorter:,} waited less long, {longer:,} longer"
     )
 
 
@@ -131,18 +137,6 @@ def _charts(sides: Sequence[str], curves: Sequence[ReplayCurves]) -> Iterator[Se
     if curves:
         own = list(zip(sides, curves, strict=True))
         yield TimeCharts("Over time", "sides", curves_of_sides(own))
-
-
-def _totals(sides: Sequence[ReplaySideResult]) -> Table:
-    """Return a row per figure; those that are equal on all sides are counted, unless all are."""
-    rows = [*_total_rows(sides)]
-    differ = any(len(set(row[1:])) > 1 for row in rows)
-    return Table(
-        heading="Totals",
-        columns=[Column(""), *(Column(side.name, Kind.NUMBER, named=True) for side in sides)],
-        rows=rows,
-        shown=Rows.NOT_EQUAL if differ else Rows.ALL,
-    )
 
 
 def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
@@ -174,39 +168,19 @@ def _total_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[Any, ...]]:
     yield from regret_rows([side.regret for side in sides], over_time)
     yield from metric_rows([side.metrics for side in sides])
     yield "it took", *(time_text(side.end) for side in sides)
-    yield from _node_rows(sides)
-    if any(side.cost for side in sides):
-        yield "cost", *(cost_text(side.cost.total) if side.cost else "" for side in sides)
-
-
-def _node_rows(sides: Sequence[ReplaySideResult]) -> Iterator[tuple[str, ...]]:
-    """Yield the number of nodes, and for how long: of all, and of each node group."""
+    # All nodes and each node group have their number, and for how long.
     ranges: list[dict[str, NodeRange | GroupResult]] = []
     for side in sides:
         groups = side.autoscaler.groups if side.autoscaler else ()
         ranges.append({"": side.nodes, **{group.name: group for group in groups}})
     for name in dict.fromkeys(name for each in ranges for name in each):
         suffix = name and f", {name}"
-        own = [each.get(name) for each in ranges]
-        yield f"nodes{suffix}", *("" if each is None else range_text(each) for each in own)
-        hours = ("" if each is None else hours_text(each.hours) for each in own)
+        counts = [each.get(name) for each in ranges]
+        yield f"nodes{suffix}", *("" if each is None else range_text(each) for each in counts)
+        hours = ("" if each is None else hours_text(each.hours) for each in counts)
         yield f"node-hours{suffix}", *hours
-
-
-def _fates(names: Sequence[str], pods: Sequence[ReplayDifference]) -> Table:
-    return table(
-        "Pods that differ",
-        pods,
-        (Column("Pod", Kind.POD), lambda pod: pod.pod),
-        *((Column(name, named=True), _fate_on(index)) for index, name in enumerate(names)),
-        brief=_SHOWN_PODS,
-        noun="pods",
-        on=Medium.TEXT,
-    )
-
-
-def _fate_on(side: int) -> Callable[[ReplayDifference], str]:
-    return lambda pod: _fate(pod, side)
+    if any(side.cost for side in sides):
+        yield "cost", *(cost_text(side.cost.total) if side.cost else "" for side in sides)
 
 
 def _fate(pod: ReplayDifference, side: int) -> str:
@@ -224,28 +198,20 @@ def _fate(pod: ReplayDifference, side: int) -> str:
 
 def _waits(names: Sequence[str], pods: Sequence[ReplayDifference]) -> Table:
     """Return a pod's node and wait on each side, to sort and filter."""
-    columns: list[tuple[Column, Callable[[ReplayDifference], Any]]] = [
-        (Column("Pod", Kind.POD), lambda pod: pod.pod)
-    ]
-    for index, name in enumerate(names):
-        columns.append((Column(f"Node, {name}"), _place_on(index)))
-        columns.append((Column("waited", Kind.DURATION), _waited_on(index)))
-    for index, name in enumerate(names[1:], 1):
+    columns = [Column("Pod", Kind.POD)]
+    for name in names:
+        columns += [Column(f"Node, {name}"), Column("waited", Kind.DURATION)]
+    for name in names[1:]:
         title = f"Waits longer, {name}" if len(names) > 2 else "Waits longer"
-        columns.append((Column(title, Kind.DURATION), _delay_on(index)))
-    return table("Pods that differ", pods, *columns, grid="pods")
-
-
-def _place_on(side: int) -> Callable[[ReplayDifference], str]:
-    return lambda pod: _place(pod, side)
-
-
-def _waited_on(side: int) -> Callable[[ReplayDifference], float | None]:
-    return lambda pod: pod.waited[side]
-
-
-def _delay_on(side: int) -> Callable[[ReplayDifference], float]:
-    return lambda pod: pod.delay(side) / SECOND
+        columns.append(Column(title, Kind.DURATION))
+    rows = []
+    for pod in pods:
+        cells: list[Any] = [pod.pod]
+        for side in range(len(names)):
+            cells += [_place(pod, side), pod.waited[side]]
+        cells += [pod.delay(side) / SECOND for side in range(1, len(names))]
+        rows.append(cells)
+    return Table(heading="Pods that differ", columns=columns, rows=rows, grid="pods")
 
 
 def _place(pod: ReplayDifference, side: int) -> str:
@@ -275,9 +241,22 @@ def draws(answer: ReplayDraws) -> View:
     if wait is not None:
         tiles.append(Tile("waited, mean", time_text(wait.mean)))
     tiles.append(Tile("pending at the end", interval_text(pending), "bad" * bool(pending.mean)))
+    # The title says what the seeds agree about, or what they do not.
+    seeds = counted(len(answer.seeds), "seed")
+    varying = [name for name, each in answer.figures.items() if each.low != each.high]
+    if not varying:
+        title = f"The figures are the same with all of {seeds}"
+    elif wait is None or wait.low == wait.high:
+        varies = verb(len(varying), "varies", "vary")
+        title = f"{len(varying):,} of {len(answer.figures):,} figures {varies} over {seeds}"
+    else:
+        title = (
+            f"Pods wait {time_text(wait.mean)} on average over {seeds}, "
+            f"between {time_text(max(wait.low, 0))} and {time_text(wait.high)} with 95 % confidence"
+        )
     figures = [(name, each) for name, each in answer.figures.items() if each.low or each.high]
     return View(
-        title=_title(answer),
+        title=title,
         tone=Tone.WARN if pending.mean else Tone.NONE,
         tiles=tiles,
         sections=[
@@ -304,90 +283,67 @@ def _charts_of_draws(answer: ReplayDraws) -> Iterator[Section]:
         yield TimeCharts("Over time", "replay", curves_of_run(answer.curves))
 
 
-def _title(answer: ReplayDraws) -> str:
-    """Return what the seeds agree about, and what they do not."""
-    seeds = counted(len(answer.seeds), "seed")
-    varying = [name for name, each in answer.figures.items() if each.low != each.high]
-    if not varying:
-        return f"The figures are the same with all of {seeds}"
-    wait = answer.figures.get("wait.mean")
-    if wait is None or wait.low == wait.high:
-        varies = verb(len(varying), "varies", "vary")
-        return f"{len(varying):,} of {len(answer.figures):,} figures {varies} over {seeds}"
-    return (
-        f"Pods wait {time_text(wait.mean)} on average over {seeds}, "
-        f"between {time_text(max(wait.low, 0))} and {time_text(wait.high)} with 95 % confidence"
-    )
-
-
 def drawn(answer: DrawnComparison) -> View:
     """Return which figures differ by more than the noise; a row per figure that is not 0
     everywhere."""
-    title, *lines = (line for side in answer.sides[1:] for line in _of_drawn_side(answer, side))
-    names = [side.name for side in answer.sides]
-    return View(
-        title=title,
-        tone=Tone.WARN if answer.differs else Tone.GOOD,
-        lines=lines,
-        tiles=[Tile("seeds", f"{len(answer.seeds):,}")],
-        sections=[
-            Later(make=lambda: _charts(names, answer.curves)),
-            Later(make=lambda: _intervals(names, [side.figures for side in answer.sides])),
-            _drawn_figures(answer),
-        ],
-    )
-
-
-def _of_drawn_side(answer: DrawnComparison, side: DrawnSide) -> Iterator[str]:
-    """Yield in which figures a side is better or worse, then how many differ."""
-    prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
-    seeds = counted(len(answer.seeds), "seed")
-    differing = [each for each in side.differences.values() if not each.within_noise]
-    if not differing:
-        yield f"{prefix}within the noise of {seeds}: no figure differs"
-        return
-    differ = verb(len(differing), "differs", "differ")
-    of = f"{len(differing)} of {len(side.differences)} figures {differ}"
-    lower, higher = list[str](), list[str]()
-    for name in _JUDGED:
-        each = side.differences.get(name)
-        if each is not None and not each.within_noise:
-            (lower if each.mean < 0 else higher).append(
-                f"{label(name)} {'+' * (each.mean > 0)}{_number(each.mean)}"
-            )
-    because = because_of(side.differs_in)
-    noise = f"{prefix}{of} by more than the noise of {seeds}"
-    if not lower and not higher:
-        yield f"{noise}{because}"
-        return
-    yield f"{prefix}{judgement(lower, higher, because)}"
-    yield noise
-
-
-def _drawn_figures(answer: DrawnComparison) -> Table:
-    """Return the mean and 95 % interval of each side, and the difference to the first."""
     sides = answer.sides
-    names = dict.fromkeys(
-        name
-        for side in sides
-        for name, each in side.figures.items()
-        if each.low or each.high  # 0 in every draw says nothing, unless another side has some
+    names = [side.name for side in sides]
+    seeds = counted(len(answer.seeds), "seed")
+    # The lines say in which figures each side is better or worse than the first one, then how many
+    # differ.
+    lines = []
+    for side in sides[1:]:
+        prefix = f"{side.name}: " if len(sides) > 2 else ""
+        differing = sum(not each.within_noise for each in side.differences.values())
+        if not differing:
+            lines.append(f"{prefix}within the noise of {seeds}: no figure differs")
+            continue
+        lower, higher = list[str](), list[str]()
+        for name in _JUDGED:
+            each = side.differences.get(name)
+            if each is not None and not each.within_noise:
+                figure = f"{label(name)} {'+' * (each.mean > 0)}{_number(each.mean)}"
+                (lower if each.mean < 0 else higher).append(figure)
+        because = because_of(side.differs_in)
+        differ = verb(differing, "differs", "differ")
+        noise = (
+            f"{prefix}{differing} of {len(side.differences)} figures {differ} "
+            f"by more than the noise of {seeds}"
+        )
+        if lower or higher:
+            lines += [f"{prefix}{judgement(lower, higher, because)}", noise]
+        else:
+            lines.append(f"{noise}{because}")
+    # What is 0 in every draw says nothing, unless another side has some.
+    figures = dict.fromkeys(
+        name for side in sides for name, each in side.figures.items() if each.low or each.high
     )
     others = [f"difference of {side.name}" for side in sides[1:]]
-    titles = [side.name for side in sides] + (["difference"] if len(sides) == 2 else others)
+    titles = names + (["difference"] if len(sides) == 2 else others)
     rows = [
         (
             label(name),
             *(interval_text(side.figures.get(name)) for side in sides),
             *(_difference_text(side.differences.get(name)) for side in sides[1:]),
         )
-        for name in names
+        for name in figures
     ]
-    return Table(
-        heading=f"Means of {counted(len(answer.seeds), 'seed')}, with 95 % intervals",
+    means = Table(
+        heading=f"Means of {seeds}, with 95 % intervals",
         columns=[Column("Figure"), *map(Column, titles)],
         rows=rows,
         brief=len(rows),
+    )
+    return View(
+        title=lines[0],
+        tone=Tone.WARN if answer.differs else Tone.GOOD,
+        lines=lines[1:],
+        tiles=[Tile("seeds", f"{len(answer.seeds):,}")],
+        sections=[
+            Later(make=lambda: _charts(names, answer.curves)),
+            Later(make=lambda: _intervals(names, [side.figures for side in sides])),
+            means,
+        ],
     )
 
 

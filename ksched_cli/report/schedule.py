@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ksched_cli import program_name
-from ksched_cli.analysis.schedule import PlacedPod, RunSummary, ScheduleResult
-from ksched_cli.engine.records import ExtenderBinding
+from ksched_cli.analysis.schedule import PlacedPod, ScheduleResult
 from ksched_cli.report import usage
 from ksched_cli.report.metrics import metrics_table
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
@@ -25,7 +24,6 @@ from ksched_cli.report.view import (
     Line,
     Medium,
     Section,
-    Table,
     Tile,
     Tone,
     View,
@@ -52,98 +50,56 @@ WIDE_HINT = "-o wide shows every pod with its node and score"
 def view(answer: ScheduleResult) -> View:
     """Return what became of the pods: those without a node and why, placements, evictions, calls
     that bind, how full the cluster is."""
-    title, tone = _title(answer.summary)
+    counts = answer.summary
+    total = counts.placed + counts.pending
+    title, tone = "No pod waits for a node", Tone.GOOD
+    if counts.pending:
+        stays = verb(counts.pending, "stays", "stay")
+        title = f"{counts.pending:,} of {counted(total, 'pod')} {stays} pending"
+        tone = Tone.BAD if counts.undecided else Tone.WARN
+    elif total:
+        title = f"All of {total:,} pods got a node" if total > 1 else "The pod got a node"
+    # Pods that are left out have a line of their own.
+    line = f"{counts.placed:,} placed, {counts.pending:,} pending, {counts.gated:,} gated"
+    if counts.evicted:
+        line += f", {counts.evicted:,} evicted"
+    lines = [Line(line, Tone.SOFT)]
+    if answer.cost:
+        lines.append(Line(f"the cluster {cost_text(answer.cost)}", Tone.SOFT))
+    lines += waiting_lines(answer.recreated or ())
+    if counts.undecided:
+        pods = counted(counts.undecided, "pending pod")
+        lines.append(Line(f"{pods} cannot be decided, as a plugin failed", Tone.BAD))
+    reasons = Counter(pod.reason for pod in answer.ignored)
+    if reasons:
+        texts = (f"{count:,} {reason}" for reason, count in reasons.most_common())
+        lines.append(Line(f"left out: {', '.join(texts)}", Tone.SOFT))
+    of_pods = ((name, getattr(counts, name), own) for name, own in TILES)
+    tiles = [
+        Tile("left out" if name == "ignored" else name, f"{count:,}", own * bool(count))
+        for name, count, own in of_pods
+        if count or name in ALWAYS
+    ]
+    used = sum(node.pods > 0 for node in answer.nodes)
     return View(
         title=title,
         tone=tone,
-        lines=[*_counts(answer)],
-        tiles=_tiles(answer),
+        lines=lines,
+        tiles=[*tiles, Tile("nodes used", f"{used:,} of {len(answer.nodes):,}")],
         sections=[*_sections(answer)],
         names=lambda: answer.queue or answer.pending,
         nodes=[*(node.name for node in answer.nodes), *nodes_of(answer.pending_groups)],
     )
 
 
-def _title(summary: RunSummary) -> tuple[str, Tone]:
-    total = summary.placed + summary.pending
-    if not total:
-        return "No pod waits for a node", Tone.GOOD
-    if not summary.pending:
-        text = f"All of {total:,} pods got a node" if total > 1 else "The pod got a node"
-        return text, Tone.GOOD
-    stays = verb(summary.pending, "stays", "stay")
-    tone = Tone.BAD if summary.undecided else Tone.WARN
-    return f"{summary.pending:,} of {counted(total, 'pod')} {stays} pending", tone
-
-
-def _counts(answer: ScheduleResult) -> Iterator[Line]:
-    """Yield a line, and another of the pods left out, where there are any."""
-    counts = answer.summary
-    line = f"{counts.placed:,} placed, {counts.pending:,} pending, {counts.gated:,} gated"
-    if counts.evicted:
-        line += f", {counts.evicted:,} evicted"
-    yield Line(line, Tone.SOFT)
-    if answer.cost:
-        yield Line(f"the cluster {cost_text(answer.cost)}", Tone.SOFT)
-    yield from waiting_lines(answer.recreated or ())
-    if counts.undecided:
-        pods = counted(counts.undecided, "pending pod")
-        yield Line(f"{pods} cannot be decided, as a plugin failed", Tone.BAD)
-    reasons = Counter(pod.reason for pod in answer.ignored)
-    if reasons:
-        texts = (f"{count:,} {reason}" for reason, count in reasons.most_common())
-        yield Line(f"left out: {', '.join(texts)}", Tone.SOFT)
-
-
-def _tiles(answer: ScheduleResult) -> list[Tile]:
-    counts = ((name, getattr(answer.summary, name), tone) for name, tone in TILES)
-    tiles = [
-        Tile("left out" if name == "ignored" else name, f"{count:,}", tone * bool(count))
-        for name, count, tone in counts
-        if count or name in ALWAYS
-    ]
-    used = sum(node.pods > 0 for node in answer.nodes)
-    return [*tiles, Tile("nodes used", f"{used:,} of {len(answer.nodes):,}")]
-
-
 def _sections(answer: ScheduleResult) -> Iterator[Section]:
+    # Gated pods follow by owner and gate, those of the most pods first.
     waiting = pending_groups("", answer.pending_groups, with_reasons=False)
-    yield Groups(
-        heading="Pods without a node",
-        blocks=[*waiting.blocks, *_gated(answer)],
-        brief=waiting.brief,
-        noun=waiting.noun,
-    )
-    if answer.pending_groups:
-        command = Command(f"{program_name()} explain --pending", "shows the nearest nodes")
-        yield Commands(heading="What to try next", commands=[command])
-    if answer.regret:
-        yield regret_table(answer.regret)
-    if answer.metrics:
-        yield metrics_table(answer.metrics)
-    yield from _placed(answer)
-    yield _devices(answer.placed)
-    yield evictions_table("Evictions", answer.evictions, answer.recreated or ())
-    yield _bindings(answer.extender_bindings or ())
-    if answer.lists_nodes:
-        yield usage.nodes_table(answer.usages)
-    if answer.usages:
-        yield usage.resources_table(answer.usages)
-    yield Later(make=lambda: _maps(answer))
-    if answer.utilization:
-        yield usage.pools_table(answer.utilization)
-    yield from usage.cost_tables((usage.COST_AN_HOUR, answer.cost))
-    yield Later(make=lambda: _grids(answer))
-
-
-def _gated(answer: ScheduleResult) -> list[Block]:
-    """By owner and gate, those of the most pods first."""
     members = grouped(
         ((_owner(pod, answer.owners.get(pod, "")), answer.messages[pod]), pod)
         for pod in answer.gated
     )
-    ordered = sorted(members.items(), key=lambda item: -len(item[1]))
-    return [
+    gated = [
         Block(
             heading=pods[0] if len(pods) == 1 else f"{counted(len(pods), 'pod')} of {owner}",
             state="gated",
@@ -151,17 +107,24 @@ def _gated(answer: ScheduleResult) -> list[Block]:
             lines=[message],
             names=pods,
         )
-        for (owner, message), pods in ordered
+        for (owner, message), pods in sorted(members.items(), key=lambda item: -len(item[1]))
     ]
-
-
-def _owner(pod: str, owner: str) -> str:
-    return shared_owner(owner or f"{pod.partition('/')[0]}/{POD}/")
-
-
-def _placed(answer: ScheduleResult) -> Iterator[Table]:
-    """Yield a row per pod; of many pods, where lists are cut, a row per owner. With -o wide, how
-    many nodes were looked at too."""
+    yield Groups(
+        heading="Pods without a node",
+        blocks=[*waiting.blocks, *gated],
+        brief=waiting.brief,
+        noun=waiting.noun,
+    )
+    if answer.pending_groups:
+        yield Commands(
+            heading="What to try next",
+            commands=[Command(f"{program_name()} explain --pending", "shows the nearest nodes")],
+        )
+    if answer.regret:
+        yield regret_table(answer.regret)
+    if answer.metrics:
+        yield metrics_table(answer.metrics)
+    # Each pod has a row; many pods, where lists are cut, share a row per owner.
     placed = answer.placed or [PlacedPod(*each) for each in answer.placements.items()]
     has_own_rows = len(placed) <= MAX_POD_ROWS
     yield table(
@@ -187,34 +150,32 @@ def _placed(answer: ScheduleResult) -> Iterator[Table]:
             by_owner.items(),
             (Column("Owner"), lambda each: group_name(each[0], [pod.pod for pod in each[1]])),
             (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
-            (Column("Nodes", Kind.NODE), lambda each: _nodes_of(each[1])),
+            # Those with the most of the pods come first.
+            (
+                Column("Nodes", Kind.NODE),
+                lambda each: with_counts(dict(Counter(p.node for p in each[1]).most_common())),
+            ),
             brief=SHOWN_OWNERS,
             noun="owners",
             note=WIDE_HINT,
             on=Medium.BRIEF,
         )
-
-
-def _nodes_of(pods: Sequence[PlacedPod]) -> tuple[str, ...]:
-    """Return the nodes, those with the most of the pods first, and how many there are."""
-    return with_counts(dict(Counter(pod.node for pod in pods).most_common()))
-
-
-def _devices(placed: Sequence[PlacedPod]) -> Table:
-    return table(
+    devices = [
+        (pod.pod, claim, names) for pod in answer.placed for claim, names in pod.claims.items()
+    ]
+    yield table(
         "Devices",
-        [(pod.pod, claim, devices) for pod in placed for claim, devices in pod.claims.items()],
+        devices,
         (Column("Pod", Kind.POD), lambda each: each[0]),
         (Column("Claim"), lambda each: each[1]),
         (Column("Devices"), lambda each: ", ".join(each[2])),
         brief=SHOWN_ROWS,
         on=Medium.TEXT,
     )
-
-
-def _bindings(calls: Sequence[ExtenderBinding]) -> Table:
-    """Return the pod, its node, where the call went, and what became of it."""
-    return table(
+    yield evictions_table("Evictions", answer.evictions, answer.recreated or ())
+    # A row says where the call went, and what became of it.
+    calls = answer.extender_bindings or ()
+    yield table(
         "Bound by extenders",
         calls,
         (
@@ -227,6 +188,19 @@ def _bindings(calls: Sequence[ExtenderBinding]) -> Table:
         brief=SHOWN_ROWS,
         note="" if any(call.sent for call in calls) else "--extender-bind sends them",
     )
+    if answer.lists_nodes:
+        yield usage.nodes_table(answer.usages)
+    if answer.usages:
+        yield usage.resources_table(answer.usages)
+    yield Later(make=lambda: _maps(answer))
+    if answer.utilization:
+        yield usage.pools_table(answer.utilization)
+    yield from usage.cost_tables((usage.COST_AN_HOUR, answer.cost))
+    yield Later(make=lambda: _grids(answer))
+
+
+def _owner(pod: str, owner: str) -> str:
+    return shared_owner(owner or f"{pod.partition('/')[0]}/{POD}/")
 
 
 # -- sections of the page -------------------------------------------------------------------------

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET
 
-from ksched_cli.analysis.drained_cluster import Hold
 from ksched_cli.analysis.repack import NewNodes
-from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
+from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.report.cells import amount
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
@@ -53,8 +52,66 @@ def view(answer: ShrinkResult) -> View:
     wide form, a row for every pod that moves, and for every pod that holds a node."""
     going = [node for node in answer.nodes if node.removable]
     staying = [node for node in answer.nodes if not node.removable]
+    # The title is the answer in a sentence.
+    title = f"None of {counted(len(answer.nodes), 'node')} could go"
+    if going:
+        order = ", in this order" if len(going) > 1 else ""
+        names = listed([node.node for node in going], SHOWN_NAMES)
+        count = f"{answer.removable:,} of {counted(len(answer.nodes), 'node')}"
+        title = f"{count} could go: {names}{order}; {_pods_move(_moving(going))}"
+    # The nodes that go come first.
+    waits = (Column("Waits for budgets", Kind.NUMBER, drop=1), lambda node: node.waits or None)
+    sections: list[Section] = [
+        Later(make=lambda: _map(answer)),
+        table(
+            "Nodes that could go",
+            going,
+            (Column("Order", Kind.NUMBER), lambda node: node.order),
+            (Column("Node", Kind.NODE), lambda node: node.node),
+            (Column("Pods", Kind.NUMBER), lambda node: len(node.moves_to)),
+            (Column("Move to"), _targets),
+            *([waits] if any(node.waits for node in going) else ()),
+            noun="nodes that could go",
+            grid="nodes",
+            on=GROUPED | Medium.PAGE,
+        ),
+    ]
+    # Each pool has its cost now, and after what could go.
+    if answer.pools is not UNSET and answer.pools_after is not UNSET and answer.removable:
+        label = answer.pools.label
+        before, after = (
+            {pool_name(pool, label): pool for pool in each.pools}
+            for each in (answer.pools, answer.pools_after)
+        )
+        costs = (pool.cost for pool in before.values())
+        all_costs = (pool.cost for pool in (*before.values(), *after.values()))
+        pools = table(
+            f"What they cost, by {label}",
+            [(name, before.get(name), after.get(name)) for name in before | after],
+            (Column("Nodes of"), lambda each: each[0]),
+            (Column("Nodes", Kind.NUMBER), lambda each: each[1].nodes if each[1] else 0),
+            *(
+                (column, lambda each, value=value: each[1] and value(each[1]))
+                for column, value in cost_columns(costs)
+            ),
+            (Column("Nodes after", Kind.NUMBER), lambda each: each[2].nodes if each[2] else 0),
+            *(
+                (column, lambda each, value=value: value(each[2]) if each[2] else 0)
+                for column, value in cost_columns(all_costs, is_after=True)
+            ),
+            noun="pools",
+            on=GROUPED | Medium.PAGE,
+        )
+        sections.append(pools)
+    # Pods request a part of the cost, now and after what could go.
+    cost_after = [(COST_AFTER, answer.cost_after)] if answer.removable else []
+    sections += cost_tables((COST_AN_HOUR, answer.cost), *cost_after)
+    sections += [_moves(going), *_staying(answer, staying)]
+    if answer.new_nodes is not UNSET:
+        misfits, heading = answer.new_nodes.not_helped, "Pods that no number of new nodes holds"
+        sections.append(pending_groups(heading, misfits, with_reasons=False))
     return View(
-        title=_title(answer, going),
+        title=title,
         tone=Tone.GOOD if answer.succeeds else Tone.WARN,
         lines=[*_freed(answer), *_notes(answer)],
         tiles=[
@@ -62,15 +119,7 @@ def view(answer: ShrinkResult) -> View:
             Tile("stay", f"{len(staying):,}"),
             Tile("pods move", f"{_moving(going):,}"),
         ],
-        sections=[
-            Later(make=lambda: _map(answer)),
-            _going(going),
-            *_pools(answer),
-            *_costs(answer),
-            _moves(going),
-            *_staying(answer, staying),
-            *_misfits(answer),
-        ],
+        sections=sections,
         names=lambda: [node.node for node in going],
         nodes=_names(answer, answer.nodes),
     )
@@ -82,6 +131,56 @@ def upgrade_view(answer: UpgradePlan) -> View:
     added = {name for wave in answer.waves for name in wave.added}
     moved = _moving(drained)
     waves = f"{counted(len(answer.waves), 'wave')} of up to {answer.surge:,}"
+    bars = Bars(
+        heading="Waves",
+        columns=(
+            Column(""),
+            Column("New nodes", Kind.NUMBER),
+            Column("Nodes drained", Kind.NUMBER),
+            Column("Pods move", Kind.NUMBER),
+        ),
+        rows=[
+            (f"wave {number}", len(wave.added), len(wave.drained), _moving(wave.drained))
+            for number, wave in enumerate(answer.waves, 1)
+        ],
+        values=[
+            (len(wave.drained) - len(wave.delayed), len(wave.delayed)) for wave in answer.waves
+        ],
+        legend=("drained", "drained, delayed by an earlier wave"),
+    )
+    # Nodes come and go in waves; some had to wait for a later one.
+    rows = [
+        (number, wave.added[place] if place < len(wave.added) else "", node)
+        for number, wave in enumerate(answer.waves, 1)
+        for place, node in enumerate(wave.drained)
+    ]
+    waits = (Column("Waits for budgets", Kind.NUMBER, drop=1), lambda each: each[2].waits or None)
+    to_drain = table(
+        "Nodes to drain",
+        rows,
+        (Column("Wave", Kind.NUMBER), lambda each: each[0]),
+        (Column("Add", drop=2), lambda each: each[1]),
+        (Column("Drain", Kind.NODE), lambda each: each[2].node),
+        (Column("Pods", Kind.NUMBER), lambda each: len(each[2].moves_to)),
+        (Column("Move to"), lambda each: _targets(each[2])),
+        *([waits] if any(node.waits for _, _, node in rows) else ()),
+        noun="nodes to drain",
+        grid="nodes",
+        on=GROUPED | Medium.PAGE,
+    )
+    delayed = table(
+        "Not in an earlier wave",
+        [
+            (number, delay.node, delay.held_by[0])
+            for number, wave in enumerate(answer.waves, 1)
+            for delay in wave.delayed
+        ],
+        (Column("Wave", Kind.NUMBER), lambda each: each[0]),
+        (Column("Node", Kind.NODE), lambda each: each[1]),
+        (Column("Held by", Kind.POD), lambda each: each[2].pod),
+        (Column("Because"), lambda each: each[2].because),
+        noun="nodes",
+    )
     return View(
         title=(
             f"{answer.replaced:,} of {counted(answer.nodes, 'node')} can be drained and replaced,"
@@ -96,8 +195,9 @@ def upgrade_view(answer: UpgradePlan) -> View:
             Tile("pods move", f"{moved:,}"),
         ],
         sections=[
-            _wave_bars(answer.waves),
-            *_waves(answer.waves),
+            bars,
+            to_drain,
+            delayed,
             _moves(drained),
             *_staying(answer, answer.blocked),
         ],
@@ -116,16 +216,6 @@ def _names(
 
 
 # -- the verdict ----------------------------------------------------------------------------------
-
-
-def _title(answer: ShrinkResult, going: Sequence[NodeToDrain]) -> str:
-    nodes = counted(len(answer.nodes), "node")
-    if not going:
-        return f"None of {nodes} could go"
-    order = ", in this order" if len(going) > 1 else ""
-    names = listed([node.node for node in going], SHOWN_NAMES)
-    count = f"{answer.removable:,} of {nodes}"
-    return f"{count} could go: {names}{order}; {_pods_move(_moving(going))}"
 
 
 def _moving(nodes: Iterable[NodeToDrain]) -> int:
@@ -220,67 +310,7 @@ def _number(name: str, amounts: Mapping[str, str]) -> int:
     return quantity.milli_value() if name == "cpu" else quantity.value()
 
 
-# -- the nodes that go ----------------------------------------------------------------------------
-
-
-def _going(nodes: Sequence[NodeToDrain]) -> Table:
-    has_waits = any(node.waits for node in nodes)
-    waits = (Column("Waits for budgets", Kind.NUMBER, drop=1), lambda node: node.waits or None)
-    return table(
-        "Nodes that could go",
-        nodes,
-        (Column("Order", Kind.NUMBER), lambda node: node.order),
-        (Column("Node", Kind.NODE), lambda node: node.node),
-        (Column("Pods", Kind.NUMBER), lambda node: len(node.moves_to)),
-        (Column("Move to"), _targets),
-        *([waits] if has_waits else ()),
-        noun="nodes that could go",
-        grid="nodes",
-        on=GROUPED | Medium.PAGE,
-    )
-
-
-def _pools(answer: ShrinkResult) -> Iterator[Table]:
-    """Yield what each pool costs now, and after what could go."""
-    if answer.pools is UNSET or answer.pools_after is UNSET or not answer.removable:
-        return
-    label = answer.pools.label
-    before, after = (
-        {pool_name(pool, label): pool for pool in each.pools}
-        for each in (answer.pools, answer.pools_after)
-    )
-    yield table(
-        f"What they cost, by {label}",
-        [(name, before.get(name), after.get(name)) for name in before | after],
-        (Column("Nodes of"), lambda each: each[0]),
-        (Column("Nodes", Kind.NUMBER), lambda each: each[1].nodes if each[1] else 0),
-        *(
-            (column, lambda each, value=value: each[1] and value(each[1]))
-            for column, value in cost_columns(pool.cost for pool in before.values())
-        ),
-        (Column("Nodes after", Kind.NUMBER), lambda each: each[2].nodes if each[2] else 0),
-        *(
-            (column, lambda each, value=value: value(each[2]) if each[2] else 0)
-            for column, value in cost_columns(
-                (pool.cost for pool in (*before.values(), *after.values())), is_after=True
-            )
-        ),
-        noun="pools",
-        on=GROUPED | Medium.PAGE,
-    )
-
-
-def _misfits(answer: ShrinkResult) -> Iterator[Section]:
-    """Yield the pods that no new nodes hold."""
-    if answer.new_nodes is not UNSET:
-        heading = "Pods that no number of new nodes holds"
-        yield pending_groups(heading, answer.new_nodes.not_helped, with_reasons=False)
-
-
-def _costs(answer: ShrinkResult) -> Iterator[Table]:
-    """Yield what the pods on these nodes request of the cost now, and after what could go."""
-    after = [(COST_AFTER, answer.cost_after)] if answer.removable else []
-    yield from cost_tables((COST_AN_HOUR, answer.cost), *after)
+# -- the nodes that go, and those that stay -------------------------------------------------------
 
 
 def _targets(node: NodeToDrain) -> tuple[str, ...]:
@@ -310,70 +340,32 @@ def _map(answer: ShrinkResult) -> list[Section]:
     return [*before_and_after(answer.cluster_map, MOVE_COLUMNS)]
 
 
-# -- waves ----------------------------------------------------------------------------------------
-
-
-def _waves(waves: Sequence[Wave]) -> Iterator[Table]:
-    rows = [
-        (number, wave.added[place] if place < len(wave.added) else "", node)
-        for number, wave in enumerate(waves, 1)
-        for place, node in enumerate(wave.drained)
-    ]
-    has_waits = any(node.waits for _, _, node in rows)
-    waits = (Column("Waits for budgets", Kind.NUMBER, drop=1), lambda each: each[2].waits or None)
-    yield table(
-        "Nodes to drain",
-        rows,
-        (Column("Wave", Kind.NUMBER), lambda each: each[0]),
-        (Column("Add", drop=2), lambda each: each[1]),
-        (Column("Drain", Kind.NODE), lambda each: each[2].node),
-        (Column("Pods", Kind.NUMBER), lambda each: len(each[2].moves_to)),
-        (Column("Move to"), lambda each: _targets(each[2])),
-        *([waits] if has_waits else ()),
-        noun="nodes to drain",
-        grid="nodes",
-        on=GROUPED | Medium.PAGE,
-    )
-    yield table(
-        "Not in an earlier wave",
-        [
-            (number, delay.node, delay.held_by[0])
-            for number, wave in enumerate(waves, 1)
-            for delay in wave.delayed
-        ],
-        (Column("Wave", Kind.NUMBER), lambda each: each[0]),
-        (Column("Node", Kind.NODE), lambda each: each[1]),
-        (Column("Held by", Kind.POD), lambda each: each[2].pod),
-        (Column("Because"), lambda each: each[2].because),
-        noun="nodes",
-    )
-
-
-def _wave_bars(waves: Sequence[Wave]) -> Bars:
-    return Bars(
-        heading="Waves",
-        columns=(
-            Column(""),
-            Column("New nodes", Kind.NUMBER),
-            Column("Nodes drained", Kind.NUMBER),
-            Column("Pods move", Kind.NUMBER),
-        ),
-        rows=[
-            (f"wave {number}", len(wave.added), len(wave.drained), _moving(wave.drained))
-            for number, wave in enumerate(waves, 1)
-        ],
-        values=[(len(wave.drained) - len(wave.delayed), len(wave.delayed)) for wave in waves],
-        legend=("drained", "drained, delayed by an earlier wave"),
-    )
-
-
-# -- the nodes that stay --------------------------------------------------------------------------
-
-
 def _staying(answer: ShrinkResult | UpgradePlan, nodes: Sequence[NodeToDrain]) -> Iterator[Section]:
     """What holds nodes, and the pods that no drain leaves pending."""
-    yield _causes(nodes)
     holds = [(node.node, hold) for node in nodes for hold in node.held_by]
+    # Each cause has a row, that of the most nodes first; a node is in the row of each of its
+    # causes.
+    groups = grouped((hold.cause, (node, hold)) for node, hold in holds)
+    rows = []
+    for group in sorted(groups.values(), key=lambda group: -len({node for node, _ in group})):
+        # The owner of the pods holds the node, unless the node holds itself.
+        pods = [hold.pod for _, hold in group if hold.pod]
+        first, holder = group[0][1], ""
+        if pods:
+            count = f" ({len(pods):,} pods)" if len(pods) > 1 else ""
+            holder = f"{group_name(shared_owner(first.owner), pods)}{count}"
+        # One of several pods that fit nowhere is the example.
+        because = first.because
+        if len(group) > 1 and first.message:
+            because = f"{(first.pod or '').partition('/')[2]}: {because}"
+        rows.append((tuple(dict.fromkeys(node for node, _ in group)), holder, because))
+    yield Table(
+        heading="What holds the other nodes",
+        columns=(Column("Nodes", Kind.NODE), Column("Held by"), Column("Because")),
+        rows=rows,
+        noun="causes",
+        on=GROUPED,
+    )
     message = Column("kube-scheduler's message", on=Medium.PAGE)
     has_message = any(hold.message for _, hold in holds)
     yield table(
@@ -398,35 +390,3 @@ def _staying(answer: ShrinkResult | UpgradePlan, nodes: Sequence[NodeToDrain]) -
     yield pending_groups(
         "Pending before any node goes", answer.pending, with_reasons=False, note=LEFT_ASIDE
     )
-
-
-def _causes(nodes: Sequence[NodeToDrain]) -> Table:
-    """Return a row per cause, that of the most nodes first; a node is in the row of each of its
-    causes."""
-    groups = grouped((hold.cause, (node.node, hold)) for node in nodes for hold in node.held_by)
-    return table(
-        "What holds the other nodes",
-        sorted(groups.values(), key=lambda group: -len({node for node, _ in group})),
-        (Column("Nodes", Kind.NODE), lambda group: tuple(dict.fromkeys(n for n, _ in group))),
-        (Column("Held by"), lambda group: _holder([hold for _, hold in group])),
-        (Column("Because"), lambda group: _because([hold for _, hold in group])),
-        noun="causes",
-        on=GROUPED,
-    )
-
-
-def _holder(holds: Sequence[Hold]) -> str:
-    """Return the owner of the pods, and how many there are; "" of a node that holds itself."""
-    pods = [hold.pod for hold in holds if hold.pod]
-    if not pods:
-        return ""
-    count = f" ({len(pods):,} pods)" if len(pods) > 1 else ""
-    return f"{group_name(shared_owner(holds[0].owner), pods)}{count}"
-
-
-def _because(holds: Sequence[Hold]) -> str:
-    """Why; of several pods that fit nowhere, one is the example."""
-    first = holds[0]
-    if len(holds) > 1 and first.message:
-        return f"{(first.pod or '').partition('/')[2]}: {first.because}"
-    return first.because

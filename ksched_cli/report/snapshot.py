@@ -42,9 +42,22 @@ def view(answer: SnapshotResult) -> View:
         (each.kind, each.objects, each.namespace or "all", each.resource_version) for each in lists
     ]
     heading = "Objects by kind"
+    mega, kilo = f"{answer.bytes / _MEGA:,.1f} MB", f"{answer.bytes / _KILO:,.0f} kB"
+    size = mega if answer.bytes >= _MEGA else kilo
+    # Lists from a cluster were read at one revision, or one after the other.
+    read, revisions = f"read from {answer.taken} on", answer.revisions_apart
+    if not answer.taken:
+        read = ""
+    elif revisions == 0:
+        read += ", all lists at one revision of the cluster"
+    else:
+        read += ", one list after the other"
+        if revisions is not None:
+            newer = counted(revisions, "revision")
+            read += f"; the last is {newer} newer than the first"
     return View(
-        title=f"wrote {answer.file}: {counted(count, 'object')}, {_size(answer.bytes)}",
-        lines=[f"from {answer.source}{version}", Line(_read(answer), Tone.SOFT)],
+        title=f"wrote {answer.file}: {counted(count, 'object')}, {size}",
+        lines=[f"from {answer.source}{version}", Line(read, Tone.SOFT)],
         tiles=[Tile("objects", f"{count:,}"), Tile("kinds", f"{len(lists):,}")],
         sections=[
             Table(heading=heading, columns=columns, rows=rows, on=Medium.TEXT),
@@ -57,24 +70,6 @@ def view(answer: SnapshotResult) -> View:
             ),
         ],
     )
-
-
-def _size(count: int) -> str:
-    return f"{count / _MEGA:,.1f} MB" if count >= _MEGA else f"{count / _KILO:,.0f} kB"
-
-
-def _read(answer: SnapshotResult) -> str:
-    """Say when the lists were read, and how far they are apart; "" if they are not from a
-    cluster."""
-    if not answer.taken:
-        return ""
-    begin, revisions = f"read from {answer.taken} on", answer.revisions_apart
-    if revisions == 0:
-        return f"{begin}, all lists at one revision of the cluster"
-    if revisions is None:
-        return f"{begin}, one list after the other"
-    newer = f"the last is {counted(revisions, 'revision')} newer than the first"
-    return f"{begin}, one list after the other; {newer}"
 
 
 # -- record ---------------------------------------------------------------------------------------

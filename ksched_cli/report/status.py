@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -32,7 +32,6 @@ from ksched_cli.report.view import (
     Kind,
     Line,
     Medium,
-    Section,
     Table,
     Text,
     Tile,
@@ -52,10 +51,35 @@ def view(answer: ClusterStatus) -> View:
     and the budgets that block drains."""
     pods = answer.pods
     is_well = not (pods.pending or answer.nodes.apart)
+    lines = []
+    apart = [
+        f"{len(names):,} {why} ({listed(names, SHOWN_NAMES)})"
+        for why, names in answer.nodes.apart.items()
+    ]
+    if apart:
+        lines.append(Line(f"no pods go to: {', '.join(apart)}"))
+    if answer.cost:
+        lines.append(Line(cost_text(answer.cost)))
+    if pods.placeable:
+        wait = verb(pods.placeable, "gets", "get")
+        text = f"{counted(pods.placeable, 'pod')} without a node {wait} one now"
+        lines.append(Line(text, Tone.SOFT))
+    # Gated pods of one cause whose owners are alike are one group.
+    same = grouped(((alike(each.owner), each.because), each) for each in answer.gated)
+    gated = []
+    for (_, because), rows in same.items():
+        own = tuple(pod for each in rows for pod in each.pods)
+        gated.append(GatedGroup(joint_owner(each.owner for each in rows), own, because))
+    commands = [Command(f"{program_name()} capacity -f FILE", "says whether a new workload fits")]
+    if answer.nodes.total > 1:
+        drain = f"{program_name()} drain NODE"
+        commands.insert(0, Command(drain, "says whether a node can be drained"))
+    if pods.pending:
+        commands.insert(0, Command(f"{program_name()} explain", "shows why pods stay pending"))
     return View(
         title="; ".join(_clauses(answer)),
         tone=Tone.GOOD if is_well else Tone.WARN,
-        lines=[*_lines(answer)],
+        lines=lines,
         tiles=[
             Tile("nodes", f"{answer.nodes.total:,}"),
             Tile("take no pods", f"{answer.nodes.total - answer.nodes.taking_pods:,}"),
@@ -63,7 +87,36 @@ def view(answer: ClusterStatus) -> View:
             Tile("gated", f"{pods.gated:,}", "warn" if pods.gated else ""),
             Tile("block drains", f"{len(answer.blocking_budgets):,}"),
         ],
-        sections=[*_sections(answer)],
+        sections=[
+            *opened_groups("Pending pods", answer.pending),
+            table(
+                "Gated pods",
+                gated,
+                (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
+                (
+                    Column("Of", Kind.OWNER),
+                    lambda group: group_name(shared_owner(group.owner), group.pods),
+                ),
+                (Column("Because"), lambda group: group.because),
+                brief=SHOWN_ROWS,
+                noun="groups of gated pods",
+                on=Medium.ALL,
+            ),
+            table(
+                "Budgets that block every drain",
+                answer.blocking_budgets,
+                (Column("Budget"), lambda each: each.budget),
+                (Column("Pods", Kind.NUMBER), lambda each: each.pods),
+                (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
+                (Column("Because"), _why_blocking),
+                brief=SHOWN_ROWS,
+                noun="budgets",
+            ),
+            _shares(answer),
+            *cost_tables((COST_AN_HOUR, answer.cost)),
+            Text(lines=[Line(text, Tone.SOFT) for text in _remarks(answer)]),
+            Commands(heading="What to try next", commands=commands),
+        ],
         nodes=[*(usage.name for usage in answer.usages), *nodes_of(answer.pending)],
     )
 
@@ -91,69 +144,10 @@ def _clauses(answer: ClusterStatus) -> Iterator[str]:
         are = "are" if fullest[0] == "pods" else "is"
         yield f"{fullest[0]} {are} {percent(fullest[1])} requested"
     if budgets:
+        # Their nodes may be the same: of several budgets, no number is named.
+        own = counted(budgets[0].nodes, "node") if len(budgets) == 1 else "their nodes"
         block = verb(len(budgets), "blocks", "block")
-        yield f"{counted(len(budgets), 'budget')} {block} every drain of {_nodes(budgets)}"
-
-
-def _nodes(budgets: tuple[BlockingBudget, ...]) -> str:
-    """Their nodes may be the same: of several budgets, the most are named."""
-    most = max(budget.nodes for budget in budgets)
-    return counted(most, "node") if len(budgets) == 1 else "their nodes"
-
-
-def _lines(answer: ClusterStatus) -> Iterator[Line]:
-    apart = [
-        f"{len(names):,} {why} ({listed(names, SHOWN_NAMES)})"
-        for why, names in answer.nodes.apart.items()
-    ]
-    if apart:
-        yield Line(f"no pods go to: {', '.join(apart)}")
-    if answer.cost:
-        yield Line(cost_text(answer.cost))
-    placeable = answer.pods.placeable
-    if placeable:
-        wait = verb(placeable, "gets", "get")
-        yield Line(f"{counted(placeable, 'pod')} without a node {wait} one now", Tone.SOFT)
-
-
-def _sections(answer: ClusterStatus) -> Iterator[Section]:
-    yield from opened_groups("Pending pods", answer.pending)
-    yield table(
-        "Gated pods",
-        [*_merged(answer.gated)],
-        (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
-        (Column("Of", Kind.OWNER), _owner),
-        (Column("Because"), lambda group: group.because),
-        brief=SHOWN_ROWS,
-        noun="groups of gated pods",
-        on=Medium.ALL,
-    )
-    yield table(
-        "Budgets that block every drain",
-        answer.blocking_budgets,
-        (Column("Budget"), lambda each: each.budget),
-        (Column("Pods", Kind.NUMBER), lambda each: each.pods),
-        (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
-        (Column("Because"), _why_blocking),
-        brief=SHOWN_ROWS,
-        noun="budgets",
-    )
-    yield _shares(answer)
-    yield from cost_tables((COST_AN_HOUR, answer.cost))
-    yield Text(lines=[*_remarks(answer)])
-    yield Commands(heading="What to try next", commands=[*_commands(answer)])
-
-
-def _merged(groups: Iterable[GatedGroup]) -> Iterator[GatedGroup]:
-    """Yield the groups; those of one cause whose owners are alike are one."""
-    same = grouped(((alike(each.owner), each.because), each) for each in groups)
-    for (_, because), rows in same.items():
-        pods = tuple(pod for each in rows for pod in each.pods)
-        yield GatedGroup(joint_owner(each.owner for each in rows), pods, because)
-
-
-def _owner(group: GatedGroup) -> str:
-    return group_name(shared_owner(group.owner), group.pods)
+        yield f"{counted(len(budgets), 'budget')} {block} every drain of {own}"
 
 
 def _why_blocking(budget: BlockingBudget) -> str:
@@ -190,28 +184,18 @@ def _shares(answer: ClusterStatus | Fullness) -> Table:
     )
 
 
-def _remarks(answer: ClusterStatus) -> Iterator[Line]:
+def _remarks(answer: ClusterStatus) -> Iterator[str]:
+    """Yield what the state has to no effect, or has not."""
     if answer.idle_budgets:
         count = len(answer.idle_budgets)
         budgets = f"{counted(count, 'budget')} {verb(count, 'selects', 'select')} no pod"
-        yield Line(f"{budgets}: {listed(answer.idle_budgets, SHOWN_NAMES)}", Tone.SOFT)
+        yield f"{budgets}: {listed(answer.idle_budgets, SHOWN_NAMES)}"
     if answer.idle_constraints:
         count = len(answer.idle_constraints)
-        yield Line(
-            f"{counted(count, 'constraint')} {verb(count, 'does', 'do')} nothing: "
-            f"{listed(answer.idle_constraints, SHOWN_CONSTRAINTS)}",
-            Tone.SOFT,
-        )
+        constraints = f"{counted(count, 'constraint')} {verb(count, 'does', 'do')} nothing"
+        yield f"{constraints}: {listed(answer.idle_constraints, SHOWN_CONSTRAINTS)}"
     if answer.lacks:
-        yield Line(f"the state has no {enumerated(answer.lacks, 'and no')}", Tone.SOFT)
-
-
-def _commands(answer: ClusterStatus) -> Iterator[Command]:
-    if answer.pods.pending:
-        yield Command(f"{program_name()} explain", "shows why pods stay pending")
-    if answer.nodes.total > 1:
-        yield Command(f"{program_name()} drain NODE", "says whether a node can be drained")
-    yield Command(f"{program_name()} capacity -f FILE", "says whether a new workload fits")
+        yield f"the state has no {enumerated(answer.lacks, 'and no')}"
 
 
 def fullness_view(answer: Fullness) -> View:

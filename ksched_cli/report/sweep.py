@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ksched_cli.report.csv_rows import csv_of
@@ -26,8 +26,6 @@ from ksched_cli.report.view import (
 from ksched_cli.report.words import counted
 from ksched_cli.sweep.answers import (
     STATUSES,
-    ComparedMetric,
-    MetricResult,
     SweepPlan,
     SweepResult,
 )
@@ -45,7 +43,60 @@ _TONES = {"ok": Tone.GOOD, "error": Tone.BAD, "timeout": Tone.BAD, "lost": Tone.
 def view(answer: SweepResult) -> View:
     """Show which variant is best, how the runs ended, and the variants metric by metric."""
     runs, variants = answer.runs, answer.variants
-    counts = _counts(answer)
+    # The counts say how the runs ended, and how long it took.
+    ended = ", ".join(
+        f"{getattr(runs, status):,} {status}" for status in STATUSES if getattr(runs, status)
+    )
+    counts = f"{counted(runs.planned, 'run')}: {ended or 'none'}"
+    if runs.resumed:
+        counts += f"; {runs.resumed:,} had rows before"
+    if runs.planned > runs.resumed:
+        counts += f"; {answer.seconds:,.1f} s"
+        if answer.workers > 1:
+            counts += f" on {answer.workers} workers"
+    sections: list[Section] = [
+        table(
+            "Runs that failed",
+            answer.failures,
+            (Column("Ended"), lambda each: each.status),
+            (Column("Runs", Kind.NUMBER), lambda each: each.runs),
+            (Column("Why"), lambda each: each.error),
+            (Column("For example"), lambda each: _example(each.example)),
+        )
+    ]
+    if len(variants) > 1:
+        front = answer.pareto_front
+        on_front = Column("Pareto front"), lambda each: "yes" * (each.name in front.variants)
+        own = table(
+            "",
+            (each for each in variants if not each.same_as),
+            (Column("Variant"), lambda each: _names(answer, each.name)),
+            (Column("Runs", Kind.NUMBER), lambda each: each.runs),
+            (Column("Outcomes", Kind.NUMBER), lambda each: each.outcomes),
+            *([on_front] if front.metrics else ()),
+            noun="variants",
+            note=f"Pareto front of {' and '.join(front.metrics)}" if front.metrics else "",
+            on=Medium.TEXT,
+        )
+        sections.append(own)
+    sections += _metrics(answer)
+    # Each value of an axis has its effect on the metrics that it changes, in per cent.
+    effects = table(
+        "Effect of each axis",
+        (each for each in answer.effects if each.low or each.high),
+        (Column("Axis"), lambda each: each.axis),
+        (Column("Value"), lambda each: _label(each.axis, each.value)),
+        (Column("Instead of"), lambda each: _label(each.axis, each.first)),
+        (Column("Metric"), lambda each: each.metric),
+        (Column("Mean effect", Kind.NUMBER), lambda each: f"{signed(each.percent)}%"),
+        (
+            Column("95% interval", Kind.NUMBER),
+            lambda each: f"{number(each.low)} … {number(each.high)}%" * (each.low != each.high),
+        ),
+        noun="effects",
+        note="Means over runs that differ in nothing else; intervals over the seeds.",
+    )
+    sections += [effects, Later(make=lambda: _charts(answer))]
     is_well = runs.ok == runs.planned
     best = _best(answer) if len(variants) > 1 else ""
     bad = Tone.BAD if runs.error else Tone.WARN
@@ -62,37 +113,8 @@ def view(answer: SweepResult) -> View:
                 if getattr(runs, status) or status == "ok"
             ),
         ],
-        sections=[
-            table(
-                "Runs that failed",
-                answer.failures,
-                (Column("Ended"), lambda each: each.status),
-                (Column("Runs", Kind.NUMBER), lambda each: each.runs),
-                (Column("Why"), lambda each: each.error),
-                (Column("For example"), lambda each: _example(each.example)),
-            ),
-            *(_variants(answer) if len(variants) > 1 else ()),
-            *_metrics(answer),
-            _effects(answer),
-            Later(make=lambda: _charts(answer)),
-        ],
+        sections=sections,
     )
-
-
-def _counts(answer: SweepResult) -> str:
-    """Return the number of runs, how they ended, and how long it took."""
-    runs = answer.runs
-    ended = ", ".join(
-        f"{getattr(runs, status):,} {status}" for status in STATUSES if getattr(runs, status)
-    )
-    text = f"{counted(runs.planned, 'run')}: {ended or 'none'}"
-    if runs.resumed:
-        text += f"; {runs.resumed:,} had rows before"
-    if runs.planned > runs.resumed:
-        text += f"; {answer.seconds:,.1f} s"
-        if answer.workers > 1:
-            text += f" on {answer.workers} workers"
-    return text
 
 
 def _best(answer: SweepResult) -> str:
@@ -122,44 +144,9 @@ def _best(answer: SweepResult) -> str:
     return f"no metric differs between {counted(len(answer.variants), 'variant')}"
 
 
-def _variants(answer: SweepResult) -> Iterator[Section]:
-    front = answer.pareto_front
-    on_front = (Column("Pareto front"), lambda each: "yes" if each.name in front.variants else "")
-    yield table(
-        "",
-        (each for each in answer.variants if not each.same_as),
-        (Column("Variant"), lambda each: _names(answer, each.name)),
-        (Column("Runs", Kind.NUMBER), lambda each: each.runs),
-        (Column("Outcomes", Kind.NUMBER), lambda each: each.outcomes),
-        *([on_front] if front.metrics else ()),
-        noun="variants",
-        note=f"Pareto front of {' and '.join(front.metrics)}" if front.metrics else "",
-        on=Medium.TEXT,
-    )
-
-
 def _names(answer: SweepResult, name: str) -> tuple[str, ...]:
     """Return the variant, and those that came to the same."""
     return (name, *(each.name for each in answer.variants if each.same_as == name))
-
-
-def _effects(answer: SweepResult) -> Table:
-    """Return the effect of each value of an axis on the metrics that it changes, in per cent."""
-    return table(
-        "Effect of each axis",
-        (each for each in answer.effects if each.low or each.high),
-        (Column("Axis"), lambda each: each.axis),
-        (Column("Value"), lambda each: _label(each.axis, each.value)),
-        (Column("Instead of"), lambda each: _label(each.axis, each.first)),
-        (Column("Metric"), lambda each: each.metric),
-        (Column("Mean effect", Kind.NUMBER), lambda each: f"{signed(each.percent)}%"),
-        (
-            Column("95% interval", Kind.NUMBER),
-            lambda each: f"{number(each.low)} … {number(each.high)}%" * (each.low != each.high),
-        ),
-        noun="effects",
-        note="Means over runs that differ in nothing else; intervals over the seeds.",
-    )
 
 
 def _metrics(answer: SweepResult) -> Iterator[Section]:
@@ -178,39 +165,35 @@ def _metrics(answer: SweepResult) -> Iterator[Section]:
         least = min(each.min for _, each in rows)
         if least == max(each.max for _, each in rows):
             same.append(f"{metric.name} {number(least)}")
-        else:
-            yield _metric(metric, rows)
+            continue
+        has_means = any(each.low != each.high for _, each in rows)
+        mean = [Column("Mean", Kind.NUMBER), Column("95% of the mean", Kind.NUMBER, drop=2)]
+        has_pairs = any(each.pairs for _, each in rows)
+        goal = f", {metric.better} is better" if metric.better else ""
+        yield Table(
+            heading=f"{metric.name}{goal}",
+            columns=[
+                Column("Variant"),
+                Column("Median", Kind.NUMBER),
+                Column("5-95%", Kind.NUMBER, drop=2),
+                *(mean if has_means else ()),
+                *(COMPARED if has_pairs else ()),
+            ],
+            rows=[
+                (
+                    variant,
+                    number(each.median),
+                    span(each),
+                    *((number(each.mean), interval(each)) if has_means else ()),
+                    *(compared_cells(each) if has_pairs else ()),
+                )
+                for variant, each in rows
+            ],
+            noun="variants",
+            on=Medium.TEXT,
+        )
     if same:
         yield Text(lines=[f"the same in every run: {', '.join(same)}"], on=Medium.TEXT)
-
-
-def _metric(metric: ComparedMetric, rows: Sequence[tuple[tuple[str, ...], MetricResult]]) -> Table:
-    has_means = any(each.low != each.high for _, each in rows)
-    mean = [Column("Mean", Kind.NUMBER), Column("95% of the mean", Kind.NUMBER, drop=2)]
-    has_pairs = any(each.pairs for _, each in rows)
-    goal = f", {metric.better} is better" if metric.better else ""
-    return Table(
-        heading=f"{metric.name}{goal}",
-        columns=[
-            Column("Variant"),
-            Column("Median", Kind.NUMBER),
-            Column("5-95%", Kind.NUMBER, drop=2),
-            *(mean if has_means else ()),
-            *(COMPARED if has_pairs else ()),
-        ],
-        rows=[
-            (
-                variant,
-                number(each.median),
-                span(each),
-                *((number(each.mean), interval(each)) if has_means else ()),
-                *(compared_cells(each) if has_pairs else ()),
-            )
-            for variant, each in rows
-        ],
-        noun="variants",
-        on=Medium.TEXT,
-    )
 
 
 def _example(parameters: Mapping[str, Any]) -> str:
@@ -252,23 +235,25 @@ def _charts(answer: SweepResult) -> Iterator[Section]:
 
 
 def rows_as_csv(answer: SweepResult) -> str:
-    """Return a line per run, with a column per parameter and figure."""
-    return csv_of((dict(_flat(row)) for row in answer.rows_of_runs), _FIXED)
-
-
-def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of a row: figures of a group as `wait.mean`; values of patches are JSON."""
-    for name, value in row.items():
-        if name == "plugins":
-            yield name, " ".join(value)
-        elif not isinstance(value, Mapping):
-            yield name, value
-        else:
+    """Return a line per run, with a column per parameter and figure: figures of a group as
+    `wait.mean`; values of patches are JSON."""
+    lines = []
+    for row in answer.rows_of_runs:
+        cells: dict[str, Any] = {}
+        for name, value in row.items():
+            if name == "plugins":
+                cells[name] = " ".join(value)
+                continue
+            if not isinstance(value, Mapping):
+                cells[name] = value
+                continue
             for key, item in value.items():
                 if name == "patches" and not isinstance(item, str):
                     item = json.dumps(item)
                 nested = item if isinstance(item, Mapping) else {"": item}
-                yield from ((".".join(filter(None, (name, key, k))), v) for k, v in nested.items())
+                cells |= {".".join(filter(None, (name, key, k))): v for k, v in nested.items()}
+        lines.append(cells)
+    return csv_of(lines, _FIXED)
 
 
 # -- sweep --dry-run -------------------------------------------------------------------------------

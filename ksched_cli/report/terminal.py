@@ -6,7 +6,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from ksched_cli.report.cells import (
     LISTED_NAMES,
@@ -22,8 +21,6 @@ from ksched_cli.report.cells import (
 from ksched_cli.report.limit import Limit
 from ksched_cli.report.view import (
     ALL_HINT,
-    Block,
-    Column,
     Command,
     Commands,
     Excerpt,
@@ -129,20 +126,18 @@ class _Terminal:
     def _blocks(self, groups: Groups) -> Iterator[str]:
         most = groups.brief if self._is_cut else None
         shown = groups.blocks if most is None else groups.blocks[:most]
-        yield from map(self._block, shown)
+        for block in shown:
+            text = f"{block.state}: {block.heading}" if block.state else block.heading
+            if block.more_names:
+                text += f": {self._listed(block.more_names)}"
+            parts = [self._paragraph(text, INDENT, tone=block.tone)]
+            parts += map(self._line, shown_lines(block.lines))
+            parts += map(self._section, block.sections)
+            yield "\n".join(parts)
         rest = len(groups.blocks) - len(shown)
         if rest:
             (line,) = self._soft(f"… and {more(rest, groups.noun)} ({ALL_HINT})")
             yield line
-
-    def _block(self, block: Block) -> str:
-        text = f"{block.state}: {block.heading}" if block.state else block.heading
-        if block.more_names:
-            text += f": {self._listed(block.more_names)}"
-        parts = [self._paragraph(text, INDENT, tone=block.tone)]
-        parts += map(self._line, shown_lines(block.lines))
-        parts += map(self._section, block.sections)
-        return "\n".join(parts)
 
     def _commands(self, commands: Sequence[Command]) -> Iterator[str]:
         """Yield a command a line, and behind it what it does where all of these have room there."""
@@ -190,22 +185,16 @@ class _Terminal:
         yield from self._soft(rest, equal_rows, equal_columns)
 
     def _texts(self, table: Table) -> list[list[str]]:
-        """Return the header and the cells of each column; marks of rows are a column of their
-        own."""
-        columns = [
-            [
-                printable(column.title) if column.named else column.title.upper(),
-                *self._column(column, values),
-            ]
-            for column, values in zip(table.columns, zip(*table.rows, strict=True), strict=True)
-        ]
-        return [["", *table.marks], *columns] if table.marks else columns
-
-    def _column(self, column: Column, values: Sequence[Any]) -> list[str]:
-        """Return the texts of a column. Figures, such as `43 of 44`, have spaces at which no line
-        breaks."""
-        texts = column_texts(column.kind, values, self._listed)
-        return [text.replace(" ", NO_BREAK) for text in texts] if column.kind.is_figure else texts
+        """Return the header and the cells of each column; marks of rows are a column of their own.
+        Figures, such as `43 of 44`, have spaces at which no line breaks."""
+        columns = [["", *table.marks]] if table.marks else []
+        for column, values in zip(table.columns, zip(*table.rows, strict=True), strict=True):
+            texts = column_texts(column.kind, values, self._listed)
+            if column.kind.is_figure:
+                texts = [text.replace(" ", NO_BREAK) for text in texts]
+            title = printable(column.title) if column.named else column.title.upper()
+            columns.append([title, *texts])
+        return columns
 
     def _has_room(self, texts: Sequence[Sequence[str]], prose: int = 0) -> bool:
         """Return whether the columns fit beside each other with no name or word taken apart. prose:

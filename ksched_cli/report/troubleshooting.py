@@ -77,9 +77,20 @@ def reading_view(answer: Reading) -> View:
     if answer.pod is not None:
         pod = answer.pod
         where = f"is on {pod.node}" if pod.node else "has no node"
+        selector = pod.node_selector.items()
+        details = {
+            "phase": pod.phase + ", being deleted" * pod.deleting,
+            "scheduler": pod.scheduler,
+            "nominated node": pod.nominated_node,
+            "pod group": pod.group,
+            "created": pod.created,
+            "labels": ", ".join(f"{key}={value}" for key, value in pod.labels.items()),
+            "node selector": ", ".join(f"{key}={value}" for key, value in selector),
+        }
+        shown = (Line(f"{name}: {text}") for name, text in details.items() if text)
         return View(
             title=f"{pod.pod} {where}",
-            lines=[*_pod_lines(pod), *_details(pod)],
+            lines=[*_pod_lines(pod), *shown],
             names=lambda: [pod.pod],
             nodes=[pod.node] if pod.node else [],
         )
@@ -102,19 +113,6 @@ def _pod_lines(pod: PodReading) -> Iterator[Line]:
     yield Line(f"{pod.pod}: priority {pod.priority:,}{name}, {owner}, requests {requests}")
     if pod.gates:
         yield Line(f"scheduling gates: {', '.join(pod.gates)}", Tone.WARN)
-
-
-def _details(pod: PodReading) -> Iterator[Line]:
-    details = {
-        "phase": pod.phase + ", being deleted" * pod.deleting,
-        "scheduler": pod.scheduler,
-        "nominated node": pod.nominated_node,
-        "pod group": pod.group,
-        "created": pod.created,
-        "labels": ", ".join(f"{key}={value}" for key, value in pod.labels.items()),
-        "node selector": ", ".join(f"{key}={value}" for key, value in pod.node_selector.items()),
-    }
-    yield from (Line(f"{name}: {text}") for name, text in details.items() if text)
 
 
 def _node_title(node: NodeReading) -> str:

@@ -30,8 +30,39 @@ def view(answer: TuneResult) -> View:
     tone = Tone.GOOD if held_out.better else Tone.WARN
     file = answer.file
     where = f" ({file})" if file else ""
+    # The title says whether tuning was worth it.
+    objective = answer.objectives[0].metric
+    gain = held_out.variants[-1].metrics.get(objective)
+    title = "the tuned configuration is no better than the baseline on the held-out runs"
+    if held_out.better and gain is not None and gain.difference is not None:
+        title = (
+            f"{objective} {signed(gain.difference.median)} against the baseline "
+            f"on the held-out runs, better in {(gain.wins or 0) / gain.pairs:.0%} of"
+            f" {gain.pairs:,} runs"
+        )
+    if broken := [each.text for each in answer.constraints if not each.holds]:
+        title = f"on the held-out runs, the tuned configuration does not keep {broken[0]}"
+    elif broken := [each.text for each in answer.constraints if not each.baseline_holds]:
+        title += f"; the baseline does not keep {broken[0]} there"
+    title += f"; {trials.complete:,} trials"
+    title += f", {trials.failed:,} failed" if trials.failed else ""
+    # Baseline and tuned are compared metric by metric.
+    rows: list[tuple[str, ...]] = []
+    for compared in _metrics(answer):
+        for variant in held_out.variants:
+            metric = variant.metrics.get(compared.name)
+            if metric is None:
+                cells = ["no run", *[""] * (len(COMPARED) + 1)]
+            else:
+                cells = [number(metric.median), span(metric), *compared_cells(metric)]
+            rows.append((compared.name, variant.name, *cells))
+    metrics = [
+        *(f"{each.metric} ({better(each.goal)} is better)" for each in answer.objectives),
+        *(each.metric for each in answer.constraints),
+    ]
+    parameters = [*answer.best.parameters]
     return View(
-        title=_title(answer),
+        title=title,
         tone=tone,
         lines=[f"the configuration is in {file}"] if file else (),
         tiles=[
@@ -42,7 +73,18 @@ def view(answer: TuneResult) -> View:
         ],
         sections=[
             Later(make=lambda: [_multiples(answer)]),
-            _held_out(answer),
+            Table(
+                heading="On the held-out runs",
+                columns=[
+                    Column("Metric"),
+                    Column("Configuration"),
+                    Column("Median", Kind.NUMBER),
+                    Column("5-95%", Kind.NUMBER, drop=2),
+                    *COMPARED,
+                ],
+                rows=rows,
+                on=Medium.TEXT,
+            ),
             table(
                 "Constraints",
                 answer.constraints,
@@ -55,7 +97,23 @@ def view(answer: TuneResult) -> View:
                 note="Means on the held-out runs.",
             ),
             Later(make=lambda: _front(answer)),
-            _trials(answer),
+            Table(
+                heading="Best trials",
+                columns=[
+                    Column("Trial"),
+                    *(Column(name, Kind.NUMBER, named=True) for name in metrics),
+                    *(Column(name, named=True) for name in parameters),
+                ],
+                rows=[
+                    (
+                        _name(trial, answer),
+                        *map(number, (*trial.values, *trial.constrained)),
+                        *(_value(trial.parameters[name]) for name in parameters),
+                    )
+                    for trial in answer.front
+                ],
+                noun="trials",
+            ),
             FileText(
                 heading=f"The tuned configuration{where}",
                 text=block_yaml(answer.configuration),
@@ -63,26 +121,6 @@ def view(answer: TuneResult) -> View:
             ),
         ],
     )
-
-
-def _title(answer: TuneResult) -> str:
-    """Return whether tuning was worth it."""
-    objective = answer.objectives[0].metric
-    metric = answer.held_out.variants[-1].metrics.get(objective)
-    text = "the tuned configuration is no better than the baseline on the held-out runs"
-    if answer.held_out.better and metric is not None and metric.difference is not None:
-        text = (
-            f"{objective} {signed(metric.difference.median)} against the baseline "
-            f"on the held-out runs, better in {(metric.wins or 0) / metric.pairs:.0%} of"
-            f" {metric.pairs:,} runs"
-        )
-    if broken := [each.text for each in answer.constraints if not each.holds]:
-        text = f"on the held-out runs, the tuned configuration does not keep {broken[0]}"
-    elif broken := [each.text for each in answer.constraints if not each.baseline_holds]:
-        text += f"; the baseline does not keep {broken[0]} there"
-    trials = answer.trials
-    text += f"; {trials.complete:,} trials"
-    return text + (f", {trials.failed:,} failed" if trials.failed else "")
 
 
 def _metrics(answer: TuneResult) -> list[ComparedMetric]:
@@ -94,62 +132,12 @@ def _metrics(answer: TuneResult) -> list[ComparedMetric]:
     return [*metrics.values()]
 
 
-def _held_out(answer: TuneResult) -> Table:
-    """Compare baseline and tuned on the held-out runs, metric by metric."""
-    rows: list[tuple[str, ...]] = []
-    for compared in _metrics(answer):
-        for variant in answer.held_out.variants:
-            metric = variant.metrics.get(compared.name)
-            if metric is None:
-                cells = ["no run", *[""] * (len(COMPARED) + 1)]
-            else:
-                cells = [number(metric.median), span(metric), *compared_cells(metric)]
-            rows.append((compared.name, variant.name, *cells))
-    return Table(
-        heading="On the held-out runs",
-        columns=[
-            Column("Metric"),
-            Column("Configuration"),
-            Column("Median", Kind.NUMBER),
-            Column("5-95%", Kind.NUMBER, drop=2),
-            *COMPARED,
-        ],
-        rows=rows,
-        on=Medium.TEXT,
-    )
-
-
 def _bound(value: float | None) -> str:
     return "" if value is None else number(value)
 
 
 def _name(trial: TuneTrial, answer: TuneResult) -> str:
     return f"{trial.trial}{' (chosen)' if trial.trial == answer.best.trial else ''}"
-
-
-def _trials(answer: TuneResult) -> Table:
-    metrics = [
-        *(f"{each.metric} ({better(each.goal)} is better)" for each in answer.objectives),
-        *(each.metric for each in answer.constraints),
-    ]
-    parameters = [*answer.best.parameters]
-    return Table(
-        heading="Best trials",
-        columns=[
-            Column("Trial"),
-            *(Column(name, Kind.NUMBER, named=True) for name in metrics),
-            *(Column(name, named=True) for name in parameters),
-        ],
-        rows=[
-            (
-                _name(trial, answer),
-                *map(number, (*trial.values, *trial.constrained)),
-                *(_value(trial.parameters[name]) for name in parameters),
-            )
-            for trial in answer.front
-        ],
-        noun="trials",
-    )
 
 
 def _value(value: Any) -> str:

@@ -31,6 +31,25 @@ def resources_table(usages: Sequence[NodeUsage]) -> Table:
     used = sum(usage.pods > 0 for usage in usages)
     left_out = without(usages)
     resources = dict.fromkeys(key for usage in chosen for key in usage.allocatable)
+    rows = []
+    for resource in resources:
+        shares = [
+            (requested_of(usage, resource) / capacity, usage.name)
+            for usage in chosen
+            if (capacity := usage.allocatable.get(resource, 0)) > 0
+        ]
+        if not shares:  # no node has any of it
+            continue
+        requested = round(sum(requested_of(usage, resource) for usage in chosen), USAGE_DIGITS)
+        allocatable = sum(usage.allocatable.get(resource, 0) for usage in chosen)
+        row = (
+            resource,
+            (resource, requested, allocatable),
+            requested / allocatable,
+            _nodes_at(max(shares)[0], shares),
+            _nodes_at(min(shares)[0], shares),
+        )
+        rows.append(row)
     columns = (
         Column("Resource"),
         Column("Requested", Kind.AMOUNT),
@@ -41,7 +60,7 @@ def resources_table(usages: Sequence[NodeUsage]) -> Table:
     return Table(
         heading=f"{used:,} of {counted(len(usages), 'node')} used",
         columns=columns,
-        rows=[row for each in resources for row in _resource_row(chosen, each)],
+        rows=rows,
         note=left_out,
         on=Medium.TEXT,
     )
@@ -116,26 +135,6 @@ def pool_name(pool: PoolUsage, label: str) -> str:
     if pool.apart:
         return f"({pool.apart})"
     return f"no {label}" if pool.value is None else pool.value
-
-
-def _resource_row(usages: Sequence[NodeUsage], resource: str) -> Iterator[tuple[Any, ...]]:
-    """Yield a row of a resource; no row if no node has any of it."""
-    shares = [
-        (requested_of(usage, resource) / capacity, usage.name)
-        for usage in usages
-        if (capacity := usage.allocatable.get(resource, 0)) > 0
-    ]
-    if not shares:
-        return
-    requested = round(sum(requested_of(usage, resource) for usage in usages), USAGE_DIGITS)
-    allocatable = sum(usage.allocatable.get(resource, 0) for usage in usages)
-    yield (
-        resource,
-        (resource, requested, allocatable),
-        requested / allocatable,
-        _nodes_at(max(shares)[0], shares),
-        _nodes_at(min(shares)[0], shares),
-    )
 
 
 def requested_of(usage: NodeUsage, resource: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from textwrap import indent
 
 import yaml
@@ -33,7 +33,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, grouped, printable, verb
+from ksched_cli.report.words import counted, printable, verb
 
 _TONES = {Severity.ERROR: Tone.BAD, Severity.WARNING: Tone.WARN, Severity.INFO: Tone.NONE}
 _OPENED = 5  # of the findings of several files
@@ -43,11 +43,10 @@ def view(answer: ValidationResult | ValidationResults) -> View:
     """Return the verdict, and a block per finding; of several configurations also a row each."""
     files = files_of(answer)
     is_single = isinstance(answer, ValidationResult)
-    passed_over: tuple[str, ...] = ()
     if isinstance(answer, ValidationResult):
         title = Line(_headline(answer.file), _tone(answer.file))
     else:
-        title, passed_over = _title(answer), answer.passed_over
+        title = _title(answer)
     counts = Counter(finding.severity for file in files for finding in file.findings)
     valid = sum(file.valid for file in files)
     tiles = [Tile("valid", f"{valid:,}", "good" if valid else "")]
@@ -64,15 +63,29 @@ def view(answer: ValidationResult | ValidationResults) -> View:
     sections.append(
         Groups(heading="Findings", blocks=blocks, opened=len(blocks) if is_single else _OPENED)
     )
-    sections += _refusals(ordered, is_single=is_single)
-    if passed_over:
-        sections.append(
-            Text(heading="Files without a configuration", lines=passed_over, on=Medium.PAGE)
+    # kube-scheduler's own messages follow.
+    refused = [
+        (file, (file.kube_scheduler.error or "").rstrip("\n").split("\n"))
+        for file in ordered
+        if not file.kube_scheduler.accepts
+    ]
+    if is_single:
+        sections += [Text(heading=_outcome(file), lines=lines) for file, lines in refused]
+    else:
+        blocks = [
+            Block(heading=f"{file.name}: {_outcome(file)}", lines=lines) for file, lines in refused
+        ]
+        sections.append(Groups(heading="What kube-scheduler says", blocks=blocks, opened=_OPENED))
+    lines = []
+    if not isinstance(answer, ValidationResult):
+        without = Text(
+            heading="Files without a configuration", lines=answer.passed_over, on=Medium.PAGE
         )
-    return View(
-        title=title.text, tone=title.tone, lines=[_passed_over(answer)], tiles=tiles,
-        sections=sections,
-    )  # fmt: skip
+        sections.append(without)
+        # Templates are warned of.
+        count = len(answer.passed_over) - answer.templates
+        lines = [f"{counted(count, 'file')} without a configuration" if count else ""]
+    return View(title=title.text, tone=title.tone, lines=lines, tiles=tiles, sections=sections)
 
 
 def files_of(answer: ValidationResult | ValidationResults) -> Sequence[ReviewedFile]:
@@ -92,31 +105,6 @@ def _title(answer: ValidationResults) -> Line:
     if len(files) == 1:
         return Line("The configuration is valid", tone)
     return Line(f"All of {counted(len(files), 'configuration')} are valid", tone)
-
-
-def _passed_over(answer: ValidationResult | ValidationResults) -> str:
-    """Say how many files have no configuration. Templates are warned of."""
-    if isinstance(answer, ValidationResult):
-        return ""
-    count = len(answer.passed_over) - answer.templates
-    return f"{counted(count, 'file')} without a configuration" if count else ""
-
-
-def _refusals(files: Sequence[ReviewedFile], *, is_single: bool) -> Iterator[Section]:
-    """Yield kube-scheduler's own messages."""
-    refused = [
-        (file, (file.kube_scheduler.error or "").rstrip("\n").split("\n"))
-        for file in files
-        if not file.kube_scheduler.accepts
-    ]
-    if is_single:
-        for file, lines in refused:
-            yield Text(heading=_outcome(file), lines=lines)
-        return
-    blocks = [
-        Block(heading=f"{file.name}: {_outcome(file)}", lines=lines) for file, lines in refused
-    ]
-    yield Groups(heading="What kube-scheduler says", blocks=blocks, opened=_OPENED)
 
 
 def _files(files: Sequence[ReviewedFile]) -> Table:
@@ -179,17 +167,6 @@ def _outcome(file: ReviewedFile) -> str:
 
 def _headline(file: ReviewedFile) -> str:
     """Return the verdict, with counts."""
-    failing = "; warnings fail (--fail-on warning)" if file.fails and file.valid else ""
-    return f"{file.name}: {_verdict(file)}{failing}"
-
-
-def _tone(file: ReviewedFile) -> Tone:
-    if not file.valid:
-        return Tone.BAD
-    return Tone.WARN if file.fails else Tone.GOOD
-
-
-def _verdict(file: ReviewedFile) -> str:
     counts = Counter(finding.severity for finding in file.findings)
     parts = [
         f"{counts[severity]} {severity if counts[severity] == 1 else _plural(severity)}"
@@ -201,7 +178,15 @@ def _verdict(file: ReviewedFile) -> str:
     verdict = "valid" if file.valid else "not valid"
     if file.kube_scheduler.accepts and not file.valid:
         verdict += ", though kube-scheduler accepts it"
-    return f"{verdict}: {', '.join(parts)}" if parts else f"{verdict}, no findings"
+    verdict += f": {', '.join(parts)}" if parts else ", no findings"
+    failing = "; warnings fail (--fail-on warning)" if file.fails and file.valid else ""
+    return f"{file.name}: {verdict}{failing}"
+
+
+def _tone(file: ReviewedFile) -> Tone:
+    if not file.valid:
+        return Tone.BAD
+    return Tone.WARN if file.fails else Tone.GOOD
 
 
 def _plural(severity: Severity) -> str:
@@ -223,27 +208,27 @@ def github(answer: ValidationResult | ValidationResults) -> str:
 
 def junit(answer: ValidationResult | ValidationResults) -> str:
     """Return a suite per file, a case per configuration in it."""
-    cases = grouped((file.path, _case(file)) for file in files_of(answer))
+    cases: dict[str, list[Case]] = {}
+    for file in files_of(answer):
+        # Each finding comes first, then kube-scheduler's message, and the verdict last.
+        parts = []
+        for finding in file.findings:
+            parts.append(_heading(file, finding))
+            parts.append(_indented(finding.message, "    "))
+            if finding.hint:
+                parts.append(_indented(f"→ {finding.hint}", "    "))
+        if not file.kube_scheduler.accepts:
+            parts.append(f"{_outcome(file)}:\n{_indented(file.kube_scheduler.error or '', '  ')}")
+        parts.append(_headline(file))
+        shown = printable("\n".join(parts))
+        name = file.object or "configuration"
+        if file.fails:
+            first = file.findings[0]
+            case = Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
+        else:
+            case = Case(name, None, shown if file.findings else "")
+        cases.setdefault(file.path, []).append(case)
     return ci_forms.junit([Suite(path, own) for path, own in cases.items()])
-
-
-def _case(file: ReviewedFile) -> Case:
-    name = file.object or "configuration"
-    # Each finding, kube-scheduler's message, and the verdict last.
-    parts = []
-    for finding in file.findings:
-        parts.append(_heading(file, finding))
-        parts.append(_indented(finding.message, "    "))
-        if finding.hint:
-            parts.append(_indented(f"→ {finding.hint}", "    "))
-    if not file.kube_scheduler.accepts:
-        parts.append(f"{_outcome(file)}:\n{_indented(file.kube_scheduler.error or '', '  ')}")
-    parts.append(_headline(file))
-    shown = printable("\n".join(parts))
-    if not file.fails:
-        return Case(name, None, shown if file.findings else "")
-    first = file.findings[0]
-    return Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
 
 
 def _indented(text: str, begin: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from ksched_cli.report.view import (
 from ksched_cli.report.words import grouped
 
 if TYPE_CHECKING:
-    from ksched_cli.answers import AppliedChange
+    pass
 
 _EFFECTS = 8  # of a change, shown first
 
@@ -36,8 +36,35 @@ def view_of(answer: Answer, medium: Medium) -> View:
     """Return the view with the sections that a medium shows; what changes did comes first, warnings
     last."""
     view: View = function_at(answer.VIEW)(answer)
-    first, last = _changes(answer.changes if isinstance(answer, StateAnswer) else ())
-    sections: list[Section] = [*first, *view.sections, *last]
+    # Each change has a row per action, with its objects; a page ends with every line.
+    changes = answer.changes if isinstance(answer, StateAnswer) else ()
+    rows: list[tuple[str, int, str, tuple[str, ...]]] = []
+    for change in changes:
+        effects = grouped(
+            ((each.action, "" if each.detail.startswith("was ") else each.detail), each.subject)
+            for each in change.effects
+        )
+        text = change.text
+        if change.did and not effects:
+            rows.append((text, len(change.did), "", change.did))
+            continue
+        for (action, detail), subjects in effects.items():
+            what = f"{action} ({detail})" if detail else action
+            rows.append((text, len(subjects), what, tuple(subjects)))
+            text = ""
+        if not effects:
+            rows.append((text, 0, "nothing to do", ()))
+    columns = (Column("Change"), Column("#", Kind.NUMBER), Column("Did"), Column("Objects"))
+    first = Table(heading="Changes to the state", columns=columns, rows=rows)
+    every = [(line, change.text) for change in changes for line in change.did]
+    last = Table(
+        heading="Everything that the changes did",
+        columns=(Column("What it did"), Column("Change")),
+        rows=every if any(len(change.did) > _EFFECTS for change in changes) else (),
+        grid="changes",
+        on=Medium.PAGE,
+    )
+    sections: list[Section] = [first, *view.sections, last]
     if answer.warnings:
         sections.append(Text(
             heading="Warnings",
@@ -77,40 +104,3 @@ def _of_medium(section: Section, medium: Medium) -> Section:
 
 
 # -- what changes did -----------------------------------------------------------------------------
-
-
-def _changes(changes: Sequence[AppliedChange]) -> tuple[list[Section], list[Section]]:
-    """Return a row per change and action, with the objects of that action; on a page, last, every
-    line."""
-    rows: list[tuple[str, int, str, tuple[str, ...]]] = []
-    for change in changes:
-        effects = grouped(
-            ((each.action, "" if each.detail.startswith("was ") else each.detail), each.subject)
-            for each in change.effects
-        )
-        text = change.text
-        if change.did and not effects:
-            rows.append((text, len(change.did), "", change.did))
-            continue
-        for (action, detail), subjects in effects.items():
-            what = f"{action} ({detail})" if detail else action
-            rows.append((text, len(subjects), what, tuple(subjects)))
-            text = ""
-        if not effects:
-            rows.append((text, 0, "nothing to do", ()))
-    columns = (
-        Column("Change"),
-        Column("#", Kind.NUMBER),
-        Column("Did"),
-        Column("Objects"),
-    )
-    first = Table(heading="Changes to the state", columns=columns, rows=rows)
-    every = [(line, change.text) for change in changes for line in change.did]
-    last = Table(
-        heading="Everything that the changes did",
-        columns=(Column("What it did"), Column("Change")),
-        rows=every if any(len(change.did) > _EFFECTS for change in changes) else (),
-        grid="changes",
-        on=Medium.PAGE,
-    )
-    return [first], [last]

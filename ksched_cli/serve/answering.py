@@ -35,7 +35,7 @@ from ksched_cli.serve.tools import (
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.run.run import KubeconfigCluster, Run
+    from ksched_cli.run.run import KubeconfigCluster
 
 FAILED = 1
 # Seconds between two lines of progress.
@@ -88,7 +88,15 @@ def answered(call: ToolCall) -> ToolReply:
     inputs = Inputs(keeps_states=len(call.runs) > 1, most_added=MAX_ADDED)
     if call.configuration:
         inputs.give_configuration(GIVEN_CONFIGURATION, call.configuration.encode())
-    runs = [_with_state(run) if tool.reads_state else run for run in call.runs]
+    runs = [*call.runs]
+    if tool.reads_state:
+        from ksched_cli.cluster.loading.load import default_state_path
+
+        # A Run that names no state has the default one.
+        runs = [
+            run if run.states or run.live else structs.replace(run, states=(default_state_path(),))
+            for run in runs
+        ]
     server = Server()
     answer = ask(question_of(tool, call.arguments), *runs, observer=server, inputs=inputs)
     if answer.kind != tool.kind:
@@ -97,13 +105,6 @@ def answered(call: ToolCall) -> ToolReply:
     text = "\n".join((render(answer, Form.TABLE, TEXT), *warnings))
     fields = dict(zip(answer.__struct_fields__, answer.__struct_encode_fields__, strict=True))
     return ToolReply(text, document_of(answer), fields.get(answer.ROWS, ""))
-
-
-def _with_state(run: Run) -> Run:
-    """Return the Run with the default state where it names none. Raises KschedError."""
-    from ksched_cli.cluster.loading.load import default_state_path
-
-    return run if run.states or run.live else structs.replace(run, states=(default_state_path(),))
 
 
 def main() -> int:

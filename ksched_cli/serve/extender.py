@@ -164,25 +164,22 @@ class ExtenderServer:
         self.note(f"serving {server.url}: {nodes} nodes, {pods} pods on them; Ctrl-C ends it")
         try:
             while not is_interrupted():
-                self._take(_IDLE_SECONDS)
+                # Requests that waited for an outcome are answered first.
+                if self._deferred:
+                    self._answer(self._deferred.popleft())
+                    continue
+                try:
+                    item = self._inbox.get(timeout=_IDLE_SECONDS)
+                except Empty:
+                    continue
+                if isinstance(item, _Query):
+                    self._answer(item)
+                else:
+                    self._change(item)
         finally:
             if watches is not None:
                 watches.end()
             server.stop()
-
-    def _take(self, seconds: float) -> None:
-        """The next request or change; waits so long for one."""
-        if self._deferred:
-            self._answer(self._deferred.popleft())
-            return
-        try:
-            item = self._inbox.get(timeout=seconds)
-        except Empty:
-            return
-        if isinstance(item, _Query):
-            self._answer(item)
-        else:
-            self._change(item)
 
     def _answer(self, query: _Query) -> None:
         if query.answer.done():  # nobody waits for it any more

@@ -100,7 +100,11 @@ class Questions:
         text = self._earlier.get(sent) if page.pointer else None
         if text is None:
             text = await self._run(sent, tool, report)
-            self._cache(sent, text)
+            earlier = self._earlier
+            earlier.pop(sent, None)
+            earlier[sent] = text
+            while len(earlier) > _CACHED or sum(map(len, earlier.values())) > _CACHED_BYTES:
+                earlier.popitem(last=False)
         reply = msgspec.json.decode(text, type=ToolReply)
         shown, notes = cut_document(reply.document, ANSWER_SIZE, page, reply.main)
         # People and models read what the command prints; a part that is asked for is data.
@@ -113,12 +117,6 @@ class Questions:
             cut = "cut: " + "\n".join(notes)
             content.append(types.TextContent(type="text", text=cut))
         return types.CallToolResult(content=content, structured_content=shown)
-
-    def _cache(self, key: bytes, text: bytes) -> None:
-        self._earlier.pop(key, None)
-        self._earlier[key] = text
-        while len(self._earlier) > _CACHED or sum(map(len, self._earlier.values())) > _CACHED_BYTES:
-            self._earlier.popitem(last=False)
 
     @property
     def running(self) -> int:
@@ -206,7 +204,20 @@ class _Handlers:
     questions: Questions
 
     async def list_tools(self, context: Any, params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool(tool) for tool in TOOLS])
+        hints = types.ToolAnnotations(
+            read_only_hint=True, idempotent_hint=True, open_world_hint=False
+        )
+        tools = [
+            types.Tool(
+                name=tool.name,
+                description=tool.description,
+                input_schema=tool.input_schema,
+                output_schema=tool.output_schema,
+                annotations=hints,
+            )
+            for tool in TOOLS
+        ]
+        return types.ListToolsResult(tools=tools)
 
     async def call_tool(self, context: Any, params: Any) -> types.CallToolResult:
         tool = BY_NAME.get(params.name)
@@ -279,18 +290,6 @@ def server_of(questions: Questions) -> Server[Any]:
         on_get_prompt=handlers.get_prompt,
         on_list_resource_templates=handlers.list_resource_templates,
         on_read_resource=handlers.read_resource,
-    )
-
-
-def _tool(tool: QuestionTool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
-        annotations=types.ToolAnnotations(
-            read_only_hint=True, idempotent_hint=True, open_world_hint=False
-        ),
     )
 
 

@@ -58,21 +58,22 @@ class PluginFailureError(Exception):
 def served(configuration: Configuration, registry: Registry) -> Configuration:
     """Return the configuration with nothing but the Filter and Score plugins that are not in-tree:
     those that are, kube-scheduler runs itself. Raises UsageError where none is left."""
-    profiles = tuple(_served(profile, registry) for profile in configuration.profiles)
+    profiles = []
+    for profile in configuration.profiles:
+        plugins = {
+            point: tuple(
+                ref for ref in profile.plugins.get(point, ()) if registry[ref.name].is_foreign
+            )
+            for point in (*FILTERS, *SCORES)
+        }
+        own = {_QUEUE_SORT: profile.plugins[_QUEUE_SORT], **plugins}
+        profiles.append(structs.replace(profile, plugins=own))
     if not any(verbs(profile) for profile in profiles):
         raise UsageError(
             "no plugin filters or scores: name one with --plugin, or enable an installed one in "
             "--config"
         )
-    return structs.replace(configuration, profiles=profiles, extenders=())
-
-
-def _served(profile: Profile, registry: Registry) -> Profile:
-    plugins = {
-        point: tuple(ref for ref in profile.plugins.get(point, ()) if registry[ref.name].is_foreign)
-        for point in (*FILTERS, *SCORES)
-    }
-    return structs.replace(profile, plugins={_QUEUE_SORT: profile.plugins[_QUEUE_SORT], **plugins})
+    return structs.replace(configuration, profiles=tuple(profiles), extenders=())
 
 
 def verbs(profile: Profile) -> tuple[str, ...]:
@@ -166,7 +167,13 @@ class PluginExtender:
         received = wire.received_nodes(body)
         framework, pod = self._about(received.pod, received.names)
         rows, failed = self._rows(received.names)
-        evaluation = self._evaluated(framework, pod, rows)
+        pipeline = self._cluster.engine.pipeline
+        pipeline.placement = rows
+        try:
+            evaluation = pipeline.filter(framework, pod, Mode.ALL_NODES)
+        finally:
+            pipeline.placement = None
+        self._check(evaluation.error)
         snapshot = self._cluster.snapshot
         passing = set(evaluation.feasible.names())
         unresolvable: dict[str, str] = {}
@@ -249,16 +256,6 @@ class PluginExtender:
             else:
                 rows.append(row)
         return np.array(rows, dtype=np.intp), failed
-
-    def _evaluated(self, framework: Framework, pod: PodInfo, rows: Rows) -> Evaluation:
-        pipeline = self._cluster.engine.pipeline
-        pipeline.placement = rows
-        try:
-            evaluation = pipeline.filter(framework, pod, Mode.ALL_NODES)
-        finally:
-            pipeline.placement = None
-        self._check(evaluation.error)
-        return evaluation
 
     def _pre_filter(self, framework: Framework, state: CycleState, pod: PodInfo) -> bool:
         """Return whether the pod passes PreFilter, which hands `state` on to what follows."""

@@ -19,7 +19,7 @@ from ksched_cli.analysis.question import Question
 from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.config.checks.known_names import read_table
 from ksched_cli.errors import UsageError
-from ksched_cli.run.axes import Field, InTools
+from ksched_cli.run.axes import InTools
 from ksched_cli.run.run import FIELDS, ChangeSource, Run
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.file import count_added, file_named
@@ -153,7 +153,16 @@ class QuestionTool(msgspec.Struct, frozen=True):
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        axes = {field.name: _schema_of(field) for field in FIELDS if field.name in self.axes}
+        axes: dict[str, Schema] = {}
+        for axis in FIELDS:
+            if axis.name not in self.axes:
+                continue
+            about = next(mark for mark in axis.marks if isinstance(mark, InTools))
+            limit = {"pattern": about.pattern} if about.pattern else {"minLength": 1}
+            schema: dict[str, Any] = {"type": "string", **limit}
+            if isinstance(axis.default, tuple):
+                schema = {"type": "array", "items": schema}
+            axes[axis.name] = {**schema, "description": about.description}
         return {
             "type": "object",
             "properties": {**self.asks, **axes, **_TABLES.paging},
@@ -184,15 +193,6 @@ _OF_ALL = frozenset(StateAnswer.__struct_encode_fields__)
 def _schema(name: str) -> dict[str, Any]:
     schema: dict[str, Any] = msgspec.json.decode((_SCHEMAS / f"{name}.json").read_bytes())
     return schema
-
-
-def _schema_of(field: Field) -> dict[str, Any]:
-    """Return the JSON Schema of an axis that clients give."""
-    about = next(mark for mark in field.marks if isinstance(mark, InTools))
-    text = {"type": "string", **({"pattern": about.pattern} if about.pattern else {"minLength": 1})}
-    if isinstance(field.default, tuple):
-        return {"type": "array", "items": text, "description": about.description}
-    return {**text, "description": about.description}
 
 
 class _Tables(msgspec.Struct, frozen=True):
@@ -251,7 +251,11 @@ def call_of(
 ) -> tuple[ToolCall, ToolPage]:
     """Return the call and the part of the answer to show. base: the server's Run. Raises
     ArgumentsError."""
-    _check(tool, arguments)
+    from jsonschema import Draft202012Validator
+
+    errors = sorted(Draft202012Validator(tool.input_schema).iter_errors(arguments), key=str)
+    if errors:
+        raise ArgumentsError("; ".join(f"{e.json_path}: {e.message}" for e in errors))
     axes = {name: value for name, value in arguments.items() if name in tool.axes}
     text = axes.get("configuration", "")
     if "changes" in axes:
@@ -285,14 +289,6 @@ def question_of(tool: QuestionTool, arguments: Mapping[str, Any]) -> Question[An
     module, _, name = tool.question.partition(":")
     question: type[Question[Answer]] = getattr(import_module(f"ksched_cli.{module}"), name)
     return msgspec.convert(arguments, question)
-
-
-def _check(tool: QuestionTool, arguments: Mapping[str, Any]) -> None:
-    from jsonschema import Draft202012Validator
-
-    errors = sorted(Draft202012Validator(tool.input_schema).iter_errors(arguments), key=str)
-    if errors:
-        raise ArgumentsError("; ".join(f"{e.json_path}: {e.message}" for e in errors))
 
 
 def inline(text: str) -> str:

@@ -29,8 +29,6 @@ from ksched_cli.analysis.schedule import RunSummary, Schedule, ScheduleResult
 from ksched_cli.answers import Answer, AppliedChange, document_of, plain
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.loading.sources import Source
-from ksched_cli.cluster.objects.node import Node
-from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.sources import ConfigurationText
@@ -248,8 +246,30 @@ class Workbench:
         if stored is None:
             answer = self._schedule(run)
             self._pages.put((name, "schedule", "", "html"), render_page(answer))
-            view = self._view(name, run, edits, answer)
-            stored = StoredRun(run, Raw(msgspec.json.encode(view)), _standings(answer))
+            configuration = self.opener.configuration(run)
+            records = self.opener.state(run).changes
+            view = RunView(
+                name,
+                edits,
+                _file_of(run) if edits.state else ", ".join(run.states) or "the live cluster",
+                page_of(answer).title,
+                answer.summary,
+                answer.kubernetes_version,
+                configuration.release.number,
+                self.configuration(run),
+                weights_of(configuration),
+                tuple(record.applied for record in records),
+                len(records) - len(edits.changes),
+                answer.pending[:MAX_PENDING],
+                answer.warnings,
+            )
+            # The standings are of the pods that the run places, gates or evicts.
+            standings = {
+                **{pod: f"gets {node}" for pod, node in answer.placements.items()},
+                **dict.fromkeys(answer.gated, "gated"),
+                **dict.fromkeys(answer.evicted, "evicted"),
+            }
+            stored = StoredRun(run, Raw(msgspec.json.encode(view)), standings)
             self._runs.put(name, stored)
             self.opener.inputs.keep_only([each.run for each in self._runs.items.values()])
         return stored.view
@@ -270,7 +290,11 @@ class Workbench:
         minor = edits.kubernetes_version
         if minor and minor not in MINORS:
             raise UsageError(f"Kubernetes {minor}: expected one of {', '.join(MINORS)}")
-        base = self._base(edits.state)
+        base = self.base
+        if edits.state:
+            if edits.state not in self._states:
+                raise UsageError("this server has forgotten the dropped state; drop its file again")
+            base = self._of_state(self._states[edits.state])
         changes = [
             ChangeSource(line=inline(each)) if isinstance(each, str) else _applied(each)
             for each in edits.changes
@@ -290,30 +314,13 @@ class Workbench:
         )
         return run, edits
 
-    def _view(self, name: str, run: Run, edits: Edits, answer: ScheduleResult) -> RunView:
-        configuration, records = self.opener.configuration(run), self.opener.state(run).changes
-        return RunView(
-            name,
-            edits,
-            _file_of(run) if edits.state else ", ".join(run.states) or "the live cluster",
-            page_of(answer).title,
-            answer.summary,
-            answer.kubernetes_version,
-            configuration.release.number,
-            self.configuration(run),
-            weights_of(configuration),
-            tuple(record.applied for record in records),
-            len(records) - len(edits.changes),
-            answer.pending[:MAX_PENDING],
-            answer.warnings,
-        )
-
     # -- states -----------------------------------------------------------------------------------
 
     def load(self, content: bytes, query: Mapping[str, str]) -> Mapping[str, str]:
         """Take a state from a file that was dropped on the page, and return its digest, which Edits
         name. query: its name. Raises KschedError, and then nothing has changed."""
-        name, file = digest(content), _printable_name(query.get("name", ""))
+        name, named = digest(content), printable(os.path.basename(query.get("name", "")))
+        file = named[-LONGEST_NAME:] or "the dropped file"
         if name not in self._states:
             paths = (f"{file} ({name[:6]})",)
             try:
@@ -326,28 +333,18 @@ class Workbench:
             self._states[name] = paths
         self._states.move_to_end(name)
         while len(self._states) > STATES:
-            self._forget(self._states.popitem(last=False)[1])
+            # The oldest state goes with its Runs and their pages.
+            _, forgotten = self._states.popitem(last=False)
+            self.opener.forget(forgotten)
+            for run, stored in [*self._runs.items.items()]:
+                if stored.run.states == forgotten:
+                    self._runs.drop(run)
+                    self._trees.pop(str(run), None)
         return {"state": name}
 
     def _of_state(self, paths: tuple[str, ...]) -> Run:
         """The Run of the command line with another state, and without the changes to its own."""
         return structs.replace(self.base, states=paths, live=None, changes=())
-
-    def _base(self, state: str) -> Run:
-        """Return the Run that edits begin with. Raises UsageError."""
-        if not state:
-            return self.base
-        if state not in self._states:
-            raise UsageError("this server has forgotten the dropped state; drop its file again")
-        return self._of_state(self._states[state])
-
-    def _forget(self, paths: tuple[str, ...]) -> None:
-        """Drop a state with its Runs and their pages."""
-        self.opener.forget(paths)
-        for name, stored in [*self._runs.items.items()]:
-            if stored.run.states == paths:
-                self._runs.drop(name)
-                self._trees.pop(str(name), None)
 
     # -- configurations ---------------------------------------------------------------------------
 
@@ -419,30 +416,29 @@ class Workbench:
     def answer(self, name: str, question: str, about: str, form: str) -> str:
         """Return an answer as a page or as JSON. about: a pod, or the digest of the Run to compare
         with. Raises KschedError."""
-        stored = self._stored(name)
+        run = self._stored(name).run
         key = (name, question, about, form)
         page = self._pages.get(key)
-        if page is None:
-            answer = self._ask(stored.run, question, about)
-            page = render_page(answer) if form == "html" else shown_json(document_of(answer)) + "\n"
-            self._pages.put(key, page)
-        return page
-
-    def _ask(self, run: Run, question: str, about: str) -> Answer:
+        if page is not None:
+            return page
+        answer: Answer
         match question:
             case "schedule":
-                return self._schedule(run)
+                answer = self._schedule(run)
             case "explain":
                 pod, _, node = about.partition(" on ")
-                return self._answer_to(Explain(pod=f"/{pod}", nodes=(node,) * bool(node)), run)
+                answer = self._answer_to(Explain(pod=f"/{pod}", nodes=(node,) * bool(node)), run)
             case "fix":
-                return self._answer_to(Fix(pod=f"/{about}", max_seconds=FIX_SECONDS), run)
+                answer = self._answer_to(Fix(pod=f"/{about}", max_seconds=FIX_SECONDS), run)
             case "compare":
                 # Their changes, which would name the sides, are many and begin alike.
-                return self._answer_to(
-                    Compare(names=SIDES, at_end=True), self._stored(about).run, run
-                )
-        raise UsageError(f"there is no question {question}")
+                other = self._stored(about).run
+                answer = self._answer_to(Compare(names=SIDES, at_end=True), other, run)
+            case _:
+                raise UsageError(f"there is no question {question}")
+        page = render_page(answer) if form == "html" else shown_json(document_of(answer)) + "\n"
+        self._pages.put(key, page)
+        return page
 
     def _schedule(self, run: Run) -> ScheduleResult:
         return self._answer_to(Schedule(is_mapped=True), run)
@@ -499,20 +495,9 @@ class Workbench:
         raise UsageError(f"there is no {file} to save")
 
 
-def _printable_name(name: str) -> str:
-    """Return the name of a dropped file, for messages."""
-    return printable(os.path.basename(name))[-LONGEST_NAME:] or "the dropped file"
-
-
 def _file_of(run: Run) -> str:
     """Return the name of the file that the Run's state was dropped as."""
     return run.states[0].rpartition(" (")[0]
-
-
-def _standings(answer: ScheduleResult) -> Mapping[str, str]:
-    """Return, by pod, the outcome of the pods that the run places, gates or evicts."""
-    placed = {pod: f"gets {node}" for pod, node in answer.placements.items()}
-    return placed | dict.fromkeys(answer.gated, "gated") | dict.fromkeys(answer.evicted, "evicted")
 
 
 def weights_of(configuration: Configuration) -> tuple[ProfileWeights, ...]:
@@ -580,10 +565,18 @@ class ObjectTree:
     @cached_property
     def folders(self) -> Mapping[str, list[TreeItem]]:
         """The folders by path; "" is the root."""
-        folders: dict[str, list[TreeItem]] = {NODES: [*map(_node_item, self.state.nodes)]}
+        nodes = [
+            TreeItem(node.name, "", "Node", note="cordoned" if node.spec.unschedulable else "")
+            for node in self.state.nodes
+        ]
+        folders: dict[str, list[TreeItem]] = {NODES: nodes}
+        # Pods are in the folder of their workload, and that of the namespace has the workloads.
         owned: dict[tuple[str, str], list[TreeItem]] = {}
         for pod in self.state.pods:
-            owned.setdefault((pod.namespace, owner_of(pod)), []).append(self._pod(pod))
+            note = "finished" if pod.finished else pod.node_name or PENDING
+            note = printable(self.standings.get(pod.key, note))
+            item = TreeItem(pod.name, "", POD, pod.namespace, note=note)
+            owned.setdefault((pod.namespace, owner_of(pod)), []).append(item)
         for kind in WORKLOADS:
             for namespace, name in objects_of(self.state, KINDS[kind]):
                 item = TreeItem(name, "", kind, namespace)
@@ -598,9 +591,13 @@ class ObjectTree:
             item = TreeItem(name, f"{path}/{owner}", kind, namespace, size)
             folders.setdefault(path, []).append(item)
             folders[item.path] = pods
-        for item in self._others():
-            path = f"{NAMESPACE}{item.namespace}" if item.namespace else item.kind
-            folders.setdefault(path, []).append(item)
+        for other in KINDS.values():
+            if other.name in (POD, "Node", "Namespace", *WORKLOADS):
+                continue
+            for namespace, name in objects_of(self.state, other):
+                path = f"{NAMESPACE}{namespace}" if namespace else other.name
+                item = TreeItem(name, "", other.name, namespace)
+                folders.setdefault(path, []).append(item)
         roots = {
             path: sum(item.size if item.path else 1 for item in items)
             for path, items in folders.items()
@@ -608,20 +605,12 @@ class ObjectTree:
         }
         folders[""] = [
             TreeItem(path.removeprefix(NAMESPACE), path, size=size)
-            for path, size in sorted(roots.items(), key=lambda root: _order(root[0]))
+            for path, size in sorted(
+                roots.items(),
+                key=lambda root: (root[0] != NODES, not root[0].startswith(NAMESPACE), root[0]),
+            )
         ]
         return folders
-
-    def _pod(self, pod: Pod) -> TreeItem:
-        note = "finished" if pod.finished else pod.node_name or PENDING
-        note = self.standings.get(pod.key, note)
-        return TreeItem(pod.name, "", POD, pod.namespace, note=printable(note))
-
-    def _others(self) -> Iterator[TreeItem]:
-        for kind in KINDS.values():
-            if kind.name not in (POD, "Node", "Namespace", *WORKLOADS):
-                for namespace, name in objects_of(self.state, kind):
-                    yield TreeItem(name, "", kind.name, namespace)
 
     def listing(self, path: str, search: str) -> Listing:
         """Return the contents of a folder; with `search`, the objects of any folder whose names
@@ -634,7 +623,10 @@ class ObjectTree:
                 for item in listed
                 if folder
                 and (item.path or item.kind not in WORKLOADS)
-                and all(part in _searched(item) for part in parts)
+                and all(
+                    part in f"{item.kind}/{item.namespace}/{item.name} {item.note}".lower()
+                    for part in parts
+                )
             ]
         elif path not in self.folders:
             raise UsageError(f"there is no {path} in the state")
@@ -699,15 +691,3 @@ def _identity(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         raise UsageError("the object has no metadata.name")
     return str(manifest.get("kind")), str(metadata.get("namespace") or ""), metadata["name"]
-
-
-def _searched(item: TreeItem) -> str:
-    return f"{item.kind}/{item.namespace}/{item.name} {item.note}".lower()
-
-
-def _order(path: str) -> tuple[bool, bool, str]:
-    return path != NODES, not path.startswith(NAMESPACE), path
-
-
-def _node_item(node: Node) -> TreeItem:
-    return TreeItem(node.name, "", "Node", note="cordoned" if node.spec.unschedulable else "")

@@ -107,16 +107,42 @@ def histogram(title: str, series: Sequence[Sequence[float]]) -> Histogram:
     """Return how many nodes are how full. series: shares of 1, a list each"""
     is_over = any(share > 1 for shares in series for share in shares)
     count = BINS + is_over
-    counts = [_counts(shares, count) for shares in series]
+    # A node that is full belongs to the last bin up to 100%.
+    counts = [[0] * count for _ in series]
+    summary = []
+    for bins, shares in zip(counts, series, strict=True):
+        for share in shares:
+            bins[BINS if share > 1 else min(int(share * BINS), BINS - 1)] += 1
+        if shares:
+            mean = sum(shares) / len(shares)
+            deviation = sqrt(sum((share - mean) ** 2 for share in shares) / len(shares))
+            summary.append(f"mean {mean:.0%} ± {deviation:.0%}, max {max(shares):.0%}")
+        else:
+            summary.append("no node has any")
     highest = max((most for bins in counts for most in bins), default=0)
     heights = steps((0, max(highest, 1)), 1)
-    bins = [f"{index * 10}-{index * 10 + 10}%" for index in range(BINS)]
+    # Each bin has a column of each series, beside each other.
+    step = BINS_WIDTH / count
+    width = (step - BINS_GAP) / max(len(counts), 1)
+    columns = [
+        ChartColumn(
+            round(index * step + BINS_GAP / 2 + side * width, 1),
+            round(BINS_HEIGHT - BINS_HEIGHT * value / heights[-1], 1),
+            round(width, 1),
+            round(BINS_HEIGHT * value / heights[-1], 1),
+            side,
+        )
+        for side, bins in enumerate(counts)
+        for index, value in enumerate(bins)
+        if value
+    ]
+    names = [f"{index * 10}-{index * 10 + 10}%" for index in range(BINS)]
     return Histogram(
         title,
         counts,
-        [_summary(shares) for shares in series],
-        [*bins, "over 100%"][:count],
-        _columns(counts, heights[-1]),
+        summary,
+        [*names, "over 100%"][:count],
+        columns,
         [
             Tick(round(BINS_WIDTH * share / count, 1), f"{share * 10}%")
             for share in range(0, BINS + 1, 2)
@@ -126,43 +152,6 @@ def histogram(title: str, series: Sequence[Sequence[float]]) -> Histogram:
             for height in heights
         ],
     )
-
-
-def _counts(shares: Sequence[float], count: int) -> list[int]:
-    """Count the shares in each bin. A node that is full belongs to the last bin up to 100%."""
-    counts = [0] * count
-    for share in shares:
-        counts[BINS if share > 1 else min(int(share * BINS), BINS - 1)] += 1
-    return counts
-
-
-def _summary(shares: Sequence[float]) -> str:
-    if not shares:
-        return "no node has any"
-    mean = sum(shares) / len(shares)
-    deviation = sqrt(sum((share - mean) ** 2 for share in shares) / len(shares))
-    return f"mean {mean:.0%} ± {deviation:.0%}, max {max(shares):.0%}"
-
-
-def _columns(counts: Sequence[Sequence[int]], top: float) -> list[ChartColumn]:
-    """Return the columns of each bin, which stand beside each other, one of each series. top: of
-    the chart"""
-    if not counts:
-        return []
-    step = BINS_WIDTH / len(counts[0])
-    width = (step - BINS_GAP) / len(counts)
-    return [
-        ChartColumn(
-            round(index * step + BINS_GAP / 2 + series * width, 1),
-            round(BINS_HEIGHT - BINS_HEIGHT * value / top, 1),
-            round(width, 1),
-            round(BINS_HEIGHT * value / top, 1),
-            series,
-        )
-        for series, bins in enumerate(counts)
-        for index, value in enumerate(bins)
-        if value
-    ]
 
 
 # -- intervals, spreads of metrics, variants in the plane of two metrics ---------------------------
@@ -207,14 +196,15 @@ def ranges(rows: Sequence[tuple[Sequence[Any], Sequence[Range | None]]]) -> list
     def scaled(each: Range | None) -> Range | None:
         return each and Range(*(round((value - least) * scale, 1) for value in each))
 
-    return [
-        RangeRow(cells, [scaled(each) for each in row], "; ".join(map(_label, filter(None, row))))
-        for cells, row in rows
-    ]
-
-
-def _label(each: Range) -> str:
-    return f"{number(each.middle)}, from {number(each.least)} to {number(each.most)}"
+    drawn = []
+    for cells, row in rows:
+        labels = (
+            f"{number(each.middle)}, from {number(each.least)} to {number(each.most)}"
+            for each in row
+            if each is not None
+        )
+        drawn.append(RangeRow(cells, [scaled(each) for each in row], "; ".join(labels)))
+    return drawn
 
 
 class Point(NamedTuple):
@@ -266,27 +256,17 @@ def plane(
         for name, x, y, on_front in values
     ]
     front = sorted({(point.x, point.y) for point in points if point.on_front})
-    return Plane(
-        names,
-        [Tick(x_of(step), number(step)) for step in x_steps],
-        [Tick(y_of(step), number(step)) for step in y_steps],
-        _labelled(points),
-        " ".join(f"{x:g},{y:g}" for x, y in front),
-    )
-
-
-def _labelled(points: Sequence[Point]) -> list[Point]:
-    """Place labels beside their points, below each other where they would overlap. Variants of one
-    point share a label."""
+    # Labels are beside their points, below each other where they would overlap. Variants of one
+    # point share a label.
     named = grouped(((point.x, point.y), point.text) for point in points if point.text)
     taken: list[tuple[float, float, float]] = []  # left, right and height of a label
-    labelled = []
+    labelled_points = []
     for point in sorted(points, key=lambda point: (point.y, point.x)):
-        names = named.pop((point.x, point.y), [])
-        if not point.text or not names:
-            labelled.append(point._replace(text=""))
+        sharing = named.pop((point.x, point.y), [])
+        if not point.text or not sharing:
+            labelled_points.append(point._replace(text=""))
             continue
-        text = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
+        text = sharing[0] if len(sharing) == 1 else f"{sharing[0]} and {len(sharing) - 1:,} more"
         length = len(text) * LETTER
         is_left = point.x + 10 + length > PLANE_WIDTH
         left = point.x - 10 - length if is_left else point.x + 10
@@ -298,8 +278,15 @@ def _labelled(points: Sequence[Point]) -> list[Point]:
             height += LINE
         taken.append((left, left + length, height))
         anchor = "end" if is_left else "start"
-        labelled.append(point._replace(text=text, anchor=anchor, text_y=round(height, 1)))
-    return labelled
+        own = point._replace(text=text, anchor=anchor, text_y=round(height, 1))
+        labelled_points.append(own)
+    return Plane(
+        names,
+        [Tick(x_of(step), number(step)) for step in x_steps],
+        [Tick(y_of(step), number(step)) for step in y_steps],
+        labelled_points,
+        " ".join(f"{x:g},{y:g}" for x, y in front),
+    )
 
 
 def _share(value: float, ticks: Sequence[float]) -> float:
@@ -351,10 +338,23 @@ def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
     counts = _merged(counts, 0)
     counts = _merged(counts, 1)
     scale = FLOW_HEIGHT / counts.total() if counts else 0.0
-    sides = [_blocks(counts, side, scale) for side in (0, 1)]
+    # Places have a block each, in the order of their names.
+    sides: list[dict[str, ChartBox]] = []
+    for side in (0, 1):
+        totals: Counter[str] = Counter()
+        for pair, count in counts.items():
+            totals[pair[side]] += count
+        own, y = {}, 0.0
+        for place in sorted(totals):
+            size = totals[place] * scale
+            text = f"{place}  {totals[place]:,}"
+            own[place] = ChartBox(round(y, 1), round(max(size, LEAST), 1), text)
+            y += size + FLOW_GAP
+        sides.append(own)
     offsets = [{place: block.y for place, block in blocks.items()} for blocks in sides]
     colours = {place: index % 10 for index, place in enumerate(sides[0])}
     order = [{place: index for index, place in enumerate(blocks)} for blocks in sides]
+    first, middle, last = LEFT + BLOCK, (LEFT + RIGHT) / 2, RIGHT - BLOCK
     bands = []
     for (source, target), count in sorted(
         counts.items(), key=lambda item: (order[0][item[0][0]], order[1][item[0][1]])
@@ -363,9 +363,16 @@ def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
         start, end = offsets[0][source], offsets[1][target]
         offsets[0][source] += height
         offsets[1][target] += height
+        # The band runs from the left at one height to the right at another.
+        shown = max(height, LEAST)
+        path = (
+            f"M{first:g} {start:.1f}C{middle:g} {start:.1f} {middle:g} {end:.1f} {last:g} {end:.1f}"
+            f"v{shown:.1f}C{middle:g} {end + shown:.1f} {middle:g} {start + shown:.1f} "
+            f"{first:g} {start + shown:.1f}Z"
+        )
         title = f"{source} to {target}: {counted(count, 'pod')}"
-        bands.append(Band(_path(start, end, max(height, LEAST)), colours[source], title))
-    height = max((block.y + block.height for side in sides for block in side.values()), default=0)
+        bands.append(Band(path, colours[source], title))
+    height = max((block.y + block.height for own in sides for block in own.values()), default=0)
     left, right = (list(blocks.values()) for blocks in sides)
     return Flow(names, left, right, bands, round(height, 1), [*sides[0]])
 
@@ -385,30 +392,3 @@ def _merged(counts: Counter[tuple[str, str]], side: int) -> Counter[tuple[str, s
             places[side] = OTHERS
         merged[places[0], places[1]] += count
     return merged
-
-
-def _blocks(counts: Counter[tuple[str, str]], side: int, scale: float) -> dict[str, ChartBox]:
-    """Return the block of each place, in the order of the names."""
-    totals: Counter[str] = Counter()
-    for pair, count in counts.items():
-        totals[pair[side]] += count
-    blocks: dict[str, ChartBox] = {}
-    y = 0.0
-    for place in sorted(totals):
-        height = totals[place] * scale
-        blocks[place] = ChartBox(
-            round(y, 1), round(max(height, LEAST), 1), f"{place}  {totals[place]:,}"
-        )
-        y += height + FLOW_GAP
-    return blocks
-
-
-def _path(start: float, end: float, height: float) -> str:
-    """Return a band from the left at one height to the right at another."""
-    middle = (LEFT + RIGHT) / 2
-    first, last = LEFT + BLOCK, RIGHT - BLOCK
-    return (
-        f"M{first:g} {start:.1f}C{middle:g} {start:.1f} {middle:g} {end:.1f} {last:g} {end:.1f}"
-        f"v{height:.1f}C{middle:g} {end + height:.1f} {middle:g} {start + height:.1f} "
-        f"{first:g} {start + height:.1f}Z"
-    )

@@ -55,11 +55,6 @@ def shares(usages: Sequence[NodeUsage], resource: str) -> list[float]:
     ]
 
 
-def _percent(usage: NodeUsage, resource: str) -> float | None:
-    amount = usage.allocatable.get(resource, 0)
-    return round(100 * requested_of(usage, resource) / amount, 1) if amount > 0 else None
-
-
 def map_data(
     views: Sequence[tuple[str, Sequence[NodeUsage]]],
     labels: Mapping[str, Sequence[str]],
@@ -121,8 +116,12 @@ def node_columns(cluster: ClusterMap) -> list[dict[str, Any]]:
             columns.append(column(resource, amounts, kind))
             amounts = [usage.allocatable.get(resource, 0) for usage in cluster.after]
             columns.append(column("of", amounts, kind))
-        after = [_percent(usage, resource) for usage in cluster.after]
-        columns.append(column(f"{resource} %", after, CellKind.SHARE))
+        percents = [
+            round(100 * requested_of(usage, resource) / amount, 1) if amount > 0 else None
+            for usage in cluster.after
+            for amount in (usage.allocatable.get(resource, 0),)
+        ]
+        columns.append(column(f"{resource} %", percents, CellKind.SHARE))
     if any(cluster.taints):
         columns.append(column("Taints", cluster.taints))
     return columns

@@ -80,27 +80,28 @@ class Curves(Shown, frozen=True):
             }
             for chart in self.charts
         ]
+        # An event is a time, kind, text and side; it has no side if all sides have it.
+        first, *others = (curves.events for _, curves in self.events)
+        common = set(first).intersection(*others)
+        events: list[tuple[float, str, str, int | None]] = [
+            (event.at, event.kind, printable(event.text), None)
+            for event in first
+            if event in common
+        ]
+        events += [
+            (event.at, event.kind, printable(f"{name}: {event.text}"), side)
+            for side, (name, curves) in enumerate(self.events)
+            for event in curves.events
+            if event not in common
+        ]
         return {
             "start": self.start,
             "end": self.end,
             "charts": charts,
             "times": [*times],
-            "events": [*self._events()],
+            "events": events,
             "kinds": [*EventKind],
         }
-
-    def _events(self) -> Iterator[tuple[float, str, str, int | None]]:
-        """Yield time, kind, text and the number of the side, which is None for events that all
-        sides have."""
-        first, *others = (curves.events for _, curves in self.events)
-        common = set(first).intersection(*others)
-        for event in first:
-            if event in common:
-                yield event.at, event.kind, printable(event.text), None
-        for side, (name, curves) in enumerate(self.events):
-            for event in curves.events:
-                if event not in common:
-                    yield event.at, event.kind, printable(f"{name}: {event.text}"), side
 
     @property
     def rows(self) -> list[tuple[str, ...]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ksched_cli.analysis.replay_result import PodResult, ReplayResult
+from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.report.html.sections import Gantt
 from ksched_cli.report.view import Column, Kind, Medium, Section, table
-from ksched_cli.report.words import counted
+from ksched_cli.report.words import counted, grouped
 
 MOST_PODS = 3000
 _HOW = (
@@ -22,7 +22,20 @@ def pods_by_node(answer: ReplayResult) -> Iterator[Section]:
     pods = answer.pods or ()
     if not pods:
         return
-    drawn, left_out = _drawn(pods)
+    # All pods of a node are drawn, or none, but of the first node; pods without a node come last.
+    drawn, left_out = [*pods], ""
+    if len(pods) > MOST_PODS:
+        by_node = grouped((pod.node or "", pod) for pod in pods)
+        nowhere = by_node.pop("", [])
+        drawn, nodes = [], 0
+        for name in sorted(by_node):
+            if nodes and len(drawn) + len(by_node[name]) > MOST_PODS:
+                break
+            drawn += by_node[name][:MOST_PODS]
+            nodes += 1
+        drawn += nowhere[: MOST_PODS - len(drawn)]
+        first = f"The first {nodes:,} of {counted(len(by_node), 'node')} by name"
+        left_out = f"{first}: {len(drawn):,} of {counted(len(pods), 'pod')}."
     note = f"{left_out} {_HOW}".strip()
     yield Gantt("Pods by node", {"start": answer.clock_start, "end": answer.end}, note)
     yield table(
@@ -40,24 +53,3 @@ def pods_by_node(answer: ReplayResult) -> Iterator[Section]:
         note=left_out,
         on=Medium.PAGE,
     )
-
-
-def _drawn(pods: Sequence[PodResult]) -> tuple[Sequence[PodResult], str]:
-    """Return the pods to draw, and which are left out: all of a node are drawn, or none, but of the
-    first node; pods without a node come last."""
-    if len(pods) <= MOST_PODS:
-        return pods, ""
-    by_node: dict[str, list[PodResult]] = {}
-    for pod in pods:
-        by_node.setdefault(pod.node or "", []).append(pod)
-    nowhere = by_node.pop("", [])
-    drawn: list[PodResult] = []
-    nodes = 0
-    for name in sorted(by_node):
-        if nodes and len(drawn) + len(by_node[name]) > MOST_PODS:
-            break
-        drawn += by_node[name][:MOST_PODS]
-        nodes += 1
-    drawn += nowhere[: MOST_PODS - len(drawn)]
-    first = f"The first {nodes:,} of {counted(len(by_node), 'node')} by name"
-    return drawn, f"{first}: {len(drawn):,} of {counted(len(pods), 'pod')}."

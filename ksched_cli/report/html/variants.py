@@ -49,36 +49,33 @@ def multiples(
 ) -> Multiples:
     """Draw the variants' metrics, each metric on a scale of its own. tags: words beside names"""
     listed = variants[:MAX_ROWS]
-    columns = [_cells(metric, listed) for metric in metrics]
+    columns = []
+    cells: list[list[Multiple | None]] = [[] for _ in listed]
+    for metric in metrics:
+        results = [item.metrics.get(metric.name) for item in listed]
+        spreads = [
+            None if each is None else Range(each.min, each.p5, each.median, each.p95, each.max)
+            for each in results
+        ]
+        medians = [each.median for each in results if each]
+        best = {"less": min, "more": max}[metric.better](medians) if metric.better else None
+        drawn = ranges([((), [spread]) for spread in spreads])
+        for own, each, drawing in zip(cells, results, drawn, strict=True):
+            cell = None
+            if each is not None:
+                text, is_best = number(each.median), each.median == best
+                cell = Multiple(text, _against(each), drawing, is_best)
+            own.append(cell)
+        ends = [end for spread in spreads if spread for end in (spread.least, spread.most)]
+        goal = f"{metric.better} is better" if metric.better else ""
+        columns.append(MetricColumn(metric.name, goal, number(min(ends)), number(max(ends))))
     rows = [
-        MultiplesRow(item.name, tags.get(item.name, ""), [cells[row] for _, cells in columns])
-        for row, item in enumerate(listed)
+        MultiplesRow(item.name, tags.get(item.name, ""), own)
+        for item, own in zip(listed, cells, strict=True)
     ]
     rest = len(variants) - len(listed)
     more = f" The first {MAX_ROWS} variants; the table has {rest:,} more." if rest else ""
-    return Multiples(heading, [metric for metric, _ in columns], rows, f"{_NOTE}{more}")
-
-
-def _cells(
-    metric: ComparedMetric, variants: Sequence[VariantResult | HeldOutVariant]
-) -> tuple[MetricColumn, list[Multiple | None]]:
-    results = [item.metrics.get(metric.name) for item in variants]
-    spreads = [
-        None if each is None else Range(each.min, each.p5, each.median, each.p95, each.max)
-        for each in results
-    ]
-    rows = ranges([((), [spread]) for spread in spreads])
-    medians = [each.median for each in results if each]
-    best = {"less": min, "more": max}[metric.better](medians) if metric.better else None
-    cells = [
-        None
-        if each is None
-        else Multiple(number(each.median), _against(each), row, each.median == best)
-        for each, row in zip(results, rows, strict=True)
-    ]
-    ends = [end for spread in spreads if spread for end in (spread.least, spread.most)]
-    goal = f"{metric.better} is better" if metric.better else ""
-    return MetricColumn(metric.name, goal, number(min(ends)), number(max(ends))), cells
+    return Multiples(heading, columns, rows, f"{_NOTE}{more}")
 
 
 def _against(metric: MetricResult) -> str:
