@@ -399,7 +399,7 @@ def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
     )
 
 
-def _check_trace(  # noqa: C901, PLR0912, PLR0915  # a check for each option, one after the other
+def _check_trace(  # noqa: C901, PLR0912  # a check for each option, one after the other
     options: TraceOptions, *, has_nodes: bool
 ) -> None:
     """Check options that exclude or require each other. Raises UsageError. has_nodes: a recipe has

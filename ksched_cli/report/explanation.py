@@ -96,7 +96,7 @@ def view(answer: Explanation) -> View:
 # -- the verdict ----------------------------------------------------------------------------------
 
 
-def _verdict(  # noqa: C901, PLR0912, PLR0915  # the lines, in their order
+def _verdict(  # noqa: C901, PLR0912  # the lines, in their order
     answer: Explanation,
 ) -> Iterator[Line]:
     """Yield the answer, the cause, what to do about it, then what else there is to say."""

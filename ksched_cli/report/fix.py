@@ -108,7 +108,7 @@ def patches(answer: Remedies) -> str:
     return "---\n".join(parts).rstrip("\n")
 
 
-def _verdict(  # noqa: C901, PLR0912, PLR0915  # the lines, in their order
+def _verdict(  # noqa: C901, PLR0912  # the lines, in their order
     answer: Remedies,
 ) -> Iterator[Line]:
     """Yield the pods, and what is in their way."""
