@@ -540,10 +540,13 @@ class _Auditor:
         self.place = 0
         # In a recording, a placement may have overtaken those beside it; what is unclear has been
         # looked at in this way already.
-        self.may_overtake = decision_log.order is OrderSource.RECORDING and not unclear
+        is_recording = decision_log.order is OrderSource.RECORDING
+        self.may_overtake = is_recording and not unclear
         changes = [each for each in decisions if isinstance(each, PodEvent)]
         has_notices = any(each.event is LogEvent.NOTICE for each in changes)
-        self.cluster = ReplayedCluster(simulation, has_notices, decision_log.chosen_volumes)
+        self.cluster = ReplayedCluster(
+            simulation, has_notices, decision_log.chosen_volumes, is_recording
+        )
         self.moments = Moments(self.cluster, decisions, unclear)
         self.doubts = Doubts(decision_log, self.cluster, decisions)
         self.unseen = {pod.key for pod in decision_log.unseen}

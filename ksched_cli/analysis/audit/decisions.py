@@ -234,10 +234,11 @@ class RecordedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionDecision:
-    """Room that was made. pod: that it was made for; victims: keys, by name; message:
-    of the refusal, where a log tells; noticed_meanwhile: pods of which the scheduler noticed an
+    """Room that was made. pod: that it was made for; victims: keys, in the order in which they left
+    if a recording tells, those of later evictions on the node last; message: of the refusal, where a log tells; noticed_meanwhile: pods of which the scheduler noticed an
     update while it decided, in order; since: as of a Placement; shared: keys of pods on the node
-    that were evicted for others, and may have been chosen for this pod, too"""
+    that were evicted for others, and may have been chosen for this pod, too; victim_count: how many
+    were chosen, 0 where that is not told"""
 
     pod: Pod
     node: str
@@ -247,6 +248,7 @@ class PreemptionDecision:
     noticed_meanwhile: tuple[Pod, ...] = ()
     since: float = 0.0
     shared: frozenset[str] = frozenset()
+    victim_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ some of what was written in between.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
@@ -78,7 +79,7 @@ def read_recording(
         time = start + event.at / SECOND
         for binding in signs.bindings.get(index, ()):
             reader.place(binding, time)
-        reader.read(event.action, time)
+        reader.read(event.action, time, index)
     decision_log = reader.decision_log()
     if not log:
         return decision_log
@@ -92,6 +93,7 @@ class _Signs:
 
     preemptors: key and UID of a victim → the UID of the pod that it is evicted for
     victims: keys of pods that were evicted, for whom is not recorded
+    leaving: key and UID of a pod → index of the event with which it began to leave
     bindings: index of the first event that follows from a decision → the bindings decided on. While
     volumes and devices are bound, the pod's status (from 1.35 on) and its claims tell of it
     """
@@ -99,6 +101,7 @@ class _Signs:
     def __init__(self, state: ClusterState) -> None:
         self.preemptors: dict[tuple[str, str], str] = {}
         self.victims: set[str] = set()
+        self.leaving: dict[tuple[str, str], int] = {}
         self.bindings: dict[int, list[RecordedDecision]] = {}
         self._state = state
         self._users: dict[tuple[str, str, str | None], set[str]] = {}
@@ -107,6 +110,9 @@ class _Signs:
         self._first: dict[str, tuple[int, str, bool]] = {}
         # Pod → the message of its last attempt without a node.
         self._messages: dict[str, str] = {}
+        # Pod → what became of it, each with the index of its event.
+        self._statuses: dict[str, list[tuple[int, RecordedDecision]]] = {}
+        self._uids = {pod.key: pod.uid for pod in state.pods}
         for pod in state.pods:
             self._note_claims(pod)
 
@@ -114,6 +120,7 @@ class _Signs:
         if isinstance(action, Arrival):
             self._first.pop(action.pod.key, None)
             self._messages.pop(action.pod.key, None)
+            self._uids[action.pod.key] = action.pod.uid
             self._note_claims(action.pod)
         elif isinstance(action, Replacement) and action.kind is _POD:
             for pod in load_objects(self._state, [action.manifest], _SOURCE).pods:
@@ -127,12 +134,30 @@ class _Signs:
             key = (action.kind.name, metadata.get("namespace", ""), metadata["name"])
             for user in self._users.get(key, ()):
                 self._first.setdefault(user, (index, "", False))
-        elif isinstance(action, Removal) and action.preempted:
-            self.victims.add(f"{action.namespace}/{action.name}")
+        elif isinstance(action, Removal) and action.kind is _POD:
+            key = f"{action.namespace}/{action.name}"
+            self.leaving.setdefault((key, self._uids.get(key, "")), index)
+            if action.preempted:
+                self.victims.add(key)
         elif isinstance(action, RecordedDecision):
             self._read_decision(index, action)
 
+    def evictions(self, pod: str, node: str, index: int) -> tuple[str, float]:
+        """Return the message of the pod's nomination to the node, which is recorded at this index
+        or later, and the index at which its evictions there are over: the pod is not attempted
+        again before. Upstream: preemption/executor.go and DefaultPreemption.PreEnqueue."""
+        message, is_nominated = "", False
+        for at, status in self._statuses.get(pod, ()):
+            if at < index:
+                continue
+            if is_nominated or status.nominated_node != node:
+                return message, at
+            message, is_nominated = status.message, True
+        return message, math.inf
+
     def _read_decision(self, index: int, decision: RecordedDecision) -> None:
+        if not decision.evicted_for:
+            self._statuses.setdefault(decision.pod, []).append((index, decision))
         if decision.evicted_for:
             self.preemptors[decision.pod, decision.uid] = decision.evicted_for
             self.victims.discard(decision.pod)
@@ -165,10 +190,12 @@ class _Signs:
 
 
 class _Reader:
-    """pods: as they are now, by key; arrived: when, by UID; nodes: that there are now"""
+    """pods: as they are now, by key; arrived: when, by UID; nodes: that there are now; index: of
+    the event that is read"""
 
     def __init__(self, state: ClusterState, names: Container[str], signs: _Signs) -> None:
         self.state, self.names, self.signs = state, names, signs
+        self.index = 0
         self.pods = {pod.key: pod for pod in state.pods}
         self.arrived: dict[str, float] = {}
         self.nodes = {node.name for node in state.nodes}
@@ -182,10 +209,9 @@ class _Reader:
         self._refusals: dict[str, tuple[float, str]] = {}
         # By UID: the node that room is being made on.
         self._making_room: dict[str, str] = {}
-        # Node → the pods that were evicted there, by key, with the UID of the first preemptor.
-        self._evicted: dict[str, dict[str, str]] = {}
 
-    def read(self, action: object, time: float) -> None:
+    def read(self, action: object, time: float, index: int) -> None:
+        self.index = index
         if isinstance(action, Arrival):
             self._arrive(action.pod, time)
         elif isinstance(action, Replacement) and action.kind is _POD:
@@ -247,9 +273,9 @@ class _Reader:
         if pod is None:
             return
         preemptor = self.signs.preemptors.get((key, pod.uid))
-        if preemptor is not None and pod.node_name:
+        begins = self.signs.leaving.get((key, pod.uid)) == self.index
+        if preemptor is not None and pod.node_name and begins:
             self._make_room(preemptor, pod.node_name, time)
-            self._evicted.setdefault(pod.node_name, {})[key] = preemptor
         if leaves:
             del self.pods[key]
             if pod.node_name:
@@ -281,9 +307,13 @@ class _Reader:
             on_node = (each.key for each in self.pods.values() if each.node_name == node)
             has_victims = any(key in self.signs.victims for key in on_node)
             if pod.uid in self.signs.preemptors.values() or has_victims:
-                self._make_room(pod.uid, node, time, decision.message)
+                self._make_room(pod.uid, node, time)
         else:
-            self._making_room.pop(pod.uid, None)
+            if self._making_room.pop(pod.uid, "") or pod.status.nominated_node_name:
+                self.decisions.append(PodEvent(pod, "", time, LogEvent.REMOVAL))
+                # A more important pod takes the nomination back: this is no attempt.
+                if decision.message == self._refusals.get(pod.uid, (0.0, ""))[1]:
+                    return
             refusal = PodEvent(pod, "", time, LogEvent.REFUSAL, decision.message)
             self.decisions.append(refusal)
         self._refusals[pod.uid] = time, decision.message
@@ -300,31 +330,37 @@ class _Reader:
         refused_at, _ = self._refusals.get(uid, (0.0, ""))
         return max(self.arrived.get(uid, 0.0), refused_at)
 
-    def _make_room(self, uid: str, node: str, time: float, message: str = "") -> None:
-        """Note the first sign of an eviction, or of the nomination that it is for, with its
-        message. Victims may leave when their preemptor has been bound already, to another node."""
+    def _make_room(self, uid: str, node: str, time: float) -> None:
+        """Note the first sign of an eviction, or of the nomination that it is for. Victims may
+        leave when their preemptor has been bound already, to another node."""
         pod = next((pod for pod in self.pods.values() if pod.uid == uid), None)
         if pod is None or pod.node_name or why_ignored(pod, self.names):
             return
         if self._making_room.get(uid) == node:
             return
         self._making_room[uid] = node
-        victims = [
-            key
-            for (key, victim), preemptor in self.signs.preemptors.items()
-            if preemptor == uid
-            and key in self.pods
-            and self.pods[key].uid == victim
-            and self.pods[key].node_name == node
-        ]
+        # Pods on the node that are evicted until then; only one preemptor of each is recorded.
+        message, end = self.signs.evictions(pod.key, node, self.index)
+        victims, shared = list[tuple[float, str]](), set[str]()
+        for each in self.pods.values():
+            preemptor = self.signs.preemptors.get((each.key, each.uid))
+            leaves_at = self.signs.leaving.get((each.key, each.uid), self.index)
+            if each.node_name == node and preemptor is not None and leaves_at < end:
+                if preemptor == uid:
+                    victims.append((leaves_at, each.key))
+                else:
+                    shared.add(each.key)
         count = _VICTIMS.search(message)
-        if count is not None:  # the pod may have evicted others there later
-            victims = victims[: int(count[1])]
         self._flush()
-        keys, since = tuple(sorted(victims)), self._since(uid)
-        evicted = self._evicted.get(node, {})
-        shared = frozenset(key for key, preemptor in evicted.items() if preemptor != uid)
-        decision = PreemptionDecision(pod, node, keys, time, since=since, shared=shared)
+        decision = PreemptionDecision(
+            pod,
+            node,
+            tuple(key for _, key in sorted(victims)),
+            time,
+            since=self._since(uid),
+            shared=frozenset(shared),
+            victim_count=int(count[1]) if count is not None else 0,
+        )
         self.decisions.append(decision)
 
     # -- objects ----------------------------------------------------------------------------------

@@ -146,13 +146,14 @@ class Nominations:
 
     def take_back(self, pod: PodInfo) -> None:
         """Take back a nomination: a more important pod is nominated to the node."""
+        if not self.follows_statuses:
+            self._nominate(pod, "")
+            return
         calls = self._calls_of(pod)
         is_waiting = calls.waiting is not None
         calls.enqueue(StatusPatch("", None))
         if not is_waiting:
             calls.write()
-        if not self.follows_statuses:
-            self.notice(pod)
 
     def write(self, pod: PodInfo) -> None:
         """Write what waits to be written."""
@@ -204,6 +205,7 @@ class ReplayedCluster:
 
     simulation: has not run, and does not run
     follows_statuses: whether a log tells when statuses are written and noticed
+    is_recording: whether a recording tells when nominations end
     chosen_volumes: claim → the volume that it got when its pod was placed
     bound:      UIDs of the pods placed
     departed:   UIDs of the pods that left, as a log or a recording tells
@@ -213,10 +215,13 @@ class ReplayedCluster:
     simulation: Simulation
     follows_statuses: bool = False
     chosen_volumes: Mapping[Key, str] = field(default_factory=dict)
+    is_recording: bool = False
     bound: set[str] = field(default_factory=set)
     departed: set[str] = field(default_factory=set)
     has_churned: bool = False
     nominations: Nominations = field(init=False)
+    # By UID, the node that a pod was nominated to when it was placed.
+    _nominated: dict[str, str] = field(default_factory=dict)
     _infos: dict[str, PodInfo] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -247,9 +252,27 @@ class ReplayedCluster:
         """Return whether the pod is on the node."""
         return any(other.uid == pod.uid for other in self.on_node(node))
 
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Take back, in the end, what is put on nodes, taken off them, and nominated meanwhile."""
+        nominator, search = self.simulation.nominator, self.simulation.pipeline.search
+        before = [(pod, node) for node in nominator.nodes() for pod in nominator.on_node(node)]
+        version, start = nominator.version, search.next_start
+        try:
+            with self.simulation.snapshot.trial():
+                yield
+        finally:
+            search.next_start = start
+            if nominator.version != version:
+                for uid in set(nominator.node_by_uid) - {pod.uid for pod, _ in before}:
+                    nominator.clear(self._infos[uid])
+                for pod, node in before:
+                    nominator.nominate(pod, node)
+
     def put(self, pod: Pod, node: str) -> None:
         """Put the pod on the node, if that is there, where it takes room. Plugins hear of no
         binding."""
+        self.simulation.nominator.clear(self.info(pod))
         row = self.simulation.snapshot.row.get(node)
         if row is not None:
             self.simulation.snapshot.add(self.info(pod), row)
@@ -259,6 +282,12 @@ class ReplayedCluster:
         for other in self.on_node(node):
             if other.uid == pod.uid:
                 self.simulation.snapshot.remove(other, self.simulation.snapshot.row[node])
+
+    def take_back(self, placement: RecordedPlacement) -> None:
+        """Take the pod off its node, and nominate it to where it was nominated before."""
+        self.take(placement.pod, placement.node)
+        nominated = self._nominated.get(placement.pod.uid, "")
+        self.simulation.nominator.renew(self.info(placement.pod), nominated)
 
     # -- judging ----------------------------------------------------------------------------------
 
@@ -316,7 +345,11 @@ class ReplayedCluster:
             reason = "evictions on other nodes are preferred"
             return DecisionVerdict(None, evaluation, expected, reason)
         keys = tuple(sorted(victim.key for victim in victims.pods))
-        if decision.victims and set(keys) - decision.shared != set(decision.victims):
+        chosen, own = set(keys), decision.victims
+        if decision.victim_count:  # the others were evicted later
+            own = own[: len(chosen.intersection(own))]
+        are_others = decision.victims and chosen - decision.shared != set(own)
+        if are_others or decision.victim_count not in (0, len(chosen)):
             reason = f"it would evict {', '.join(keys)}"
             return DecisionVerdict(None, evaluation, expected, reason, preemption)
         return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
@@ -327,6 +360,7 @@ class ReplayedCluster:
         """Put the pod on its real node. verdict: on the cluster as it is now"""
         simulation, pod = self.simulation, self.info(placement.pod)
         self.bound.add(pod.uid)
+        self._nominated[pod.uid] = simulation.nominator.node_of(pod)
         row = simulation.snapshot.row[placement.node]
         if verdict is None or row not in verdict.evaluation.feasible.indices():
             simulation.nominator.clear(pod)
@@ -362,7 +396,7 @@ class ReplayedCluster:
         nominations of lesser pods are cleared."""
         pod = self.info(decision.pod)
         self.nominations.refuse(pod, decision.node, decision.message)
-        if not self.follows_statuses:
+        if not (self.follows_statuses or self.is_recording):
             self._take_back(pod, decision.node)
 
     def _take_back(self, pod: PodInfo, node: str) -> None:
@@ -620,17 +654,15 @@ class Moments:
     ) -> float:
         """Return by how many points the real node is behind the best, where these are exchanged: 0
         where it may be chosen, infinity where it does not fit."""
-        cluster, search = self.cluster, self.cluster.simulation.pipeline.search
-        start = search.next_start
-        with cluster.simulation.snapshot.trial():
+        cluster = self.cluster
+        with cluster.trial():
             for index in exchanged:
                 if index < len(earlier):
-                    cluster.take(earlier[index].pod, earlier[index].node)
+                    cluster.take_back(earlier[index])
                 else:
                     other = later[index - len(earlier)]
                     cluster.put(other.pod, other.node)
             verdict = cluster.judge(placement)
-        search.next_start = start
         if verdict.grade is not None:
             return 0
         evaluation = verdict.evaluation
@@ -682,11 +714,8 @@ class Moments:
         on_node: dict[str, list[NodeChoice]] = {}
         for each in reversed(coming):
             on_node.setdefault(each.node, []).append(each)
-        cluster, simulation = self.cluster, self.cluster.simulation
-        search, nominator = simulation.pipeline.search, simulation.nominator
-        start = search.next_start
-        nominations: list[tuple[PodInfo, str]] = []
-        with simulation.snapshot.trial():
+        cluster = self.cluster
+        with cluster.trial():
             for placed in sure:
                 cluster.put(placed.pod, placed.node)
             for gone in left:
@@ -701,13 +730,8 @@ class Moments:
                     if isinstance(other, RecordedPlacement):
                         cluster.put(other.pod, other.node)
                     else:
-                        preemptor = cluster.info(other.pod)
-                        nominations.append((preemptor, nominator.node_of(preemptor)))
-                        nominator.renew(preemptor, other.node)
+                        cluster.simulation.nominator.nominate(cluster.info(other.pod), other.node)
                 verdict = cluster.judge(decision)
-        for preemptor, node in reversed(nominations):
-            nominator.renew(preemptor, node)
-        search.next_start = start
         return verdict.grade is not None
 
 

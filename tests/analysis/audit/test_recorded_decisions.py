@@ -216,6 +216,76 @@ def test_a_victim_that_leaves_late_nominates_no_pod_that_is_bound(
     )  # fmt: skip
     assert (answer.differ, answer.unexplained) == ((), ())
 
+def makes_room(name: str, *, nominated: str = "a", victims: int = 1) -> Event:
+    """The status of a pod that room is made for, or whose nomination is taken back again."""
+    message = f"none fits. preemption: preempting {victims} victims"
+    about = {"namespace": "default", "name": name, "nominatedNode": nominated, "message": message}
+    return {"decision": about}
+
+
+def two_on_a() -> list[Any]:
+    """a is full, and `low-2` the least important pod there; `mid` needs half of it, `high` all."""
+    return [
+        node("a", cpu=2),
+        pod("low-1", cpu=1, node="a", priority=2),
+        pod("low-2", cpu=1, node="a", priority=1),
+        pod("mid", cpu=1, priority=5),
+        pod("high", cpu=2, priority=9),
+    ]
+
+
+def for_mid(victim: str) -> Event:
+    """That a pod was evicted for `mid`."""
+    about = {"namespace": "default", "name": victim, "uid": f"default/{victim}", "node": "a"}
+    return {"decision": {**about, "evictedFor": "default/mid"}}
+
+
+@pytest.mark.parametrize("is_taken_back", [True, False])
+def test_a_nomination_lasts_until_its_end_is_recorded(is_taken_back: bool, folder: Path) -> None:
+    """`high` takes the place that `mid` was nominated to, and is deleted; `q` needs all of it."""
+    answer = recorded(
+        folder,
+        two_on_a(),
+        leaves("low-2", gracePeriod=30, preempted=True),
+        for_mid("low-2"),
+        makes_room("mid"),
+        makes_room("high", victims=2),
+        *([makes_room("mid", nominated="")] if is_taken_back else []),
+        leaves("low-1", gracePeriod=30, preempted=True),
+        for_high("low-1"),
+        leaves("low-1", preempted=True),
+        leaves("low-2", preempted=True),
+        leaves("high"),
+        {"pod": pod("q", cpu=2, priority=3)},
+        bind("q", "a"),
+    )
+    assert [each.pod for each in answer.differ] == ([] if is_taken_back else ["default/q"])
+    assert answer.unexplained == ()
+
+
+@pytest.mark.parametrize(("victims", "leaves_late"), [(2, False), (1, False), (2, True)])
+def test_a_victim_of_two_pods_is_recorded_as_one_of_them(
+    victims: int, leaves_late: bool, folder: Path
+) -> None:
+    """Only `mid` is named as the cause of `low-2`'s eviction, which comes after the nomination of
+    `high`. When `high` has been bound, it is too late."""
+    leaving = [leaves("low-2", gracePeriod=30, preempted=True), for_mid("low-2")]
+    answer = recorded(
+        folder,
+        [*two_on_a(), node("b", cpu=2), pod("other", cpu=2, node="b", priority=10)],
+        makes_room("mid"),
+        leaves("low-1", gracePeriod=30, preempted=True),
+        for_high("low-1"),
+        makes_room("high", victims=victims),
+        *([] if leaves_late else leaving),
+        leaves("low-1", preempted=True),
+        leaves("other"),
+        bind("high", "b"),
+        *(leaving if leaves_late else []),
+    )
+    differs = victims == 1 or leaves_late
+    assert [each.pod for each in answer.differ] == (["default/high"] if differs else [])
+
 
 @pytest.mark.parametrize("is_in_state", [True, False])
 def test_a_nominated_pod_that_is_deleted_is_nominated_no_more(
