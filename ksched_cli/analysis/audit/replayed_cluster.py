@@ -682,24 +682,36 @@ class Moments:
                 del self._open[own]
 
     def _agrees(self, decision: NodeChoice, place: int, own: int) -> bool:
-        """Return whether it is ksched's choice here. own: its place"""
+        """Return whether it is ksched's choice here. own: its place
+
+        kube-scheduler is notified of pods in the order of their changes: when it had noticed the
+        pod, or had failed to place it, it had noticed all that had left before. Nodes and other
+        objects come in watches of their own. Upstream: client-go/tools/cache/shared_informer.go.
+        """
         cluster = self.cluster
         if decision.node not in cluster.simulation.snapshot.row:
             return False
-        coming, sure, left = list[NodeChoice](), list[RecordedPlacement](), list[PodEvent]()
+        coming, sure = list[NodeChoice](), list[RecordedPlacement]()
+        noticed, left = list[PodEvent](), list[PodEvent]()
+        is_early, has_changes = self.decisions[place].time < decision.since, False
         for index in range(place, len(self.decisions)):
             other = self.decisions[index]
+            is_before = other.time < decision.since
             if index > own and not are_near(decision, other):
                 break
             if isinstance(other, PodEvent):
                 if index < own and has_left(other):
-                    left.append(other)
-            elif not isinstance(other, ObjectChange) and other.pod.uid != decision.pod.uid:
+                    (noticed if is_before else left).append(other)
+            elif isinstance(other, ObjectChange):
+                has_changes |= is_before
+            elif other.pod.uid != decision.pod.uid:
                 if _were_both_there(decision, other):
                     coming.append(other)
                 elif index < own and isinstance(other, RecordedPlacement) and other.judged:
                     sure.append(other)
-        departures = [(), tuple(left)] if left else [()]
+        if is_early and not has_changes:
+            return False
+        departures = [noticed, [*noticed, *left]] if left else [noticed]
         return any(self._agrees_after(decision, sure, gone, coming) for gone in departures)
 
     def _agrees_after(
