@@ -478,7 +478,8 @@ def audit(
         # A recording has no decision's own moment: what does not agree is judged at each moment
         # that it may have been made at, while the decisions are followed once more.
         if auditor.open and is_recording:
-            again = _Auditor(open_simulation(state), decision_log, auditor.open)
+            agreeing = auditor.moments.agreeing
+            again = _Auditor(open_simulation(state), decision_log, auditor.open, agreeing)
             again.run(on_progress)
             auditor.explain(again.explained)
     return auditor.audit()
@@ -533,8 +534,10 @@ class _Auditor:
         simulation: Simulation,
         decision_log: DecisionLog,
         unclear: Collection[int] = (),
+        agreeing: Collection[str] = (),
     ) -> None:
-        """unclear: places of decisions that are judged at the moments before theirs, too"""
+        """unclear: places of decisions that are judged at the moments before theirs, too; agreeing:
+        see Moments"""
         self.decision_log = decision_log
         self.decisions = decisions = decision_log.decisions
         self.place = 0
@@ -547,7 +550,7 @@ class _Auditor:
         self.cluster = ReplayedCluster(
             simulation, has_notices, decision_log.chosen_volumes, is_recording
         )
-        self.moments = Moments(self.cluster, decisions, unclear)
+        self.moments = Moments(self.cluster, decisions, unclear, agreeing)
         self.doubts = Doubts(decision_log, self.cluster, decisions)
         self.unseen = {pod.key for pod in decision_log.unseen}
         self.grades: Counter[str] = Counter()
@@ -604,6 +607,8 @@ class _Auditor:
         """Count a decision that agrees, that cannot be judged, or that differs."""
         if verdict.grade is not None:
             self.grades[verdict.grade.value] += 1
+            if isinstance(decision, RecordedPlacement):
+                self.moments.agreeing.add(decision.pod.uid)
             return
         if self.may_overtake and self.moments.overtakes(decision, self.place, NEAREST):
             self.grades[Grade.REORDERED.value] += 1

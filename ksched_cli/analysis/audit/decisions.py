@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -223,22 +223,24 @@ class OrderSource(Enum):
 class RecordedPlacement:
     """A pod that was bound. pod: as it was before; time: of the binding; judged: whether a profile
     of the configuration placed it; since: when the pod came, or failed for the last time, as a
-    recording tells"""
+    recording tells; is_first: it came in the recording, and had not failed"""
 
     pod: Pod
     node: str
     time: float
     judged: bool = True
     since: float = 0.0
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionDecision:
     """Room that was made. pod: that it was made for; victims: keys, in the order in which they left
-    if a recording tells, those of later evictions on the node last; message: of the refusal, where a log tells; noticed_meanwhile: pods of which the scheduler noticed an
-    update while it decided, in order; since: as of a Placement; shared: keys of pods on the node
-    that were evicted for others, and may have been chosen for this pod, too; victim_count: how many
-    were chosen, 0 where that is not told"""
+    if a recording tells, those of later evictions on the node last; message: of the refusal, where
+    a log tells; noticed_meanwhile: pods of which the scheduler noticed an update while it decided,
+    in order; since, is_first: as of a placement; shared: keys of pods on the node that were evicted
+    for others, and may have been chosen for this pod, too; victim_count: how many were chosen, 0
+    where that is not told"""
 
     pod: Pod
     node: str
@@ -247,6 +249,7 @@ class PreemptionDecision:
     message: str = ""
     noticed_meanwhile: tuple[Pod, ...] = ()
     since: float = 0.0
+    is_first: bool = False
     shared: frozenset[str] = frozenset()
     victim_count: int = 0
 
@@ -281,7 +284,12 @@ NodeChoice = RecordedPlacement | PreemptionDecision
 Decision = NodeChoice | PodEvent | ObjectChange
 
 
-def has_left(decision: Decision) -> bool:
+def is_choice(decision: Decision) -> TypeGuard[NodeChoice]:
+    """Return whether the decision takes a node."""
+    return isinstance(decision, RecordedPlacement | PreemptionDecision)
+
+
+def has_left(decision: Decision) -> TypeGuard[PodEvent]:
     """Return whether a pod left its node."""
     return isinstance(decision, PodEvent) and decision.event is LogEvent.DEPARTURE
 

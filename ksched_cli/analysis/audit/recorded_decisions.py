@@ -135,10 +135,10 @@ class _Signs:
             for user in self._users.get(key, ()):
                 self._first.setdefault(user, (index, "", False))
         elif isinstance(action, Removal) and action.kind is _POD:
-            key = f"{action.namespace}/{action.name}"
-            self.leaving.setdefault((key, self._uids.get(key, "")), index)
+            name = f"{action.namespace}/{action.name}"
+            self.leaving.setdefault((name, self._uids.get(name, "")), index)
             if action.preempted:
-                self.victims.add(key)
+                self.victims.add(name)
         elif isinstance(action, RecordedDecision):
             self._read_decision(index, action)
 
@@ -263,6 +263,8 @@ class _Reader:
         metadata = structs.replace(new.metadata, uid=old.uid)
         pod = structs.replace(new, metadata=metadata, node_name=old.node_name)
         self.pods[new.key] = pod
+        if old.spec.scheduling_gates and not pod.spec.scheduling_gates:
+            self.arrived[pod.uid] = time
         if old.node_name:
             self._flush()
             self.decisions.append(PodEvent(pod, old.node_name, time, LogEvent.UPDATE))
@@ -294,7 +296,8 @@ class _Reader:
         self.pods[pod.key] = structs.replace(pod, node_name=decision.node)
         self._making_room.pop(pod.uid, None)
         judged = not why_ignored(pod, self.names)
-        self._place(RecordedPlacement(pod, decision.node, time, judged, self._since(pod.uid)))
+        since, is_first = self._since(pod.uid)
+        self._place(RecordedPlacement(pod, decision.node, time, judged, since, is_first))
 
     def _decide(self, decision: RecordedDecision, time: float) -> None:
         """Follow an attempt without a node. If nothing is evicted, a nomination tells of a binding
@@ -325,10 +328,11 @@ class _Reader:
             reason = f"{placement.node} is not among the nodes by then"
             self.unexplained.append(Unexplained(placement.pod.key, reason))
 
-    def _since(self, uid: str) -> float:
-        """Return since when the pod may have been decided on."""
-        refused_at, _ = self._refusals.get(uid, (0.0, ""))
-        return max(self.arrived.get(uid, 0.0), refused_at)
+    def _since(self, uid: str) -> tuple[float, bool]:
+        """Return since when the pod may have been decided on, and whether it came then."""
+        if uid in self._refusals:
+            return max(self.arrived.get(uid, 0.0), self._refusals[uid][0]), False
+        return self.arrived.get(uid, 0.0), uid in self.arrived
 
     def _make_room(self, uid: str, node: str, time: float) -> None:
         """Note the first sign of an eviction, or of the nomination that it is for. Victims may
@@ -350,14 +354,15 @@ class _Reader:
                     victims.append((leaves_at, each.key))
                 else:
                     shared.add(each.key)
-        count = _VICTIMS.search(message)
+        count, (since, is_first) = _VICTIMS.search(message), self._since(uid)
         self._flush()
         decision = PreemptionDecision(
             pod,
             node,
             tuple(key for _, key in sorted(victims)),
             time,
-            since=self._since(uid),
+            since=since,
+            is_first=is_first,
             shared=frozenset(shared),
             victim_count=int(count[1]) if count is not None else 0,
         )

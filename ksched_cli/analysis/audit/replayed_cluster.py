@@ -14,11 +14,12 @@ lapses only when that is noticed. Upstream: pkg/scheduler/backend/queue/nominato
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, takewhile
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from ksched_cli.analysis.audit.decisions import (
     PreemptionDecision,
     RecordedPlacement,
     has_left,
+    is_choice,
 )
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
@@ -47,6 +49,7 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.plugins.node_volume_limits import VolumeNames
+from ksched_cli.plugins.priority_sort import PrioritySort
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
 from ksched_cli.plugins.volumes import claim_uses
 from ksched_cli.scenario.objects import removed, replaced
@@ -276,6 +279,13 @@ class ReplayedCluster:
         row = self.simulation.snapshot.row.get(node)
         if row is not None:
             self.simulation.snapshot.add(self.info(pod), row)
+
+    def decide(self, decision: NodeChoice) -> None:
+        """Put the pod on its node, or nominate it to the one that room is made on."""
+        if isinstance(decision, RecordedPlacement):
+            self.put(decision.pod, decision.node)
+        else:
+            self.simulation.nominator.nominate(self.info(decision.pod), decision.node)
 
     def take(self, pod: Pod, node: str) -> None:
         """Take the pod off the node, if it is there."""
@@ -565,20 +575,36 @@ class Moments:
 
     It is older than its binding, and the scheduler may not have noticed yet what was recorded just
     before. So it is judged before each change that is near, with the pods placed that the scheduler
-    knew of then: its own decisions at once, and of these all that came before the pod did, or
-    before its last attempt without a node. Others that were bound at about the same time may have
-    been decided on before or after: bindings overtake each other, most of them by little.
+    knew of then: its own decisions at once, and of these all that must have come first. Others that
+    were bound at about the same time may have been decided on before or after: bindings overtake
+    each other, most of them by little.
 
-    cluster: follows the decisions; explained: places of the decisions that agree at some moment
+    A moment explains a decision only if it explains the others, too: a pod that was decided on
+    later saw this one on its node, and who came later had noticed what those before had noticed.
+
+    cluster: follows the decisions
+    explained: places of the decisions that agree at some moment
+    agreeing: UIDs of pods whose placement agrees where it was recorded
     """
 
     def __init__(
-        self, cluster: ReplayedCluster, decisions: Sequence[Decision], places: Iterable[int]
+        self,
+        cluster: ReplayedCluster,
+        decisions: Sequence[Decision],
+        places: Iterable[int],
+        agreeing: Iterable[str],
     ) -> None:
         """places: of what does not agree where it was recorded; only choices are judged again"""
         self.cluster, self.decisions = cluster, decisions
         self.explained: set[int] = set()
+        self.agreeing = set(agreeing)
         self._open: dict[int, NodeChoice] = {}
+        # Place of a change of nodes or objects → when a pod was bound that shows it noticed.
+        self._noticed: dict[int, float] = {}
+        # Place of a decision → the moments that explain it if the changes since were not noticed.
+        self._possible: dict[int, list[int]] = {}
+        changes = [place for place, each in enumerate(decisions) if isinstance(each, ObjectChange)]
+        self._change_places = changes
         for place in places:
             if place >= len(decisions):
                 continue
@@ -586,16 +612,56 @@ class Moments:
             if not isinstance(decision, PodEvent | ObjectChange):
                 self._open[place] = decision
 
+    # -- orders -----------------------------------------------------------------------------------
+
+    def _may_precede(self, decision: NodeChoice, other: NodeChoice) -> bool:
+        """Return whether it may have been decided on before the other one: its pod had come before
+        the other was bound, and the other was not ahead of it in the queue when it came. Upstream:
+        plugins/queuesort/priority_sort.go."""
+        if decision.since > other.time:
+            return False
+        if not other.is_first or other.since >= decision.since:
+            return True
+        queue_sort = self.cluster.framework(other.pod).queue_sort
+        own, others = (self.cluster.info(each.pod).priority for each in (decision, other))
+        return own > others or not isinstance(queue_sort, PrioritySort)
+
+    def _leaves_in_place(
+        self, placement: RecordedPlacement, others: Sequence[RecordedPlacement]
+    ) -> bool:
+        """Return whether pods on its node may have been decided on after it, in this order. What
+        does not agree here without it either, or where it was recorded, tells nothing."""
+        cluster = self.cluster
+        for other in others:
+            if other.node != placement.node or other.pod.uid not in self.agreeing:
+                continue
+            if cluster.judge(other).grade is not None:
+                with cluster.trial():
+                    cluster.put(placement.pod, placement.node)
+                    if cluster.judge(other).grade is None:
+                        return False
+            cluster.put(other.pod, other.node)
+        return True
+
+    # -- beside its place -------------------------------------------------------------------------
+
     def overtakes(self, decision: NodeChoice, own: int, reaches: Sequence[int]) -> bool:
         """Return whether it is ksched's choice, in its place, once some that were bound just before
         are decided on after it, and some that were bound just after before it. reaches: among how
         many on either side these are looked for"""
         if not isinstance(decision, RecordedPlacement):
             return False
-        ahead = islice(self._near(decision, range(own - 1, -1, -1)), reaches[-1])
-        earlier = [each for each in ahead if self.cluster.is_on(each.pod, each.node)]
-        after = range(own + 1, len(self.decisions))
-        later = list(islice(self._near(decision, after), reaches[-1]))
+        ahead = (
+            each
+            for each in self._near(decision, range(own - 1, -1, -1))
+            if self._may_precede(decision, each) and self.cluster.is_on(each.pod, each.node)
+        )
+        after = (
+            each
+            for each in self._near(decision, range(own + 1, len(self.decisions)))
+            if self._may_precede(each, decision)
+        )
+        earlier, later = (list(islice(each, reaches[-1])) for each in (ahead, after))
         return any(
             self._agrees_among(decision, earlier[:reach], later[:reach]) for reach in reaches
         )
@@ -613,10 +679,10 @@ class Moments:
                 isinstance(other, RecordedPlacement)
                 and other.judged
                 and other.pod.uid != placement.pod.uid
+                and not any(claim_uses(other.pod))
+                and not other.pod.spec.resource_claims
             ):
-                waits = any(claim_uses(other.pod)) or other.pod.spec.resource_claims
-                if not waits and _were_both_there(placement, other):
-                    yield other
+                yield other
 
     def _agrees_among(
         self,
@@ -663,8 +729,9 @@ class Moments:
                     other = later[index - len(earlier)]
                     cluster.put(other.pod, other.node)
             verdict = cluster.judge(placement)
-        if verdict.grade is not None:
-            return 0
+            if verdict.grade is not None:
+                back = [earlier[index] for index in sorted(exchanged) if index < len(earlier)]
+                return 0 if self._leaves_in_place(placement, back[::-1]) else math.inf
         evaluation = verdict.evaluation
         own = evaluation.feasible.indices() == cluster.simulation.snapshot.row[placement.node]
         totals = evaluation.totals
@@ -672,64 +739,98 @@ class Moments:
             return math.inf
         return float(totals.max() - totals[own][0])
 
+    # -- before its place -------------------------------------------------------------------------
+
     def at(self, place: int) -> None:
         """Bring the cluster to where it is before the decision at this place."""
-        for own, decision in list(self._open.items()):
-            if own < place:
-                del self._open[own]
-            elif are_near(decision, self.decisions[place]) and self._agrees(decision, place, own):
-                self.explained.add(own)
-                del self._open[own]
+        here = self.decisions[place]
+        for own in [own for own in self._open if own < place]:
+            del self._open[own]
+        near = {own: each for own, each in self._open.items() if are_near(each, here)}
+        if isinstance(here, ObjectChange) and near:
+            last = max(each.since for each in near.values())
+            self._noticed[place] = self._when_noticed(here, place, last)
+        for own, decision in near.items():
+            if self._agrees(decision, place, own):
+                self._possible.setdefault(own, []).append(place)
+            # Changes that are not noticed at the moment must not be noticed by pods before, either.
+            if own == place or not self._changes(place, own):
+                moments = self._possible.pop(own, ())
+                changes = (self._changes(moment, own) for moment in moments)
+                if any(all(self._noticed[c] > decision.since for c in each) for each in changes):
+                    self.explained.add(own)
+                    del self._open[own]
+
+    def _changes(self, place: int, own: int) -> list[int]:
+        """Return the places between of changes of nodes or objects."""
+        first, last = (bisect_left(self._change_places, each) for each in (place, own))
+        return self._change_places[first:last]
+
+    def _when_noticed(self, change: ObjectChange, place: int, last: float) -> float:
+        """Return when a pod was bound whose decision shows that a change had been noticed, or
+        infinity. last: later ones tell nothing of what is open. What happens to objects of one kind
+        is noticed in order."""
+        kinds = {action.kind for action in change.actions}
+        for index in range(place + 1, len(self.decisions)):
+            other = self.decisions[index]
+            if isinstance(other, ObjectChange):
+                kinds |= {action.kind for action in other.actions}
+            if other.time > last or len(kinds) > 1:
+                break
+            if not isinstance(other, RecordedPlacement) or other.pod.uid not in self.agreeing:
+                continue
+            if not self._agrees(other, place, index):
+                return other.time
+        return math.inf
 
     def _agrees(self, decision: NodeChoice, place: int, own: int) -> bool:
-        """Return whether it is ksched's choice here. own: its place
+        """Return whether a choice is ksched's here. own: its place
 
         kube-scheduler is notified of pods in the order of their changes: when it had noticed the
         pod, or had failed to place it, it had noticed all that had left before. Nodes and other
         objects come in watches of their own. Upstream: client-go/tools/cache/shared_informer.go.
         """
-        cluster = self.cluster
-        if decision.node not in cluster.simulation.snapshot.row:
+        if decision.node not in self.cluster.simulation.snapshot.row:
             return False
-        coming, sure = list[NodeChoice](), list[RecordedPlacement]()
-        noticed, left = list[PodEvent](), list[PodEvent]()
-        is_early, has_changes = self.decisions[place].time < decision.since, False
-        for index in range(place, len(self.decisions)):
-            other = self.decisions[index]
-            is_before = other.time < decision.since
-            if index > own and not are_near(decision, other):
-                break
-            if isinstance(other, PodEvent):
-                if index < own and has_left(other):
-                    (noticed if is_before else left).append(other)
-            elif isinstance(other, ObjectChange):
-                has_changes |= is_before
-            elif other.pod.uid != decision.pod.uid:
-                if _were_both_there(decision, other):
-                    coming.append(other)
-                elif index < own and isinstance(other, RecordedPlacement) and other.judged:
-                    sure.append(other)
-        if is_early and not has_changes:
-            return False
-        departures = [noticed, [*noticed, *left]] if left else [noticed]
-        return any(self._agrees_after(decision, sure, gone, coming) for gone in departures)
+        since, changes = decision.since, (self.decisions[c] for c in self._changes(place, own))
+        if self.decisions[place].time < since and all(each.time >= since for each in changes):
+            return False  # all before was noticed
+        earlier = self.decisions[place:own]
+        left = [each for each in earlier if has_left(each)]
+        noticed = [each for each in left if each.time < since]
+        choices = [each for each in earlier if is_choice(each) and each.pod.uid != decision.pod.uid]
+        sure = [each for each in choices if not self._may_precede(decision, each)]
+        behind = [each for each in choices if self._may_precede(decision, each)]
+        after = (self.decisions[index] for index in range(own + 1, len(self.decisions)))
+        later = takewhile(lambda each: are_near(decision, each), after)
+        coming = [
+            each
+            for each in (*behind, *filter(is_choice, later))
+            if each.pod.uid != decision.pod.uid and self._may_precede(each, decision)
+        ]
+        return any(
+            self._agrees_after(decision, sure, gone, coming, behind)
+            for gone in ((noticed, left) if len(left) > len(noticed) else (noticed,))
+        )
 
     def _agrees_after(
         self,
         decision: NodeChoice,
-        sure: Sequence[RecordedPlacement],
+        sure: Sequence[NodeChoice],
         left: Sequence[PodEvent],
         coming: Sequence[NodeChoice],
+        behind: Sequence[NodeChoice],
     ) -> bool:
         """Return whether it is ksched's choice once some are placed and others have left, and as
-        many of the coming ones are decided on as it takes to fill each better node."""
+        many of the coming ones are decided on as it takes to fill each better node. behind: those
+        that were bound before it"""
         on_node: dict[str, list[NodeChoice]] = {}
         for each in reversed(coming):
             on_node.setdefault(each.node, []).append(each)
         cluster = self.cluster
         with cluster.trial():
-            for placed in sure:
-                cluster.put(placed.pod, placed.node)
+            for each in sure:
+                cluster.decide(each)
             for gone in left:
                 cluster.take(gone.pod, gone.node)
             verdict = cluster.judge(decision)
@@ -737,17 +838,12 @@ class Moments:
                 # One on each of the equally good nodes, all of which have to be filled.
                 others = [on_node[name].pop() for name in verdict.expected if on_node.get(name)]
                 if not others:
-                    break
+                    return False
                 for other in others:
-                    if isinstance(other, RecordedPlacement):
-                        cluster.put(other.pod, other.node)
-                    else:
-                        cluster.simulation.nominator.nominate(cluster.info(other.pod), other.node)
+                    cluster.decide(other)
                 verdict = cluster.judge(decision)
-        return verdict.grade is not None
-
-
-def _were_both_there(decision: NodeChoice, other: NodeChoice) -> bool:
-    """Return whether either may have been decided on first: each pod had come before the other was
-    bound."""
-    return decision.since <= other.time and other.since <= decision.time
+            if isinstance(decision, PreemptionDecision):
+                return True
+            placements = (each for each in behind if isinstance(each, RecordedPlacement))
+            still = [each for each in placements if not cluster.is_on(each.pod, each.node)]
+            return self._leaves_in_place(decision, still)

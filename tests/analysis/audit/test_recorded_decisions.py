@@ -216,6 +216,7 @@ def test_a_victim_that_leaves_late_nominates_no_pod_that_is_bound(
     )  # fmt: skip
     assert (answer.differ, answer.unexplained) == ((), ())
 
+
 def makes_room(name: str, *, nominated: str = "a", victims: int = 1) -> Event:
     """The status of a pod that room is made for, or whose nomination is taken back again."""
     message = f"none fits. preemption: preempting {victims} victims"
@@ -592,9 +593,15 @@ def test_one_size_of_an_image_decides_all(folder: Path) -> None:
     assert (answer.decisions, answer.agree) == (1, 1)
 
 
-@pytest.mark.parametrize("app", ["x", "other"])
-def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(app: str, folder: Path) -> None:
-    """q may not go to a1, which is better, once p of its app is in that zone, on another node."""
+@pytest.mark.parametrize(
+    ("app", "came", "overtakes"),
+    [("x", "pq", True), ("other", "pq", False), ("x", "qp", False)],
+)
+def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(
+    app: str, came: str, overtakes: bool, folder: Path
+) -> None:
+    """q may not go to a1, which is better, once p of its app is in that zone, on another node. It
+    is not before p in the queue if it came later."""
     nodes = [
         node("a1", cpu=16, labels={"zone": "a"}),
         node("a2", cpu=4, labels={"zone": "a", "small": ""}),
@@ -612,9 +619,10 @@ def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(app: str, fo
     p = pod("p", cpu=1, labels={"app": app})
     p["spec"]["nodeSelector"] = {"small": ""}
     bindings = {**bind("q", "b1"), "at": 400}, {**bind("p", "a2"), "at": 400.05}
-    answer = recorded(folder, nodes, {"pod": q}, {"pod": p}, *bindings)
-    assert [each.pod for each in answer.differ] == ([] if app == "x" else ["default/q"])
-    assert answer.summary.reordered == (app == "x")
+    pods = [{"pod": {"p": p, "q": q}[name]} for name in came]
+    answer = recorded(folder, nodes, *pods, *bindings)
+    assert [each.pod for each in answer.differ] == ([] if overtakes else ["default/q"])
+    assert answer.summary.reordered == overtakes
 
 
 def test_what_a_recorder_has_missed_is_not_judged(folder: Path) -> None:
