@@ -183,31 +183,32 @@ class Doubts:
         return UNSEEN.format(_listed(sorted(homes)), on) if homes else ""
 
     def _equal_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
-        """Return the doubt that the victims are as important as those that ksched would evict, as
-        far as the scheduler had noticed when they started, or ""."""
+        """Return the doubt that ksched would evict the victims, too, if they came last among
+        equally important pods or had started last, as far as nothing shows that, or ""."""
         candidates = {} if verdict.preemption is None else verdict.preemption.candidates
         if decision.node not in candidates:
             return ""
+        rules, victims = self.cluster.simulation.configuration.release.rules, set(decision.victims)
         on_node = self.cluster.on_node(decision.node)
-        evicted = [pod for pod in on_node if pod.key in decision.victims]
-        expected = candidates[decision.node].pods
-        if {pod.priority for pod in evicted} != {pod.priority for pod in expected}:
-            return ""
-        starts = {pod.key: pod.pod.status.start_time for pod in (*evicted, *expected)}
-        near = [
-            key
-            for key, start in starts.items()
-            if start and abs(decision.time - seconds(start)) < NOTICED_AFTER
-        ]
-        if near:
-            return JUST_STARTED.format(decision.node, _listed(sorted(near)))
-        if sorted(pod.priority for pod in evicted) != sorted(pod.priority for pod in expected):
-            return ""
-        if self.cluster.simulation.configuration.release.rules.ranks_victims_by_uid:
-            unknown = sorted(key for key, start in starts.items() if not start)
-            return STARTS.format(decision.node, _listed(unknown)) if unknown else ""
+        starts = {pod.key: seconds(pod.pod.status.start_time) for pod in on_node}
         is_ordered = self._is_log or self.decision_log.state.noticed_nodes
-        return "" if is_ordered else EQUAL_VICTIMS.format(decision.node)
+        may_be_last = not (is_ordered or rules.ranks_victims_by_uid)
+        if may_be_last and self.cluster.evicts_if_last(decision, ()):
+            return EQUAL_VICTIMS.format(decision.node)
+        just = sorted(
+            key
+            for key in victims & starts.keys()
+            if 0 <= decision.time - starts[key] < NOTICED_AFTER
+        )
+        if just and self.cluster.evicts_if_last(decision, just):
+            return JUST_STARTED.format(decision.node, _listed(just))
+        unknown = {key for key, start in starts.items() if not start}
+        if unknown and rules.ranks_victims_by_uid:
+            expected = {pod.key for pod in candidates[decision.node].pods}
+            if self.cluster.evicts_if_last(decision, unknown):
+                listed = _listed(sorted(unknown & (victims | expected)))
+                return STARTS.format(decision.node, listed)
+        return ""
 
     # -- nodes ------------------------------------------------------------------------------------
 

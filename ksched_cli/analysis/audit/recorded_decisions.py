@@ -91,15 +91,22 @@ def read_recording(
 class _Signs:
     """A first look at a recording.
 
-    preemptors: key and UID of a victim → the UID of the pod that it is evicted for
+    preemptors: key and UID of a victim → the UIDs of pods that it is evicted for, each with the
+                victim's node, the first of them first
     victims: keys of pods that were evicted, for whom is not recorded
+    evicted: node → keys and UIDs of the pods that are evicted there
+    preempting: UIDs of pods for which others are evicted
+    bound: keys and UIDs of pods of which a binding is recorded
     leaving: key and UID of a pod → index of the event with which it began to leave
     bindings: index of the first event that follows from a decision → the bindings decided on. While
     volumes and devices are bound, the pod's status (from 1.35 on) and its claims tell of it
     """
 
     def __init__(self, state: ClusterState) -> None:
-        self.preemptors: dict[tuple[str, str], str] = {}
+        self.preemptors: dict[tuple[str, str], dict[str, str]] = {}
+        self.evicted: dict[str, set[tuple[str, str]]] = {}
+        self.preempting: set[str] = set()
+        self.bound: set[tuple[str, str]] = set()
         self.victims: set[str] = set()
         self.leaving: dict[tuple[str, str], int] = {}
         self.bindings: dict[int, list[RecordedDecision]] = {}
@@ -150,6 +157,8 @@ class _Signs:
         for at, status in self._statuses.get(pod, ()):
             if at < index:
                 continue
+            if is_nominated and status.message == message and not status.node:
+                continue  # the nomination was taken back, which is no attempt
             if is_nominated or status.nominated_node != node:
                 return message, at
             message, is_nominated = status.message, True
@@ -159,9 +168,13 @@ class _Signs:
         if not decision.evicted_for:
             self._statuses.setdefault(decision.pod, []).append((index, decision))
         if decision.evicted_for:
-            self.preemptors[decision.pod, decision.uid] = decision.evicted_for
+            victim = (decision.pod, decision.uid)
+            self.preemptors.setdefault(victim, {}).setdefault(decision.evicted_for, decision.node)
+            self.evicted.setdefault(decision.node, set()).add(victim)
+            self.preempting.add(decision.evicted_for)
             self.victims.discard(decision.pod)
         elif decision.node:
+            self.bound.add((decision.pod, self._uids.get(decision.pod, "")))
             first, node, is_refused = self._first.pop(decision.pod, (index, "", False))
             # What a pod is nominated to by preemption comes before the decision.
             if node not in ("", decision.node) or is_refused:
@@ -170,7 +183,7 @@ class _Signs:
         elif decision.nominated_node:
             # The message of an attempt before stays while a binding is under way.
             is_new = decision.message != self._messages.get(decision.pod, "")
-            preempts = self.victims or decision.uid in self.preemptors.values()
+            preempts = self.victims or decision.uid in self.preempting
             is_refused = bool(decision.message and (is_new or preempts))
             self._first.setdefault(decision.pod, (index, decision.nominated_node, is_refused))
         else:
@@ -274,12 +287,11 @@ class _Reader:
         pod = self.pods.get(key)
         if pod is None:
             return
-        preemptor = self.signs.preemptors.get((key, pod.uid))
-        begins = self.signs.leaving.get((key, pod.uid)) == self.index
-        if preemptor is not None and pod.node_name and begins:
-            self._make_room(preemptor, pod.node_name, time)
+        preemptors = self.signs.preemptors.get((key, pod.uid), {})
+        if preemptors and self.signs.leaving.get((key, pod.uid)) == self.index:
+            self._make_room(*next(iter(preemptors.items())), time)
         if leaves:
-            del self.pods[key]
+            pod = self.pods.pop(key)
             if pod.node_name:
                 self.decisions.append(PodEvent(pod, pod.node_name, time, LogEvent.DEPARTURE))
             elif pod.uid in self._making_room or pod.status.nominated_node_name:
@@ -309,7 +321,7 @@ class _Reader:
             node = decision.nominated_node
             on_node = (each.key for each in self.pods.values() if each.node_name == node)
             has_victims = any(key in self.signs.victims for key in on_node)
-            if pod.uid in self.signs.preemptors.values() or has_victims:
+            if pod.uid in self.signs.preempting or has_victims:
                 self._make_room(pod.uid, node, time)
         else:
             if self._making_room.pop(pod.uid, "") or pod.status.nominated_node_name:
@@ -343,17 +355,20 @@ class _Reader:
         if self._making_room.get(uid) == node:
             return
         self._making_room[uid] = node
-        # Pods on the node that are evicted until then; only one preemptor of each is recorded.
+        # Pods that are evicted there until the pod is attempted again, for it or for others. One of
+        # them may have been decided on just before, and will never be bound.
         message, end = self.signs.evictions(pod.key, node, self.index)
         victims, shared = list[tuple[float, str]](), set[str]()
-        for each in self.pods.values():
-            preemptor = self.signs.preemptors.get((each.key, each.uid))
-            leaves_at = self.signs.leaving.get((each.key, each.uid), self.index)
-            if each.node_name == node and preemptor is not None and leaves_at < end:
-                if preemptor == uid:
-                    victims.append((leaves_at, each.key))
-                else:
-                    shared.add(each.key)
+        for victim in self.signs.evicted.get(node, ()):
+            (key, victim_uid), preemptors = victim, self.signs.preemptors[victim]
+            leaves_at, here = self.signs.leaving.get(victim, self.index), self.pods.get(key)
+            if leaves_at < end and preemptors.keys() - {uid}:
+                shared.add(key)
+            is_here = here is not None and here.uid == victim_uid
+            if leaves_at < end and uid in preemptors and here is not None and is_here:
+                victims.append((leaves_at, key))
+                if not here.node_name and victim not in self.signs.bound:
+                    self.place(RecordedDecision(here.namespace, here.name, node=node), time)
         count, (since, is_first) = _VICTIMS.search(message), self._since(uid)
         self._flush()
         decision = PreemptionDecision(

@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
 import numpy as np
+from msgspec import structs
 
 from ksched_cli.analysis.audit.decisions import (
     Decision,
@@ -196,6 +197,7 @@ class Nominations:
 
 # -- the cluster ----------------------------------------------------------------------------------
 
+_EARLIEST_START, _LATEST_START = "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
 # In the message of an attempt that found no node to evict others from.
 NO_CANDIDATES = "preemption: 0/"
 # How many beginnings of a sampled search are tried.
@@ -213,6 +215,8 @@ class ReplayedCluster:
     bound:      UIDs of the pods placed
     departed:   UIDs of the pods that left, as a log or a recording tells
     has_churned: nodes came, changed or went, as a recording tells
+    strays: pods of nodes that are gone, by node and UID; they count once the node comes back.
+            Upstream: backend/cache/cache.go (RemoveNode)
     """
 
     simulation: Simulation
@@ -222,6 +226,7 @@ class ReplayedCluster:
     bound: set[str] = field(default_factory=set)
     departed: set[str] = field(default_factory=set)
     has_churned: bool = False
+    strays: dict[str, dict[str, Pod]] = field(default_factory=dict)
     nominations: Nominations = field(init=False)
     # By UID, the node that a pod was nominated to when it was placed.
     _nominated: dict[str, str] = field(default_factory=dict)
@@ -231,6 +236,10 @@ class ReplayedCluster:
         nominator, follows = self.simulation.nominator, self.follows_statuses
         self.nominations = Nominations(nominator, follows_statuses=follows)
         self._take_volumes()
+        for pod in self.simulation.state.pods:
+            node = pod.node_name
+            if node and not pod.finished and node not in self.simulation.snapshot.row:
+                self.strays.setdefault(node, {})[pod.uid] = pod
 
     def _take_volumes(self) -> None:
         self.simulation.handle.service(VolumeNames).chosen = self.chosen_volumes
@@ -358,11 +367,29 @@ class ReplayedCluster:
         chosen, own = set(keys), decision.victims
         if decision.victim_count:  # the others were evicted later
             own = own[: len(chosen.intersection(own))]
-        are_others = decision.victims and chosen - decision.shared != set(own)
+        are_others = decision.victims and not set(own) <= chosen <= decision.shared.union(own)
         if are_others or decision.victim_count not in (0, len(chosen)):
             reason = f"it would evict {', '.join(keys)}"
             return DecisionVerdict(None, evaluation, expected, reason, preemption)
         return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
+
+    def evicts_if_last(self, decision: PreemptionDecision, unclear: Container[str]) -> bool:
+        """Return whether ksched would evict the victims, too, if they were the last pods of their
+        node. unclear: keys of pods on it whose start is not certain: victims started last of all,
+        the others first"""
+        snapshot, on_node = self.simulation.snapshot, self.on_node(decision.node)
+        row = snapshot.row[decision.node]
+        with self.trial():
+            for pod in on_node:
+                snapshot.remove(pod, row)
+            for pod in sorted(on_node, key=lambda pod: pod.key in decision.victims):
+                same = pod
+                if pod.key in unclear:
+                    start = _LATEST_START if pod.key in decision.victims else _EARLIEST_START
+                    status = structs.replace(pod.pod.status, start_time=start)
+                    same = self.simulation.catalog.info(structs.replace(pod.pod, status=status))
+                snapshot.add(same, row)
+            return self.judge(decision).grade is not None
 
     # -- following --------------------------------------------------------------------------------
 
@@ -448,6 +475,7 @@ class ReplayedCluster:
     def _depart(self, change: PodEvent) -> None:
         """Remove the pod from its node, if it is there."""
         self.departed.add(change.pod.uid)
+        self.strays.get(change.node, {}).pop(change.pod.uid, None)
         for pod in self.on_node(change.node):
             if pod.key == change.pod.key:
                 self.simulation.snapshot.remove(pod, self.simulation.snapshot.row[change.node])
@@ -473,17 +501,30 @@ class ReplayedCluster:
         noticed = noticed_nodes(before.state, state)
         for name, there in zip(before.snapshot.names, before.snapshot.pods, strict=True):
             there[:] = [pod if pod.pod.node_name else pod.placed(name) for pod in there]
-        pods = tuple(pod.pod for there in before.snapshot.pods for pod in there)
-        state = replace(state, pods=pods, noticed_nodes=noticed)
+        names, pods = {node.name for node in state.nodes}, list[Pod]()
+        for name, there in zip(before.snapshot.names, before.snapshot.pods, strict=True):
+            if name in names:
+                pods += (pod.pod for pod in there)
+            else:
+                self.strays[name] = {pod.uid: pod.pod for pod in there}
+        back = [
+            pod for name in self.strays.keys() & names for pod in self.strays.pop(name).values()
+        ]
+        pods += back
+        state = replace(state, pods=tuple(pods), noticed_nodes=noticed)
         columns = before.snapshot.with_nodes(state.nodes, noticed)
         self.simulation = before.renewed(state, columns)
         before.close()
         old, new = ({node.name: node for node in each.nodes} for each in (before.state, state))
         self.has_churned |= old != new
         self._infos.clear()
+        for pod in back:
+            self.simulation.snapshot.add(
+                self.info(pod), self.simulation.snapshot.row[pod.node_name]
+            )
         for node in tuple(before.nominator.nodes()):
-            for pod in before.nominator.on_node(node):
-                self.simulation.nominator.nominate(self.info(pod.pod), node)
+            for nominated in before.nominator.on_node(node):
+                self.simulation.nominator.nominate(self.info(nominated.pod), node)
         self.nominations.nominator = self.simulation.nominator
         self._take_volumes()
 
