@@ -292,6 +292,7 @@ class _Reader:
             self._make_room(*next(iter(preemptors.items())), time)
         if leaves:
             pod = self.pods.pop(key)
+            self._flush()
             if pod.node_name:
                 self.decisions.append(PodEvent(pod, pod.node_name, time, LogEvent.DEPARTURE))
             elif pod.uid in self._making_room or pod.status.nominated_node_name:

@@ -798,7 +798,8 @@ class Moments:
             if own == place or not self._changes(place, own):
                 moments = self._possible.pop(own, ())
                 changes = (self._changes(moment, own) for moment in moments)
-                if any(all(self._noticed[c] > decision.since for c in each) for each in changes):
+                noticed, since = self._noticed, decision.since
+                if any(all(noticed.get(c, 0.0) > since for c in each) for each in changes):
                     self.explained.add(own)
                     del self._open[own]
 
