@@ -147,7 +147,7 @@ class Doubts:
         if isinstance(decision, PreemptionDecision):
             yield self._unknown(decision, verdict)
             yield _naming(BUDGETS_CHANGED, self.decision_log.changed_budgets)
-            yield self._equal_victims(decision, verdict)
+            yield self.about_victims(decision, verdict)
             return
         yield self._races.get(decision.pod.key, "")
         yield self._unknown(decision, verdict)
@@ -182,7 +182,7 @@ class Doubts:
         on = _listed(sorted(set(homes.values())))
         return UNSEEN.format(_listed(sorted(homes)), on) if homes else ""
 
-    def _equal_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
+    def about_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
         """Return the doubt that ksched would evict the victims, too, if they came last among
         equally important pods or had started last, as far as nothing shows that, or ""."""
         candidates = {} if verdict.preemption is None else verdict.preemption.candidates
@@ -482,7 +482,7 @@ def audit(
             agreeing = auditor.moments.agreeing
             again = _Auditor(open_simulation(state), decision_log, auditor.open, agreeing)
             again.run(on_progress)
-            auditor.explain(again.explained)
+            auditor.explain(again.moments)
     return auditor.audit()
 
 
@@ -551,22 +551,21 @@ class _Auditor:
         self.cluster = ReplayedCluster(
             simulation, has_notices, decision_log.chosen_volumes, is_recording
         )
-        self.moments = Moments(self.cluster, decisions, unclear, agreeing)
         self.doubts = Doubts(decision_log, self.cluster, decisions)
+        about = (unclear, agreeing, self.doubts.about_victims)
+        self.moments = Moments(self.cluster, decisions, *about)
         self.unseen = {pod.key for pod in decision_log.unseen}
         self.grades: Counter[str] = Counter()
         self.open: dict[int, Difference | Unexplained] = {}
 
-    @property
-    def explained(self) -> Collection[int]:
-        """Return the places of the unclear decisions that agree at some moment."""
-        return self.moments.explained
-
-    def explain(self, places: Collection[int]) -> None:
-        """Count decisions that did not agree as those that do."""
-        self.grades[Grade.REORDERED.value] += len(places)
-        for place in places:
+    def explain(self, moments: Moments) -> None:
+        """Count decisions that agree at some moment as those that do, and do not judge those that
+        may agree."""
+        self.grades[Grade.REORDERED.value] += len(moments.explained)
+        for place in moments.explained:
             del self.open[place]
+        for place in moments.doubtful.keys() & self.open.keys():
+            self.open[place] = Unexplained(self.open[place].pod, moments.doubtful[place])
 
     def run(self, on_progress: Callable[[int, int], None] | None) -> None:
         self.cluster.simulation.queue()

@@ -116,6 +116,7 @@ class LogLine:
     preemptor: str = ""
     message: str = ""
     victim_count: int = 0
+    rounds: tuple[int, ...] = ()
 
 
 def read_logs(files: Iterable[tuple[bytes, str]]) -> list[LogLine]:
@@ -240,7 +241,8 @@ class PreemptionDecision:
     a log tells; noticed_meanwhile: pods of which the scheduler noticed an update while it decided,
     in order; since, is_first: as of a placement; shared: keys of pods on the node that were evicted
     for others, and may have been chosen for this pod, too; victim_count: how many were chosen, 0
-    where that is not told"""
+    where that is not told; rounds: after how many victims all were gone before the next one left,
+    which may have been chosen later"""
 
     pod: Pod
     node: str
@@ -252,6 +254,7 @@ class PreemptionDecision:
     is_first: bool = False
     shared: frozenset[str] = frozenset()
     victim_count: int = 0
+    rounds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +417,7 @@ class LoggedAttempt:
     node: str = ""
     victims: set[str] = field(default_factory=set)
     victim_count: int = 0
+    rounds: tuple[int, ...] = ()
     message: str = ""
     noticed: list[str] = field(default_factory=list)
 

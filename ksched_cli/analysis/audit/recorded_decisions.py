@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from msgspec import structs
 
@@ -97,7 +98,7 @@ class _Signs:
     evicted: node → keys and UIDs of the pods that are evicted there
     preempting: UIDs of pods for which others are evicted
     bound: keys and UIDs of pods of which a binding is recorded
-    leaving: key and UID of a pod → index of the event with which it began to leave
+    leaving, gone: key and UID of a pod → index of the event with which it began to leave, and left
     bindings: index of the first event that follows from a decision → the bindings decided on. While
     volumes and devices are bound, the pod's status (from 1.35 on) and its claims tell of it
     """
@@ -109,6 +110,7 @@ class _Signs:
         self.bound: set[tuple[str, str]] = set()
         self.victims: set[str] = set()
         self.leaving: dict[tuple[str, str], int] = {}
+        self.gone: dict[tuple[str, str], int] = {}
         self.bindings: dict[int, list[RecordedDecision]] = {}
         self._state = state
         self._users: dict[tuple[str, str, str | None], set[str]] = {}
@@ -143,7 +145,10 @@ class _Signs:
                 self._first.setdefault(user, (index, "", False))
         elif isinstance(action, Removal) and action.kind is _POD:
             name = f"{action.namespace}/{action.name}"
-            self.leaving.setdefault((name, self._uids.get(name, "")), index)
+            leaving = (name, self._uids.get(name, ""))
+            self.leaving.setdefault(leaving, index)
+            if not action.grace:
+                self.gone[leaving] = index
             if action.preempted:
                 self.victims.add(name)
         elif isinstance(action, RecordedDecision):
@@ -220,6 +225,12 @@ class _Reader:
         self._changes: list[Replacement | Removal] = []
         self._changed = 0.0
         self._refusals: dict[str, tuple[float, str]] = {}
+        self._messages = {
+            pod.uid: each.message
+            for pod in state.pods
+            for each in pod.status.conditions
+            if each.type == "PodScheduled"
+        }
         # By UID: the node that room is being made on.
         self._making_room: dict[str, str] = {}
 
@@ -322,17 +333,21 @@ class _Reader:
             node = decision.nominated_node
             on_node = (each.key for each in self.pods.values() if each.node_name == node)
             has_victims = any(key in self.signs.victims for key in on_node)
-            if pod.uid in self.signs.preempting or has_victims:
+            # The message of an attempt before stays while a binding is under way.
+            is_refused = decision.message not in ("", self._messages.get(pod.uid, ""))
+            if pod.uid in self.signs.preempting or has_victims or is_refused:
                 self._make_room(pod.uid, node, time)
         else:
-            if self._making_room.pop(pod.uid, "") or pod.status.nominated_node_name:
+            if pod.uid in self._making_room or pod.status.nominated_node_name:
                 self.decisions.append(PodEvent(pod, "", time, LogEvent.REMOVAL))
                 # A more important pod takes the nomination back: this is no attempt.
                 if decision.message == self._refusals.get(pod.uid, (0.0, ""))[1]:
                     return
+            self._making_room.pop(pod.uid, None)
             refusal = PodEvent(pod, "", time, LogEvent.REFUSAL, decision.message)
             self.decisions.append(refusal)
         self._refusals[pod.uid] = time, decision.message
+        self._messages[pod.uid] = decision.message
 
     def _place(self, placement: RecordedPlacement) -> None:
         if placement.node in self.nodes:
@@ -359,7 +374,7 @@ class _Reader:
         # Pods that are evicted there until the pod is attempted again, for it or for others. One of
         # them may have been decided on just before, and will never be bound.
         message, end = self.signs.evictions(pod.key, node, self.index)
-        victims, shared = list[tuple[float, str]](), set[str]()
+        victims, shared = list[tuple[float, float, str]](), set[str]()
         for victim in self.signs.evicted.get(node, ()):
             (key, victim_uid), preemptors = victim, self.signs.preemptors[victim]
             leaves_at, here = self.signs.leaving.get(victim, self.index), self.pods.get(key)
@@ -367,20 +382,23 @@ class _Reader:
                 shared.add(key)
             is_here = here is not None and here.uid == victim_uid
             if leaves_at < end and uid in preemptors and here is not None and is_here:
-                victims.append((leaves_at, key))
+                victims.append((leaves_at, self.signs.gone.get(victim, math.inf), key))
                 if not here.node_name and victim not in self.signs.bound:
                     self.place(RecordedDecision(here.namespace, here.name, node=node), time)
+        victims.sort()
+        left = list(accumulate((gone_at for _, gone_at, _ in victims), max))
         count, (since, is_first) = _VICTIMS.search(message), self._since(uid)
         self._flush()
         decision = PreemptionDecision(
             pod,
             node,
-            tuple(key for _, key in sorted(victims)),
+            tuple(key for _, _, key in victims),
             time,
             since=since,
             is_first=is_first,
             shared=frozenset(shared),
             victim_count=int(count[1]) if count is not None else 0,
+            rounds=tuple(n for n in range(1, len(victims)) if left[n - 1] < victims[n][0]),
         )
         self.decisions.append(decision)
 

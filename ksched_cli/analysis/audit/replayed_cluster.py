@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
@@ -365,9 +365,9 @@ class ReplayedCluster:
             return DecisionVerdict(None, evaluation, expected, reason)
         keys = tuple(sorted(victim.key for victim in victims.pods))
         chosen, own = set(keys), decision.victims
-        if decision.victim_count:  # the others were evicted later
-            own = own[: len(chosen.intersection(own))]
-        are_others = decision.victims and not set(own) <= chosen <= decision.shared.union(own)
+        if (count := len(chosen.intersection(own))) in decision.rounds:
+            own = own[:count]
+        are_others = own and not set(own) <= chosen <= decision.shared.union(own)
         if are_others or decision.victim_count not in (0, len(chosen)):
             reason = f"it would evict {', '.join(keys)}"
             return DecisionVerdict(None, evaluation, expected, reason, preemption)
@@ -625,6 +625,7 @@ class Moments:
 
     cluster: follows the decisions
     explained: places of the decisions that agree at some moment
+    doubtful: place of a decision → why it may agree at some moment
     agreeing: UIDs of pods whose placement agrees where it was recorded
     """
 
@@ -634,11 +635,18 @@ class Moments:
         decisions: Sequence[Decision],
         places: Iterable[int],
         agreeing: Iterable[str],
+        doubts_about: Callable[[PreemptionDecision, DecisionVerdict], str],
     ) -> None:
-        """places: of what does not agree where it was recorded; only choices are judged again"""
+        (
+            """places: of what does not agree where it was recorded; only choices are judged again;
+        doubts_about: returns why a difference in victims may be due to unknown facts, or """
+            ""
+        )
         self.cluster, self.decisions = cluster, decisions
         self.explained: set[int] = set()
+        self.doubtful: dict[int, str] = {}
         self.agreeing = set(agreeing)
+        self._doubts_about = doubts_about
         self._open: dict[int, NodeChoice] = {}
         # Place of a change of nodes or objects → when a pod was bound that shows it noticed.
         self._noticed: dict[int, float] = {}
@@ -851,13 +859,14 @@ class Moments:
             if each.pod.uid != decision.pod.uid and self._may_precede(each, decision)
         ]
         return any(
-            self._agrees_after(decision, sure, gone, coming, behind)
+            self._agrees_after(decision, own, sure, gone, coming, behind)
             for gone in ((noticed, left) if len(left) > len(noticed) else (noticed,))
         )
 
     def _agrees_after(
         self,
         decision: NodeChoice,
+        own: int,
         sure: Sequence[NodeChoice],
         left: Sequence[PodEvent],
         coming: Sequence[NodeChoice],
@@ -879,6 +888,9 @@ class Moments:
             while verdict.grade is None:
                 # One on each of the equally good nodes, all of which have to be filled.
                 others = [on_node[name].pop() for name in verdict.expected if on_node.get(name)]
+                if isinstance(decision, PreemptionDecision):
+                    doubt = self._doubts_about(decision, verdict)
+                    self.doubtful |= {own: doubt} if doubt else {}
                 if not others:
                     return False
                 for other in others:
