@@ -183,8 +183,8 @@ class Doubts:
         return UNSEEN.format(_listed(sorted(homes)), on) if homes else ""
 
     def about_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
-        """Return the doubt that ksched would evict the victims, too, if they came last among
-        equally important pods or had started last, as far as nothing shows that, or ""."""
+        """Return the doubt that ksched would evict the victims, too, in another order of equally
+        important pods, or if they had started last, as far as nothing shows that, or ""."""
         candidates = {} if verdict.preemption is None else verdict.preemption.candidates
         if decision.node not in candidates:
             return ""
@@ -193,19 +193,19 @@ class Doubts:
         starts = {pod.key: seconds(pod.pod.status.start_time) for pod in on_node}
         is_ordered = self._is_log or self.decision_log.state.noticed_nodes
         may_be_last = not (is_ordered or rules.ranks_victims_by_uid)
-        if may_be_last and self.cluster.evicts_if_last(decision, ()):
+        if may_be_last and self.cluster.may_evict(decision, ()):
             return EQUAL_VICTIMS.format(decision.node)
         just = sorted(
             key
             for key in victims & starts.keys()
             if 0 <= decision.time - starts[key] < NOTICED_AFTER
         )
-        if just and self.cluster.evicts_if_last(decision, just):
+        if just and self.cluster.may_evict(decision, just):
             return JUST_STARTED.format(decision.node, _listed(just))
         unknown = {key for key, start in starts.items() if not start}
         if unknown and rules.ranks_victims_by_uid:
             expected = {pod.key for pod in candidates[decision.node].pods}
-            if self.cluster.evicts_if_last(decision, unknown):
+            if self.cluster.may_evict(decision, unknown):
                 listed = _listed(sorted(unknown & (victims | expected)))
                 return STARTS.format(decision.node, listed)
         return ""

@@ -373,23 +373,30 @@ class ReplayedCluster:
             return DecisionVerdict(None, evaluation, expected, reason, preemption)
         return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
 
-    def evicts_if_last(self, decision: PreemptionDecision, unclear: Container[str]) -> bool:
-        """Return whether ksched would evict the victims, too, if they were the last pods of their
-        node. unclear: keys of pods on it whose start is not certain: victims started last of all,
-        the others first"""
+    def may_evict(self, decision: PreemptionDecision, unclear: Container[str]) -> bool:
+        """Return whether ksched would evict the victims, too, if they were the last or the first
+        pods of their node: of pods that have not started, kube-scheduler may evict either. unclear:
+        keys of pods on it whose start is not certain: victims started last, the others first"""
         snapshot, on_node = self.simulation.snapshot, self.on_node(decision.node)
-        row = snapshot.row[decision.node]
-        with self.trial():
-            for pod in on_node:
-                snapshot.remove(pod, row)
-            for pod in sorted(on_node, key=lambda pod: pod.key in decision.victims):
-                same = pod
-                if pod.key in unclear:
-                    start = _LATEST_START if pod.key in decision.victims else _EARLIEST_START
-                    status = structs.replace(pod.pod.status, start_time=start)
-                    same = self.simulation.catalog.info(structs.replace(pod.pod, status=status))
-                snapshot.add(same, row)
-            return self.judge(decision).grade is not None
+        row, catalog = snapshot.row[decision.node], self.simulation.catalog
+        by_role: tuple[list[PodInfo], list[PodInfo]] = ([], [])
+        for pod in on_node:
+            is_victim, same = pod.key in decision.victims, pod
+            if pod.key in unclear:
+                start = _LATEST_START if is_victim else _EARLIEST_START
+                status = structs.replace(pod.pod.status, start_time=start)
+                same = catalog.info(structs.replace(pod.pod, status=status))
+            by_role[is_victim].append(same)
+        others, victims = by_role
+        for order in ((*others, *victims), (*victims, *others)):
+            with self.trial():
+                for pod in on_node:
+                    snapshot.remove(pod, row)
+                for pod in order:
+                    snapshot.add(pod, row)
+                if self.judge(decision).grade is not None:
+                    return True
+        return False
 
     # -- following --------------------------------------------------------------------------------
 

@@ -501,7 +501,7 @@ def test_a_log_with_other_attempts_does_not_tell_the_order(folder: Path) -> None
 
 
 def test_a_refusal_with_a_nomination_is_no_sign_of_the_binding(folder: Path) -> None:
-    """`low` is evicted for `high`, of which nothing else tells, and `high` is bound once it left."""
+    """Nothing else tells that `low` is evicted for `high`, which is bound once `low` has left."""
     message = "0/1 nodes are available: 1 Insufficient cpu."
     about = {"namespace": "default", "name": "high", "nominatedNode": "a", "message": message}
     answer = recorded(
