@@ -412,6 +412,85 @@ def test_room_that_is_made_for_two_pods_at_once_is_in_no_certain_order(folder: P
     assert agreeing(answer) == {"preempts": 1, "reordered": 1}
 
 
+def test_pods_of_a_node_that_is_gone_count_once_it_is_back(folder: Path) -> None:
+    """`big` fills a until it leaves."""
+    gone = {"delete": {"kind": "Node", "name": "a"}}
+    answer = recorded(
+        folder,
+        [node("a", cpu=8), node("b", cpu=2), pod("big", cpu=8, node="a")],
+        gone,
+        {"put": node("a", cpu=8)},
+        {"pod": pod("p", cpu=1)},
+        bind("p", "b"),
+        gone,
+        leaves("big"),
+        {"put": node("a", cpu=8)},
+        {"pod": pod("q", cpu=1)},
+        bind("q", "a"),
+    )
+    assert (answer.differ, answer.unexplained, agreeing(answer)) == ((), (), {"best": 2})
+
+
+def test_a_victim_that_was_never_bound_was_decided_on_before(folder: Path) -> None:
+    """`low` is deleted while its binding is under way; a is full with it, and with `high`."""
+    high = pod("high", cpu=2, priority=9)
+    answer = recorded(
+        folder,
+        [node("a", cpu=2)],
+        {"at": 1, "pod": pod("low", cpu=2)},
+        {"at": 2, "pod": high},
+        {"at": 2.1, **makes_room("high")},
+        {"at": 2.2, **leaves("low", gracePeriod=30, preempted=True)},
+        {"at": 2.3, **leaves("low", preempted=True)},
+        {"at": 2.3, **for_high("low")},
+        {"at": 2.4, **bind("high", "a")},
+    )
+    assert (answer.differ, answer.unexplained) == ((), ())
+    assert agreeing(answer) == {"best": 1, "preempts": 1, "nominated": 1}
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_change_that_pods_before_had_noticed_excuses_nothing(knows: bool, folder: Path) -> None:
+    """Until it is cordoned, a is best. `q`, which came before `p`, goes to b for that reason."""
+    q = pod("q", cpu=1)
+    if not knows:
+        q["spec"]["nodeSelector"] = {"small": ""}
+    answer = recorded(
+        folder,
+        [node("a", cpu=8), node("b", cpu=4, labels={"small": ""})],
+        {"at": 100, "put": node("a", cpu=8, unschedulable=True)},
+        {"at": 101, "pod": q},
+        {"at": 101.1, **bind("q", "b")},
+        {"at": 102, "pod": pod("p", cpu=1)},
+        {"at": 102.1, **bind("p", "a")},
+    )
+    assert [each.pod for each in answer.differ] == (["default/p"] if knows else [])
+
+
+def test_what_left_before_a_pod_came_was_noticed(folder: Path) -> None:
+    answer = recorded(
+        folder,
+        [node("a", cpu=8), node("b", cpu=2), pod("big", cpu=8, node="a")],
+        {"at": 100, **leaves("big")},
+        {"at": 100.5, "pod": pod("p", cpu=1)},
+        {"at": 101, **bind("p", "b")},
+    )
+    assert [each.pod for each in answer.differ] == ["default/p"]
+
+
+def test_an_order_has_to_explain_the_other_pods_too(folder: Path) -> None:
+    """`high` may have been first. With it on b, `low` would not have gone there, but to a."""
+    answer = recorded(
+        folder,
+        [node("a", cpu=8), node("b", cpu=8), pod("x", cpu="500m", node="a")],
+        {"at": 100, "pod": pod("low", cpu=2)},
+        {"at": 100.1, "pod": pod("high", cpu=1, priority=9)},
+        {"at": 100.2, **bind("low", "b")},
+        {"at": 100.3, **bind("high", "b")},
+    )
+    assert [each.pod for each in answer.differ] == ["default/high"]
+
+
 def test_pods_that_were_refused_are_judged_in_the_end(folder: Path) -> None:
     message = "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
     decision = {"namespace": "default", "name": "p", "message": message}
