@@ -147,7 +147,7 @@ class Doubts:
         if isinstance(decision, PreemptionDecision):
             yield self._unknown(decision, verdict)
             yield _naming(BUDGETS_CHANGED, self.decision_log.changed_budgets)
-            yield self._equal_victims(decision, verdict)
+            yield self.about_victims(decision, verdict)
             return
         yield self._races.get(decision.pod.key, "")
         yield self._unknown(decision, verdict)
@@ -182,32 +182,33 @@ class Doubts:
         on = _listed(sorted(set(homes.values())))
         return UNSEEN.format(_listed(sorted(homes)), on) if homes else ""
 
-    def _equal_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
-        """Return the doubt that the victims are as important as those that ksched would evict, as
-        far as the scheduler had noticed when they started, or ""."""
+    def about_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
+        """Return the doubt that ksched would evict the victims, too, in another order of equally
+        important pods, or if they had started last, as far as nothing shows that, or ""."""
         candidates = {} if verdict.preemption is None else verdict.preemption.candidates
         if decision.node not in candidates:
             return ""
+        rules, victims = self.cluster.simulation.configuration.release.rules, set(decision.victims)
         on_node = self.cluster.on_node(decision.node)
-        evicted = [pod for pod in on_node if pod.key in decision.victims]
-        expected = candidates[decision.node].pods
-        if {pod.priority for pod in evicted} != {pod.priority for pod in expected}:
-            return ""
-        starts = {pod.key: pod.pod.status.start_time for pod in (*evicted, *expected)}
-        near = [
-            key
-            for key, start in starts.items()
-            if start and abs(decision.time - seconds(start)) < NOTICED_AFTER
-        ]
-        if near:
-            return JUST_STARTED.format(decision.node, _listed(sorted(near)))
-        if sorted(pod.priority for pod in evicted) != sorted(pod.priority for pod in expected):
-            return ""
-        if self.cluster.simulation.configuration.release.rules.ranks_victims_by_uid:
-            unknown = sorted(key for key, start in starts.items() if not start)
-            return STARTS.format(decision.node, _listed(unknown)) if unknown else ""
+        starts = {pod.key: seconds(pod.pod.status.start_time) for pod in on_node}
         is_ordered = self._is_log or self.decision_log.state.noticed_nodes
-        return "" if is_ordered else EQUAL_VICTIMS.format(decision.node)
+        may_be_last = not (is_ordered or rules.ranks_victims_by_uid)
+        if may_be_last and self.cluster.may_evict(decision, ()):
+            return EQUAL_VICTIMS.format(decision.node)
+        just = sorted(
+            key
+            for key in victims & starts.keys()
+            if 0 <= decision.time - starts[key] < NOTICED_AFTER
+        )
+        if just and self.cluster.may_evict(decision, just):
+            return JUST_STARTED.format(decision.node, _listed(just))
+        unknown = {key for key, start in starts.items() if not start}
+        if unknown and rules.ranks_victims_by_uid:
+            expected = {pod.key for pod in candidates[decision.node].pods}
+            if self.cluster.may_evict(decision, unknown):
+                listed = _listed(sorted(unknown & (victims | expected)))
+                return STARTS.format(decision.node, listed)
+        return ""
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -478,9 +479,10 @@ def audit(
         # A recording has no decision's own moment: what does not agree is judged at each moment
         # that it may have been made at, while the decisions are followed once more.
         if auditor.open and is_recording:
-            again = _Auditor(open_simulation(state), decision_log, auditor.open)
+            agreeing = auditor.moments.agreeing
+            again = _Auditor(open_simulation(state), decision_log, auditor.open, agreeing)
             again.run(on_progress)
-            auditor.explain(again.explained)
+            auditor.explain(again.moments)
     return auditor.audit()
 
 
@@ -533,33 +535,37 @@ class _Auditor:
         simulation: Simulation,
         decision_log: DecisionLog,
         unclear: Collection[int] = (),
+        agreeing: Collection[str] = (),
     ) -> None:
-        """unclear: places of decisions that are judged at the moments before theirs, too"""
+        """unclear: places of decisions that are judged at the moments before theirs, too; agreeing:
+        see Moments"""
         self.decision_log = decision_log
         self.decisions = decisions = decision_log.decisions
         self.place = 0
         # In a recording, a placement may have overtaken those beside it; what is unclear has been
         # looked at in this way already.
-        self.may_overtake = decision_log.order is OrderSource.RECORDING and not unclear
+        is_recording = decision_log.order is OrderSource.RECORDING
+        self.may_overtake = is_recording and not unclear
         changes = [each for each in decisions if isinstance(each, PodEvent)]
         has_notices = any(each.event is LogEvent.NOTICE for each in changes)
-        self.cluster = ReplayedCluster(simulation, has_notices, decision_log.chosen_volumes)
-        self.moments = Moments(self.cluster, decisions, unclear)
+        self.cluster = ReplayedCluster(
+            simulation, has_notices, decision_log.chosen_volumes, is_recording
+        )
         self.doubts = Doubts(decision_log, self.cluster, decisions)
+        about = (unclear, agreeing, self.doubts.about_victims)
+        self.moments = Moments(self.cluster, decisions, *about)
         self.unseen = {pod.key for pod in decision_log.unseen}
         self.grades: Counter[str] = Counter()
         self.open: dict[int, Difference | Unexplained] = {}
 
-    @property
-    def explained(self) -> Collection[int]:
-        """Return the places of the unclear decisions that agree at some moment."""
-        return self.moments.explained
-
-    def explain(self, places: Collection[int]) -> None:
-        """Count decisions that did not agree as those that do."""
-        self.grades[Grade.REORDERED.value] += len(places)
-        for place in places:
+    def explain(self, moments: Moments) -> None:
+        """Count decisions that agree at some moment as those that do, and do not judge those that
+        may agree."""
+        self.grades[Grade.REORDERED.value] += len(moments.explained)
+        for place in moments.explained:
             del self.open[place]
+        for place in moments.doubtful.keys() & self.open.keys():
+            self.open[place] = Unexplained(self.open[place].pod, moments.doubtful[place])
 
     def run(self, on_progress: Callable[[int, int], None] | None) -> None:
         self.cluster.simulation.queue()
@@ -601,6 +607,8 @@ class _Auditor:
         """Count a decision that agrees, that cannot be judged, or that differs."""
         if verdict.grade is not None:
             self.grades[verdict.grade.value] += 1
+            if isinstance(decision, RecordedPlacement):
+                self.moments.agreeing.add(decision.pod.uid)
             return
         if self.may_overtake and self.moments.overtakes(decision, self.place, NEAREST):
             self.grades[Grade.REORDERED.value] += 1

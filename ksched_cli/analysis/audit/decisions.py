@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -116,6 +116,7 @@ class LogLine:
     preemptor: str = ""
     message: str = ""
     victim_count: int = 0
+    rounds: tuple[int, ...] = ()
 
 
 def read_logs(files: Iterable[tuple[bytes, str]]) -> list[LogLine]:
@@ -223,21 +224,25 @@ class OrderSource(Enum):
 class RecordedPlacement:
     """A pod that was bound. pod: as it was before; time: of the binding; judged: whether a profile
     of the configuration placed it; since: when the pod came, or failed for the last time, as a
-    recording tells"""
+    recording tells; is_first: it came in the recording, and had not failed"""
 
     pod: Pod
     node: str
     time: float
     judged: bool = True
     since: float = 0.0
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionDecision:
-    """Room that was made. pod: that it was made for; victims: keys, by name; message:
-    of the refusal, where a log tells; noticed_meanwhile: pods of which the scheduler noticed an
-    update while it decided, in order; since: as of a Placement; shared: keys of pods on the node
-    that were evicted for others, and may have been chosen for this pod, too"""
+    """Room that was made. pod: that it was made for; victims: keys, in the order in which they left
+    if a recording tells, those of later evictions on the node last; message: of the refusal, where
+    a log tells; noticed_meanwhile: pods of which the scheduler noticed an update while it decided,
+    in order; since, is_first: as of a placement; shared: keys of pods on the node that were evicted
+    for others, and may have been chosen for this pod, too; victim_count: how many were chosen, 0
+    where that is not told; rounds: after how many victims all were gone before the next one left,
+    which may have been chosen later"""
 
     pod: Pod
     node: str
@@ -246,7 +251,10 @@ class PreemptionDecision:
     message: str = ""
     noticed_meanwhile: tuple[Pod, ...] = ()
     since: float = 0.0
+    is_first: bool = False
     shared: frozenset[str] = frozenset()
+    victim_count: int = 0
+    rounds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +287,12 @@ NodeChoice = RecordedPlacement | PreemptionDecision
 Decision = NodeChoice | PodEvent | ObjectChange
 
 
-def has_left(decision: Decision) -> bool:
+def is_choice(decision: Decision) -> TypeGuard[NodeChoice]:
+    """Return whether the decision takes a node."""
+    return isinstance(decision, RecordedPlacement | PreemptionDecision)
+
+
+def has_left(decision: Decision) -> TypeGuard[PodEvent]:
     """Return whether a pod left its node."""
     return isinstance(decision, PodEvent) and decision.event is LogEvent.DEPARTURE
 
@@ -404,6 +417,7 @@ class LoggedAttempt:
     node: str = ""
     victims: set[str] = field(default_factory=set)
     victim_count: int = 0
+    rounds: tuple[int, ...] = ()
     message: str = ""
     noticed: list[str] = field(default_factory=list)
 

@@ -7,9 +7,11 @@ some of what was written in between.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from msgspec import structs
 
@@ -78,7 +80,7 @@ def read_recording(
         time = start + event.at / SECOND
         for binding in signs.bindings.get(index, ()):
             reader.place(binding, time)
-        reader.read(event.action, time)
+        reader.read(event.action, time, index)
     decision_log = reader.decision_log()
     if not log:
         return decision_log
@@ -90,15 +92,25 @@ def read_recording(
 class _Signs:
     """A first look at a recording.
 
-    preemptors: key and UID of a victim → the UID of the pod that it is evicted for
+    preemptors: key and UID of a victim → the UIDs of pods that it is evicted for, each with the
+                victim's node, the first of them first
     victims: keys of pods that were evicted, for whom is not recorded
+    evicted: node → keys and UIDs of the pods that are evicted there
+    preempting: UIDs of pods for which others are evicted
+    bound: keys and UIDs of pods of which a binding is recorded
+    leaving, gone: key and UID of a pod → index of the event with which it began to leave, and left
     bindings: index of the first event that follows from a decision → the bindings decided on. While
     volumes and devices are bound, the pod's status (from 1.35 on) and its claims tell of it
     """
 
     def __init__(self, state: ClusterState) -> None:
-        self.preemptors: dict[tuple[str, str], str] = {}
+        self.preemptors: dict[tuple[str, str], dict[str, str]] = {}
+        self.evicted: dict[str, set[tuple[str, str]]] = {}
+        self.preempting: set[str] = set()
+        self.bound: set[tuple[str, str]] = set()
         self.victims: set[str] = set()
+        self.leaving: dict[tuple[str, str], int] = {}
+        self.gone: dict[tuple[str, str], int] = {}
         self.bindings: dict[int, list[RecordedDecision]] = {}
         self._state = state
         self._users: dict[tuple[str, str, str | None], set[str]] = {}
@@ -107,6 +119,9 @@ class _Signs:
         self._first: dict[str, tuple[int, str, bool]] = {}
         # Pod → the message of its last attempt without a node.
         self._messages: dict[str, str] = {}
+        # Pod → what became of it, each with the index of its event.
+        self._statuses: dict[str, list[tuple[int, RecordedDecision]]] = {}
+        self._uids = {pod.key: pod.uid for pod in state.pods}
         for pod in state.pods:
             self._note_claims(pod)
 
@@ -114,6 +129,7 @@ class _Signs:
         if isinstance(action, Arrival):
             self._first.pop(action.pod.key, None)
             self._messages.pop(action.pod.key, None)
+            self._uids[action.pod.key] = action.pod.uid
             self._note_claims(action.pod)
         elif isinstance(action, Replacement) and action.kind is _POD:
             for pod in load_objects(self._state, [action.manifest], _SOURCE).pods:
@@ -127,16 +143,43 @@ class _Signs:
             key = (action.kind.name, metadata.get("namespace", ""), metadata["name"])
             for user in self._users.get(key, ()):
                 self._first.setdefault(user, (index, "", False))
-        elif isinstance(action, Removal) and action.preempted:
-            self.victims.add(f"{action.namespace}/{action.name}")
+        elif isinstance(action, Removal) and action.kind is _POD:
+            name = f"{action.namespace}/{action.name}"
+            leaving = (name, self._uids.get(name, ""))
+            self.leaving.setdefault(leaving, index)
+            if not action.grace:
+                self.gone[leaving] = index
+            if action.preempted:
+                self.victims.add(name)
         elif isinstance(action, RecordedDecision):
             self._read_decision(index, action)
 
+    def evictions(self, pod: str, node: str, index: int) -> tuple[str, float]:
+        """Return the message of the pod's nomination to the node, which is recorded at this index
+        or later, and the index at which its evictions there are over: the pod is not attempted
+        again before. Upstream: preemption/executor.go and DefaultPreemption.PreEnqueue."""
+        message, is_nominated = "", False
+        for at, status in self._statuses.get(pod, ()):
+            if at < index:
+                continue
+            if is_nominated and status.message == message and not status.node:
+                continue  # the nomination was taken back, which is no attempt
+            if is_nominated or status.nominated_node != node:
+                return message, at
+            message, is_nominated = status.message, True
+        return message, math.inf
+
     def _read_decision(self, index: int, decision: RecordedDecision) -> None:
+        if not decision.evicted_for:
+            self._statuses.setdefault(decision.pod, []).append((index, decision))
         if decision.evicted_for:
-            self.preemptors[decision.pod, decision.uid] = decision.evicted_for
+            victim = (decision.pod, decision.uid)
+            self.preemptors.setdefault(victim, {}).setdefault(decision.evicted_for, decision.node)
+            self.evicted.setdefault(decision.node, set()).add(victim)
+            self.preempting.add(decision.evicted_for)
             self.victims.discard(decision.pod)
         elif decision.node:
+            self.bound.add((decision.pod, self._uids.get(decision.pod, "")))
             first, node, is_refused = self._first.pop(decision.pod, (index, "", False))
             # What a pod is nominated to by preemption comes before the decision.
             if node not in ("", decision.node) or is_refused:
@@ -145,7 +188,7 @@ class _Signs:
         elif decision.nominated_node:
             # The message of an attempt before stays while a binding is under way.
             is_new = decision.message != self._messages.get(decision.pod, "")
-            preempts = self.victims or decision.uid in self.preemptors.values()
+            preempts = self.victims or decision.uid in self.preempting
             is_refused = bool(decision.message and (is_new or preempts))
             self._first.setdefault(decision.pod, (index, decision.nominated_node, is_refused))
         else:
@@ -165,10 +208,12 @@ class _Signs:
 
 
 class _Reader:
-    """pods: as they are now, by key; arrived: when, by UID; nodes: that there are now"""
+    """pods: as they are now, by key; arrived: when, by UID; nodes: that there are now; index: of
+    the event that is read"""
 
     def __init__(self, state: ClusterState, names: Container[str], signs: _Signs) -> None:
         self.state, self.names, self.signs = state, names, signs
+        self.index = 0
         self.pods = {pod.key: pod for pod in state.pods}
         self.arrived: dict[str, float] = {}
         self.nodes = {node.name for node in state.nodes}
@@ -180,12 +225,17 @@ class _Reader:
         self._changes: list[Replacement | Removal] = []
         self._changed = 0.0
         self._refusals: dict[str, tuple[float, str]] = {}
+        self._messages = {
+            pod.uid: each.message
+            for pod in state.pods
+            for each in pod.status.conditions
+            if each.type == "PodScheduled"
+        }
         # By UID: the node that room is being made on.
         self._making_room: dict[str, str] = {}
-        # Node → the pods that were evicted there, by key, with the UID of the first preemptor.
-        self._evicted: dict[str, dict[str, str]] = {}
 
-    def read(self, action: object, time: float) -> None:
+    def read(self, action: object, time: float, index: int) -> None:
+        self.index = index
         if isinstance(action, Arrival):
             self._arrive(action.pod, time)
         elif isinstance(action, Replacement) and action.kind is _POD:
@@ -237,6 +287,8 @@ class _Reader:
         metadata = structs.replace(new.metadata, uid=old.uid)
         pod = structs.replace(new, metadata=metadata, node_name=old.node_name)
         self.pods[new.key] = pod
+        if old.spec.scheduling_gates and not pod.spec.scheduling_gates:
+            self.arrived[pod.uid] = time
         if old.node_name:
             self._flush()
             self.decisions.append(PodEvent(pod, old.node_name, time, LogEvent.UPDATE))
@@ -246,12 +298,12 @@ class _Reader:
         pod = self.pods.get(key)
         if pod is None:
             return
-        preemptor = self.signs.preemptors.get((key, pod.uid))
-        if preemptor is not None and pod.node_name:
-            self._make_room(preemptor, pod.node_name, time)
-            self._evicted.setdefault(pod.node_name, {})[key] = preemptor
+        preemptors = self.signs.preemptors.get((key, pod.uid), {})
+        if preemptors and self.signs.leaving.get((key, pod.uid)) == self.index:
+            self._make_room(*next(iter(preemptors.items())), time)
         if leaves:
-            del self.pods[key]
+            pod = self.pods.pop(key)
+            self._flush()
             if pod.node_name:
                 self.decisions.append(PodEvent(pod, pod.node_name, time, LogEvent.DEPARTURE))
             elif pod.uid in self._making_room or pod.status.nominated_node_name:
@@ -268,7 +320,8 @@ class _Reader:
         self.pods[pod.key] = structs.replace(pod, node_name=decision.node)
         self._making_room.pop(pod.uid, None)
         judged = not why_ignored(pod, self.names)
-        self._place(RecordedPlacement(pod, decision.node, time, judged, self._since(pod.uid)))
+        since, is_first = self._since(pod.uid)
+        self._place(RecordedPlacement(pod, decision.node, time, judged, since, is_first))
 
     def _decide(self, decision: RecordedDecision, time: float) -> None:
         """Follow an attempt without a node. If nothing is evicted, a nomination tells of a binding
@@ -280,13 +333,21 @@ class _Reader:
             node = decision.nominated_node
             on_node = (each.key for each in self.pods.values() if each.node_name == node)
             has_victims = any(key in self.signs.victims for key in on_node)
-            if pod.uid in self.signs.preemptors.values() or has_victims:
-                self._make_room(pod.uid, node, time, decision.message)
+            # The message of an attempt before stays while a binding is under way.
+            is_refused = decision.message not in ("", self._messages.get(pod.uid, ""))
+            if pod.uid in self.signs.preempting or has_victims or is_refused:
+                self._make_room(pod.uid, node, time)
         else:
+            if pod.uid in self._making_room or pod.status.nominated_node_name:
+                self.decisions.append(PodEvent(pod, "", time, LogEvent.REMOVAL))
+                # A more important pod takes the nomination back: this is no attempt.
+                if decision.message == self._refusals.get(pod.uid, (0.0, ""))[1]:
+                    return
             self._making_room.pop(pod.uid, None)
             refusal = PodEvent(pod, "", time, LogEvent.REFUSAL, decision.message)
             self.decisions.append(refusal)
         self._refusals[pod.uid] = time, decision.message
+        self._messages[pod.uid] = decision.message
 
     def _place(self, placement: RecordedPlacement) -> None:
         if placement.node in self.nodes:
@@ -295,36 +356,50 @@ class _Reader:
             reason = f"{placement.node} is not among the nodes by then"
             self.unexplained.append(Unexplained(placement.pod.key, reason))
 
-    def _since(self, uid: str) -> float:
-        """Return since when the pod may have been decided on."""
-        refused_at, _ = self._refusals.get(uid, (0.0, ""))
-        return max(self.arrived.get(uid, 0.0), refused_at)
+    def _since(self, uid: str) -> tuple[float, bool]:
+        """Return since when the pod may have been decided on, and whether it came then."""
+        if uid in self._refusals:
+            return max(self.arrived.get(uid, 0.0), self._refusals[uid][0]), False
+        return self.arrived.get(uid, 0.0), uid in self.arrived
 
-    def _make_room(self, uid: str, node: str, time: float, message: str = "") -> None:
-        """Note the first sign of an eviction, or of the nomination that it is for, with its
-        message. Victims may leave when their preemptor has been bound already, to another node."""
+    def _make_room(self, uid: str, node: str, time: float) -> None:
+        """Note the first sign of an eviction, or of the nomination that it is for. Victims may
+        leave when their preemptor has been bound already, to another node."""
         pod = next((pod for pod in self.pods.values() if pod.uid == uid), None)
         if pod is None or pod.node_name or why_ignored(pod, self.names):
             return
         if self._making_room.get(uid) == node:
             return
         self._making_room[uid] = node
-        victims = [
-            key
-            for (key, victim), preemptor in self.signs.preemptors.items()
-            if preemptor == uid
-            and key in self.pods
-            and self.pods[key].uid == victim
-            and self.pods[key].node_name == node
-        ]
-        count = _VICTIMS.search(message)
-        if count is not None:  # the pod may have evicted others there later
-            victims = victims[: int(count[1])]
+        # Pods that are evicted there until the pod is attempted again, for it or for others. One of
+        # them may have been decided on just before, and will never be bound.
+        message, end = self.signs.evictions(pod.key, node, self.index)
+        victims, shared = list[tuple[float, float, str]](), set[str]()
+        for victim in self.signs.evicted.get(node, ()):
+            (key, victim_uid), preemptors = victim, self.signs.preemptors[victim]
+            leaves_at, here = self.signs.leaving.get(victim, self.index), self.pods.get(key)
+            if leaves_at < end and preemptors.keys() - {uid}:
+                shared.add(key)
+            is_here = here is not None and here.uid == victim_uid
+            if leaves_at < end and uid in preemptors and here is not None and is_here:
+                victims.append((leaves_at, self.signs.gone.get(victim, math.inf), key))
+                if not here.node_name and victim not in self.signs.bound:
+                    self.place(RecordedDecision(here.namespace, here.name, node=node), time)
+        victims.sort()
+        left = list(accumulate((gone_at for _, gone_at, _ in victims), max))
+        count, (since, is_first) = _VICTIMS.search(message), self._since(uid)
         self._flush()
-        keys, since = tuple(sorted(victims)), self._since(uid)
-        evicted = self._evicted.get(node, {})
-        shared = frozenset(key for key, preemptor in evicted.items() if preemptor != uid)
-        decision = PreemptionDecision(pod, node, keys, time, since=since, shared=shared)
+        decision = PreemptionDecision(
+            pod,
+            node,
+            tuple(key for _, _, key in victims),
+            time,
+            since=since,
+            is_first=is_first,
+            shared=frozenset(shared),
+            victim_count=int(count[1]) if count is not None else 0,
+            rounds=tuple(n for n in range(1, len(victims)) if left[n - 1] < victims[n][0]),
+        )
         self.decisions.append(decision)
 
     # -- objects ----------------------------------------------------------------------------------

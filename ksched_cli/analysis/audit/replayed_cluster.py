@@ -14,13 +14,15 @@ lapses only when that is noticed. Upstream: pkg/scheduler/backend/queue/nominato
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, takewhile
 
 import numpy as np
+from msgspec import structs
 
 from ksched_cli.analysis.audit.decisions import (
     Decision,
@@ -33,6 +35,7 @@ from ksched_cli.analysis.audit.decisions import (
     PreemptionDecision,
     RecordedPlacement,
     has_left,
+    is_choice,
 )
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
@@ -47,6 +50,7 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.plugins.node_volume_limits import VolumeNames
+from ksched_cli.plugins.priority_sort import PrioritySort
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
 from ksched_cli.plugins.volumes import claim_uses
 from ksched_cli.scenario.objects import removed, replaced
@@ -146,13 +150,14 @@ class Nominations:
 
     def take_back(self, pod: PodInfo) -> None:
         """Take back a nomination: a more important pod is nominated to the node."""
+        if not self.follows_statuses:
+            self._nominate(pod, "")
+            return
         calls = self._calls_of(pod)
         is_waiting = calls.waiting is not None
         calls.enqueue(StatusPatch("", None))
         if not is_waiting:
             calls.write()
-        if not self.follows_statuses:
-            self.notice(pod)
 
     def write(self, pod: PodInfo) -> None:
         """Write what waits to be written."""
@@ -192,6 +197,7 @@ class Nominations:
 
 # -- the cluster ----------------------------------------------------------------------------------
 
+_EARLIEST_START, _LATEST_START = "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
 # In the message of an attempt that found no node to evict others from.
 NO_CANDIDATES = "preemption: 0/"
 # How many beginnings of a sampled search are tried.
@@ -204,25 +210,36 @@ class ReplayedCluster:
 
     simulation: has not run, and does not run
     follows_statuses: whether a log tells when statuses are written and noticed
+    is_recording: whether a recording tells when nominations end
     chosen_volumes: claim → the volume that it got when its pod was placed
     bound:      UIDs of the pods placed
     departed:   UIDs of the pods that left, as a log or a recording tells
     has_churned: nodes came, changed or went, as a recording tells
+    strays: pods of nodes that are gone, by node and UID; they count once the node comes back.
+            Upstream: backend/cache/cache.go (RemoveNode)
     """
 
     simulation: Simulation
     follows_statuses: bool = False
     chosen_volumes: Mapping[Key, str] = field(default_factory=dict)
+    is_recording: bool = False
     bound: set[str] = field(default_factory=set)
     departed: set[str] = field(default_factory=set)
     has_churned: bool = False
+    strays: dict[str, dict[str, Pod]] = field(default_factory=dict)
     nominations: Nominations = field(init=False)
+    # By UID, the node that a pod was nominated to when it was placed.
+    _nominated: dict[str, str] = field(default_factory=dict)
     _infos: dict[str, PodInfo] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nominator, follows = self.simulation.nominator, self.follows_statuses
         self.nominations = Nominations(nominator, follows_statuses=follows)
         self._take_volumes()
+        for pod in self.simulation.state.pods:
+            node = pod.node_name
+            if node and not pod.finished and node not in self.simulation.snapshot.row:
+                self.strays.setdefault(node, {})[pod.uid] = pod
 
     def _take_volumes(self) -> None:
         self.simulation.handle.service(VolumeNames).chosen = self.chosen_volumes
@@ -247,18 +264,49 @@ class ReplayedCluster:
         """Return whether the pod is on the node."""
         return any(other.uid == pod.uid for other in self.on_node(node))
 
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Take back, in the end, what is put on nodes, taken off them, and nominated meanwhile."""
+        nominator, search = self.simulation.nominator, self.simulation.pipeline.search
+        before = [(pod, node) for node in nominator.nodes() for pod in nominator.on_node(node)]
+        version, start = nominator.version, search.next_start
+        try:
+            with self.simulation.snapshot.trial():
+                yield
+        finally:
+            search.next_start = start
+            if nominator.version != version:
+                for uid in set(nominator.node_by_uid) - {pod.uid for pod, _ in before}:
+                    nominator.clear(self._infos[uid])
+                for pod, node in before:
+                    nominator.nominate(pod, node)
+
     def put(self, pod: Pod, node: str) -> None:
         """Put the pod on the node, if that is there, where it takes room. Plugins hear of no
         binding."""
+        self.simulation.nominator.clear(self.info(pod))
         row = self.simulation.snapshot.row.get(node)
         if row is not None:
             self.simulation.snapshot.add(self.info(pod), row)
+
+    def decide(self, decision: NodeChoice) -> None:
+        """Put the pod on its node, or nominate it to the one that room is made on."""
+        if isinstance(decision, RecordedPlacement):
+            self.put(decision.pod, decision.node)
+        else:
+            self.simulation.nominator.nominate(self.info(decision.pod), decision.node)
 
     def take(self, pod: Pod, node: str) -> None:
         """Take the pod off the node, if it is there."""
         for other in self.on_node(node):
             if other.uid == pod.uid:
                 self.simulation.snapshot.remove(other, self.simulation.snapshot.row[node])
+
+    def take_back(self, placement: RecordedPlacement) -> None:
+        """Take the pod off its node, and nominate it to where it was nominated before."""
+        self.take(placement.pod, placement.node)
+        nominated = self._nominated.get(placement.pod.uid, "")
+        self.simulation.nominator.renew(self.info(placement.pod), nominated)
 
     # -- judging ----------------------------------------------------------------------------------
 
@@ -316,10 +364,39 @@ class ReplayedCluster:
             reason = "evictions on other nodes are preferred"
             return DecisionVerdict(None, evaluation, expected, reason)
         keys = tuple(sorted(victim.key for victim in victims.pods))
-        if decision.victims and set(keys) - decision.shared != set(decision.victims):
+        chosen, own = set(keys), decision.victims
+        if (count := len(chosen.intersection(own))) in decision.rounds:
+            own = own[:count]
+        are_others = own and not set(own) <= chosen <= decision.shared.union(own)
+        if are_others or decision.victim_count not in (0, len(chosen)):
             reason = f"it would evict {', '.join(keys)}"
             return DecisionVerdict(None, evaluation, expected, reason, preemption)
         return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
+
+    def may_evict(self, decision: PreemptionDecision, unclear: Container[str]) -> bool:
+        """Return whether ksched would evict the victims, too, if they were the last or the first
+        pods of their node: of pods that have not started, kube-scheduler may evict either. unclear:
+        keys of pods on it whose start is not certain: victims started last, the others first"""
+        snapshot, on_node = self.simulation.snapshot, self.on_node(decision.node)
+        row, catalog = snapshot.row[decision.node], self.simulation.catalog
+        by_role: tuple[list[PodInfo], list[PodInfo]] = ([], [])
+        for pod in on_node:
+            is_victim, same = pod.key in decision.victims, pod
+            if pod.key in unclear:
+                start = _LATEST_START if is_victim else _EARLIEST_START
+                status = structs.replace(pod.pod.status, start_time=start)
+                same = catalog.info(structs.replace(pod.pod, status=status))
+            by_role[is_victim].append(same)
+        others, victims = by_role
+        for order in ((*others, *victims), (*victims, *others)):
+            with self.trial():
+                for pod in on_node:
+                    snapshot.remove(pod, row)
+                for pod in order:
+                    snapshot.add(pod, row)
+                if self.judge(decision).grade is not None:
+                    return True
+        return False
 
     # -- following --------------------------------------------------------------------------------
 
@@ -327,6 +404,7 @@ class ReplayedCluster:
         """Put the pod on its real node. verdict: on the cluster as it is now"""
         simulation, pod = self.simulation, self.info(placement.pod)
         self.bound.add(pod.uid)
+        self._nominated[pod.uid] = simulation.nominator.node_of(pod)
         row = simulation.snapshot.row[placement.node]
         if verdict is None or row not in verdict.evaluation.feasible.indices():
             simulation.nominator.clear(pod)
@@ -362,7 +440,7 @@ class ReplayedCluster:
         nominations of lesser pods are cleared."""
         pod = self.info(decision.pod)
         self.nominations.refuse(pod, decision.node, decision.message)
-        if not self.follows_statuses:
+        if not (self.follows_statuses or self.is_recording):
             self._take_back(pod, decision.node)
 
     def _take_back(self, pod: PodInfo, node: str) -> None:
@@ -404,6 +482,7 @@ class ReplayedCluster:
     def _depart(self, change: PodEvent) -> None:
         """Remove the pod from its node, if it is there."""
         self.departed.add(change.pod.uid)
+        self.strays.get(change.node, {}).pop(change.pod.uid, None)
         for pod in self.on_node(change.node):
             if pod.key == change.pod.key:
                 self.simulation.snapshot.remove(pod, self.simulation.snapshot.row[change.node])
@@ -429,17 +508,30 @@ class ReplayedCluster:
         noticed = noticed_nodes(before.state, state)
         for name, there in zip(before.snapshot.names, before.snapshot.pods, strict=True):
             there[:] = [pod if pod.pod.node_name else pod.placed(name) for pod in there]
-        pods = tuple(pod.pod for there in before.snapshot.pods for pod in there)
-        state = replace(state, pods=pods, noticed_nodes=noticed)
+        names, pods = {node.name for node in state.nodes}, list[Pod]()
+        for name, there in zip(before.snapshot.names, before.snapshot.pods, strict=True):
+            if name in names:
+                pods += (pod.pod for pod in there)
+            else:
+                self.strays[name] = {pod.uid: pod.pod for pod in there}
+        back = [
+            pod for name in self.strays.keys() & names for pod in self.strays.pop(name).values()
+        ]
+        pods += back
+        state = replace(state, pods=tuple(pods), noticed_nodes=noticed)
         columns = before.snapshot.with_nodes(state.nodes, noticed)
         self.simulation = before.renewed(state, columns)
         before.close()
         old, new = ({node.name: node for node in each.nodes} for each in (before.state, state))
         self.has_churned |= old != new
         self._infos.clear()
+        for pod in back:
+            self.simulation.snapshot.add(
+                self.info(pod), self.simulation.snapshot.row[pod.node_name]
+            )
         for node in tuple(before.nominator.nodes()):
-            for pod in before.nominator.on_node(node):
-                self.simulation.nominator.nominate(self.info(pod.pod), node)
+            for nominated in before.nominator.on_node(node):
+                self.simulation.nominator.nominate(self.info(nominated.pod), node)
         self.nominations.nominator = self.simulation.nominator
         self._take_volumes()
 
@@ -531,20 +623,44 @@ class Moments:
 
     It is older than its binding, and the scheduler may not have noticed yet what was recorded just
     before. So it is judged before each change that is near, with the pods placed that the scheduler
-    knew of then: its own decisions at once, and of these all that came before the pod did, or
-    before its last attempt without a node. Others that were bound at about the same time may have
-    been decided on before or after: bindings overtake each other, most of them by little.
+    knew of then: its own decisions at once, and of these all that must have come first. Others that
+    were bound at about the same time may have been decided on before or after: bindings overtake
+    each other, most of them by little.
 
-    cluster: follows the decisions; explained: places of the decisions that agree at some moment
+    A moment explains a decision only if it explains the others, too: a pod that was decided on
+    later saw this one on its node, and who came later had noticed what those before had noticed.
+
+    cluster: follows the decisions
+    explained: places of the decisions that agree at some moment
+    doubtful: place of a decision → why it may agree at some moment
+    agreeing: UIDs of pods whose placement agrees where it was recorded
     """
 
     def __init__(
-        self, cluster: ReplayedCluster, decisions: Sequence[Decision], places: Iterable[int]
+        self,
+        cluster: ReplayedCluster,
+        decisions: Sequence[Decision],
+        places: Iterable[int],
+        agreeing: Iterable[str],
+        doubts_about: Callable[[PreemptionDecision, DecisionVerdict], str],
     ) -> None:
-        """places: of what does not agree where it was recorded; only choices are judged again"""
+        (
+            """places: of what does not agree where it was recorded; only choices are judged again;
+        doubts_about: returns why a difference in victims may be due to unknown facts, or """
+            ""
+        )
         self.cluster, self.decisions = cluster, decisions
         self.explained: set[int] = set()
+        self.doubtful: dict[int, str] = {}
+        self.agreeing = set(agreeing)
+        self._doubts_about = doubts_about
         self._open: dict[int, NodeChoice] = {}
+        # Place of a change of nodes or objects → when a pod was bound that shows it noticed.
+        self._noticed: dict[int, float] = {}
+        # Place of a decision → the moments that explain it if the changes since were not noticed.
+        self._possible: dict[int, list[int]] = {}
+        changes = [place for place, each in enumerate(decisions) if isinstance(each, ObjectChange)]
+        self._change_places = changes
         for place in places:
             if place >= len(decisions):
                 continue
@@ -552,16 +668,56 @@ class Moments:
             if not isinstance(decision, PodEvent | ObjectChange):
                 self._open[place] = decision
 
+    # -- orders -----------------------------------------------------------------------------------
+
+    def _may_precede(self, decision: NodeChoice, other: NodeChoice) -> bool:
+        """Return whether it may have been decided on before the other one: its pod had come before
+        the other was bound, and the other was not ahead of it in the queue when it came. Upstream:
+        plugins/queuesort/priority_sort.go."""
+        if decision.since > other.time:
+            return False
+        if not other.is_first or other.since >= decision.since:
+            return True
+        queue_sort = self.cluster.framework(other.pod).queue_sort
+        own, others = (self.cluster.info(each.pod).priority for each in (decision, other))
+        return own > others or not isinstance(queue_sort, PrioritySort)
+
+    def _leaves_in_place(
+        self, placement: RecordedPlacement, others: Sequence[RecordedPlacement]
+    ) -> bool:
+        """Return whether pods on its node may have been decided on after it, in this order. What
+        does not agree here without it either, or where it was recorded, tells nothing."""
+        cluster = self.cluster
+        for other in others:
+            if other.node != placement.node or other.pod.uid not in self.agreeing:
+                continue
+            if cluster.judge(other).grade is not None:
+                with cluster.trial():
+                    cluster.put(placement.pod, placement.node)
+                    if cluster.judge(other).grade is None:
+                        return False
+            cluster.put(other.pod, other.node)
+        return True
+
+    # -- beside its place -------------------------------------------------------------------------
+
     def overtakes(self, decision: NodeChoice, own: int, reaches: Sequence[int]) -> bool:
         """Return whether it is ksched's choice, in its place, once some that were bound just before
         are decided on after it, and some that were bound just after before it. reaches: among how
         many on either side these are looked for"""
         if not isinstance(decision, RecordedPlacement):
             return False
-        ahead = islice(self._near(decision, range(own - 1, -1, -1)), reaches[-1])
-        earlier = [each for each in ahead if self.cluster.is_on(each.pod, each.node)]
-        after = range(own + 1, len(self.decisions))
-        later = list(islice(self._near(decision, after), reaches[-1]))
+        ahead = (
+            each
+            for each in self._near(decision, range(own - 1, -1, -1))
+            if self._may_precede(decision, each) and self.cluster.is_on(each.pod, each.node)
+        )
+        after = (
+            each
+            for each in self._near(decision, range(own + 1, len(self.decisions)))
+            if self._may_precede(each, decision)
+        )
+        earlier, later = (list(islice(each, reaches[-1])) for each in (ahead, after))
         return any(
             self._agrees_among(decision, earlier[:reach], later[:reach]) for reach in reaches
         )
@@ -579,10 +735,10 @@ class Moments:
                 isinstance(other, RecordedPlacement)
                 and other.judged
                 and other.pod.uid != placement.pod.uid
+                and not any(claim_uses(other.pod))
+                and not other.pod.spec.resource_claims
             ):
-                waits = any(claim_uses(other.pod)) or other.pod.spec.resource_claims
-                if not waits and _were_both_there(placement, other):
-                    yield other
+                yield other
 
     def _agrees_among(
         self,
@@ -620,19 +776,18 @@ class Moments:
     ) -> float:
         """Return by how many points the real node is behind the best, where these are exchanged: 0
         where it may be chosen, infinity where it does not fit."""
-        cluster, search = self.cluster, self.cluster.simulation.pipeline.search
-        start = search.next_start
-        with cluster.simulation.snapshot.trial():
+        cluster = self.cluster
+        with cluster.trial():
             for index in exchanged:
                 if index < len(earlier):
-                    cluster.take(earlier[index].pod, earlier[index].node)
+                    cluster.take_back(earlier[index])
                 else:
                     other = later[index - len(earlier)]
                     cluster.put(other.pod, other.node)
             verdict = cluster.judge(placement)
-        search.next_start = start
-        if verdict.grade is not None:
-            return 0
+            if verdict.grade is not None:
+                back = [earlier[index] for index in sorted(exchanged) if index < len(earlier)]
+                return 0 if self._leaves_in_place(placement, back[::-1]) else math.inf
         evaluation = verdict.evaluation
         own = evaluation.feasible.indices() == cluster.simulation.snapshot.row[placement.node]
         totals = evaluation.totals
@@ -640,78 +795,116 @@ class Moments:
             return math.inf
         return float(totals.max() - totals[own][0])
 
+    # -- before its place -------------------------------------------------------------------------
+
     def at(self, place: int) -> None:
         """Bring the cluster to where it is before the decision at this place."""
-        for own, decision in list(self._open.items()):
-            if own < place:
-                del self._open[own]
-            elif are_near(decision, self.decisions[place]) and self._agrees(decision, place, own):
-                self.explained.add(own)
-                del self._open[own]
+        here = self.decisions[place]
+        for own in [own for own in self._open if own < place]:
+            del self._open[own]
+        near = {own: each for own, each in self._open.items() if are_near(each, here)}
+        if isinstance(here, ObjectChange) and near:
+            last = max(each.since for each in near.values())
+            self._noticed[place] = self._when_noticed(here, place, last)
+        for own, decision in near.items():
+            if self._agrees(decision, place, own):
+                self._possible.setdefault(own, []).append(place)
+            # Changes that are not noticed at the moment must not be noticed by pods before, either.
+            if own == place or not self._changes(place, own):
+                moments = self._possible.pop(own, ())
+                changes = (self._changes(moment, own) for moment in moments)
+                noticed, since = self._noticed, decision.since
+                if any(all(noticed.get(c, 0.0) > since for c in each) for each in changes):
+                    self.explained.add(own)
+                    del self._open[own]
+
+    def _changes(self, place: int, own: int) -> list[int]:
+        """Return the places between of changes of nodes or objects."""
+        first, last = (bisect_left(self._change_places, each) for each in (place, own))
+        return self._change_places[first:last]
+
+    def _when_noticed(self, change: ObjectChange, place: int, last: float) -> float:
+        """Return when a pod was bound whose decision shows that a change had been noticed, or
+        infinity. last: later ones tell nothing of what is open. What happens to objects of one kind
+        is noticed in order."""
+        kinds = {action.kind for action in change.actions}
+        for index in range(place + 1, len(self.decisions)):
+            other = self.decisions[index]
+            if isinstance(other, ObjectChange):
+                kinds |= {action.kind for action in other.actions}
+            if other.time > last or len(kinds) > 1:
+                break
+            if not isinstance(other, RecordedPlacement) or other.pod.uid not in self.agreeing:
+                continue
+            if not self._agrees(other, place, index):
+                return other.time
+        return math.inf
 
     def _agrees(self, decision: NodeChoice, place: int, own: int) -> bool:
-        """Return whether it is ksched's choice here. own: its place"""
-        cluster = self.cluster
-        if decision.node not in cluster.simulation.snapshot.row:
+        """Return whether a choice is ksched's here. own: its place
+
+        kube-scheduler is notified of pods in the order of their changes: when it had noticed the
+        pod, or had failed to place it, it had noticed all that had left before. Nodes and other
+        objects come in watches of their own. Upstream: client-go/tools/cache/shared_informer.go.
+        """
+        if decision.node not in self.cluster.simulation.snapshot.row:
             return False
-        coming, sure, left = list[NodeChoice](), list[RecordedPlacement](), list[PodEvent]()
-        for index in range(place, len(self.decisions)):
-            other = self.decisions[index]
-            if index > own and not are_near(decision, other):
-                break
-            if isinstance(other, PodEvent):
-                if index < own and has_left(other):
-                    left.append(other)
-            elif not isinstance(other, ObjectChange) and other.pod.uid != decision.pod.uid:
-                if _were_both_there(decision, other):
-                    coming.append(other)
-                elif index < own and isinstance(other, RecordedPlacement) and other.judged:
-                    sure.append(other)
-        departures = [(), tuple(left)] if left else [()]
-        return any(self._agrees_after(decision, sure, gone, coming) for gone in departures)
+        since, changes = decision.since, (self.decisions[c] for c in self._changes(place, own))
+        if self.decisions[place].time < since and all(each.time >= since for each in changes):
+            return False  # all before was noticed
+        earlier = self.decisions[place:own]
+        left = [each for each in earlier if has_left(each)]
+        noticed = [each for each in left if each.time < since]
+        choices = [each for each in earlier if is_choice(each) and each.pod.uid != decision.pod.uid]
+        sure = [each for each in choices if not self._may_precede(decision, each)]
+        behind = [each for each in choices if self._may_precede(decision, each)]
+        after = (self.decisions[index] for index in range(own + 1, len(self.decisions)))
+        later = takewhile(lambda each: are_near(decision, each), after)
+        coming = [
+            each
+            for each in (*behind, *filter(is_choice, later))
+            if each.pod.uid != decision.pod.uid and self._may_precede(each, decision)
+        ]
+        return any(
+            self._agrees_after(decision, own, sure, gone, coming, behind)
+            for gone in ((noticed, left) if len(left) > len(noticed) else (noticed,))
+        )
 
     def _agrees_after(
         self,
         decision: NodeChoice,
-        sure: Sequence[RecordedPlacement],
+        own: int,
+        sure: Sequence[NodeChoice],
         left: Sequence[PodEvent],
         coming: Sequence[NodeChoice],
+        behind: Sequence[NodeChoice],
     ) -> bool:
         """Return whether it is ksched's choice once some are placed and others have left, and as
-        many of the coming ones are decided on as it takes to fill each better node."""
+        many of the coming ones are decided on as it takes to fill each better node. behind: those
+        that were bound before it"""
         on_node: dict[str, list[NodeChoice]] = {}
         for each in reversed(coming):
             on_node.setdefault(each.node, []).append(each)
-        cluster, simulation = self.cluster, self.cluster.simulation
-        search, nominator = simulation.pipeline.search, simulation.nominator
-        start = search.next_start
-        nominations: list[tuple[PodInfo, str]] = []
-        with simulation.snapshot.trial():
-            for placed in sure:
-                cluster.put(placed.pod, placed.node)
+        cluster = self.cluster
+        with cluster.trial():
+            for each in sure:
+                cluster.decide(each)
             for gone in left:
                 cluster.take(gone.pod, gone.node)
             verdict = cluster.judge(decision)
             while verdict.grade is None:
                 # One on each of the equally good nodes, all of which have to be filled.
                 others = [on_node[name].pop() for name in verdict.expected if on_node.get(name)]
+                if isinstance(decision, PreemptionDecision):
+                    doubt = self._doubts_about(decision, verdict)
+                    self.doubtful |= {own: doubt} if doubt else {}
                 if not others:
-                    break
+                    return False
                 for other in others:
-                    if isinstance(other, RecordedPlacement):
-                        cluster.put(other.pod, other.node)
-                    else:
-                        preemptor = cluster.info(other.pod)
-                        nominations.append((preemptor, nominator.node_of(preemptor)))
-                        nominator.renew(preemptor, other.node)
+                    cluster.decide(other)
                 verdict = cluster.judge(decision)
-        for preemptor, node in reversed(nominations):
-            nominator.renew(preemptor, node)
-        search.next_start = start
-        return verdict.grade is not None
-
-
-def _were_both_there(decision: NodeChoice, other: NodeChoice) -> bool:
-    """Return whether either may have been decided on first: each pod had come before the other was
-    bound."""
-    return decision.since <= other.time and other.since <= decision.time
+            if isinstance(decision, PreemptionDecision):
+                return True
+            placements = (each for each in behind if isinstance(each, RecordedPlacement))
+            still = [each for each in placements if not cluster.is_on(each.pod, each.node)]
+            return self._leaves_in_place(decision, still)
