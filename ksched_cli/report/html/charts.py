@@ -262,8 +262,8 @@ def plane(
     taken: list[tuple[float, float, float]] = []  # left, right and height of a label
     labelled_points = []
     for point in sorted(points, key=lambda point: (point.y, point.x)):
-        sharing = named.pop((point.x, point.y), [])
-        if not point.text or not sharing:
+        sharing = named.pop((point.x, point.y), []) if point.text else []
+        if not sharing:
             labelled_points.append(point._replace(text=""))
             continue
         text = sharing[0] if len(sharing) == 1 else f"{sharing[0]} and {len(sharing) - 1:,} more"

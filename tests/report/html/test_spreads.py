@@ -40,3 +40,9 @@ def test_variants_of_the_front_are_named_once_each_without_overlapping() -> None
     labels = [(point.text, point.text_y) for point in points if point.text]
     assert [text for text, _ in labels] == ["first variant and 1 more", "near"]
     assert abs(labels[0][1] - labels[1][1]) >= 17
+
+
+def test_a_label_stays_where_another_variant_is_drawn_at_its_point_first() -> None:
+    values = [("other", 1, 1, False), ("baseline", 1, 1, False), ("best", 0, 0, True)]
+    texts = [point.text for point in plane(("x", "y"), values, "baseline").points]
+    assert sorted(filter(None, texts)) == ["baseline", "best"]
