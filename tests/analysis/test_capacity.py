@@ -333,6 +333,37 @@ def test_nodes_of_one_kind_are_not_asked_to_do_what_only_another_can() -> None:
     assert all(runs[mix] for mix in ((0, 2), (1, 1), (2, 0)))
 
 
+@pytest.mark.parametrize(
+    ("priority", "nodes", "evicted"), [(-1, 0, ("default/low",)), (0, 1, ()), (1, 1, ())]
+)
+def test_a_pod_of_negative_priority_may_be_evicted_instead_of_another_node(
+    priority: int, nodes: int, evicted: tuple[str, ...]
+) -> None:
+    # As the cluster-autoscaler takes it: such pods are expendable.
+    low = pod("low", cpu=2, node="a", priority=priority)
+    answer = needed(node("a", cpu=2), low, pod("p", cpu=2, priority=9))
+    assert (answer.nodes_needed, answer.evicted) == (nodes, evicted)
+
+
+def test_why_fewer_nodes_would_not_do_is_what_the_run_with_one_less_leaves_pending() -> None:
+    full = pod("full", cpu=2, node="a")
+    answer = needed(node("a", cpu=2), full, *(pod(f"p{i}", cpu=2) for i in range(3)))
+    assert (answer.nodes_needed, answer.at_least) == (3, 3)
+    message = "0/3 nodes are available: 3 Insufficient cpu."
+    assert answer.why_not_fewer.startswith(f"with 2, 1 pod has no node: default/p2: {message}")
+    (one,) = needed(node("a", cpu=2), full, pod("p", cpu=2)).helped
+    assert (one.pods, one.nodes) == (("default/p",), 1)
+
+
+def test_pods_that_request_different_resources_share_nodes() -> None:
+    gpu = "example.com/gpu"
+    nodes = [node("a", cpu=2, resources={gpu: 1}), pod("full", cpu=2, node="a")]
+    waiting = [pod("cpu", cpu=1), pod("gpu", cpu=1, requests={gpu: 1}), pod("more", cpu=1)]
+    assert needed(*nodes, *waiting).nodes_needed == 2
+    runs = [trial.nodes for trial in needed(*nodes, *waiting).runs]
+    assert runs[:2] == [0, 2], "the first estimate is enough"
+
+
 @given(st.lists(st.sampled_from(["a", "b", "c", ""]), min_size=1, max_size=20))
 def test_pods_that_are_bound_to_a_zone_get_their_nodes_there(zones: list[str]) -> None:
     # Each takes a node for itself.
