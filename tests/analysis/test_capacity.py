@@ -351,8 +351,8 @@ def test_why_fewer_nodes_would_not_do_is_what_the_run_with_one_less_leaves_pendi
     assert (answer.nodes_needed, answer.at_least) == (3, 3)
     message = "0/3 nodes are available: 3 Insufficient cpu."
     assert answer.why_not_fewer.startswith(f"with 2, 1 pod has no node: default/p2: {message}")
-    (one,) = needed(node("a", cpu=2), full, pod("p", cpu=2)).helped
-    assert (one.pods, one.nodes) == (("default/p",), 1)
+    (group,) = needed(node("a", cpu=2), full, pod("p", cpu=2)).helped
+    assert (group.pods, group.nodes) == (("default/p",), 1)
 
 
 def test_pods_that_request_different_resources_share_nodes() -> None:
