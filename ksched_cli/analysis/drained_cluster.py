@@ -99,7 +99,7 @@ class DrainedCluster:
     @property
     def simulation(self) -> Simulation:
         """The engine of the cluster as it is now."""
-        return self.live.simulation
+        return self.live.engine
 
     @classmethod
     def after_run(cls, simulation: Simulation, rules: PodRules, *, workloads: bool = True) -> Self:
@@ -188,7 +188,7 @@ class DrainedCluster:
         other nodes while it is there and takes none."""
         live, snapshot = self.live, self.live.snapshot
         pods = self.pods_leaving((node,))
-        if live.reaches_beyond(map(live.simulation.catalog.info, pods)):
+        if live.reaches_beyond(map(live.engine.catalog.info, pods)):
             return True
         # A domain that the node alone is in is gone with it.
         for pod in pods:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from math import inf
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec import UNSET, UnsetType, field
@@ -49,9 +49,6 @@ from ksched_cli.framework.pod_groups import GroupKey, PodGroup, group_key
 from ksched_cli.framework.status import Code
 from ksched_cli.run.run import NEEDS_NO_TIMELINE
 from ksched_cli.scenario.owned_pods import owner_of
-
-if TYPE_CHECKING:
-    pass
 
 
 class GroupVerdict(StrEnum):

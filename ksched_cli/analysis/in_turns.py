@@ -52,7 +52,7 @@ def states_in_turns(
     if not is_plain:
         simulation.options = replace(simulation.options, tie_break=RandomChoice(_SEED))
     live = LiveCluster(simulation, state)
-    preempts = live.simulation.options.preempt
+    preempts = live.engine.options.preempt
     renamed = _schedule(live, preempts)
     is_first = not come_first
     try:
@@ -113,7 +113,7 @@ def _schedule(live: LiveCluster, preempts: bool) -> set[str]:
         running |= live.waiting
         newest = newest_timestamp(tuple(running.values()))
         live.run(preempts=preempts)
-        victims = dict.fromkeys(each.pod for each in live.simulation.scheduler.evicted)
+        victims = dict.fromkeys(each.pod for each in live.engine.scheduler.evicted)
         again = [running[key] for key in victims if running[key].metadata.controller is not None]
         if not again:
             break

@@ -582,7 +582,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(not self.still_pending, self.undecided)
 
 
-def replay_result(  # one part of the answer after the other
+def replay_result(
     replay: Replay, name: str, *, traces: bool = False, all_moments: bool = False
 ) -> ReplayResult:
     """The pods are listed where their records are kept. name: of the timeline"""
@@ -808,7 +808,7 @@ class _PodTimes:
         return None if rest == inf else round(rest * SECOND)
 
 
-def forward_look(  # one forecast, from top to bottom
+def forward_look(
     run: Run,
     opener: Opener,
     history: RunTimes,

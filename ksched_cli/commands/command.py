@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import OptionInfo
@@ -36,9 +36,6 @@ from ksched_cli.commands.output import SETTINGS, command_output
 from ksched_cli.errors import ExitCode, PluginDefectError, UsageError
 from ksched_cli.kube.streams import LIMIT, MAX_SIZE
 from ksched_cli.report.forms import Form
-
-if TYPE_CHECKING:
-    pass
 
 DEBUG_HINT = "--debug prints the traceback"
 

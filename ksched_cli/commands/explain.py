@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.completion import complete_node
@@ -17,9 +17,6 @@ from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, pod_or_manifest, run_of
 from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.report.forms import Form
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -11,9 +11,6 @@ from ksched_cli.commands.options import OF_CONFIGURATION, CommonOptions, Debug
 from ksched_cli.commands.output import show
 from ksched_cli.commands.runs import answered, in_project, refuses_plugins, run_of
 from ksched_cli.errors import ExitCode
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,17 +49,12 @@ class LiveCluster(MutableCluster[Simulation]):
         simulation: whose assumptions hold
         state: the objects as they are after it
         """
-        super().__init__(simulation, ())
+        super().__init__(simulation)
         self._newest = newest_timestamp(state.pods)
         self._is_tried = False
         simulation.options = replace(simulation.options, on_progress=None)
         self.waiting: dict[str, Pod] = {}
         self.renew(state)
-
-    @property
-    def simulation(self) -> Simulation:
-        """Return the engine."""
-        return self.engine
 
     def state(self) -> ClusterState:
         """Return the objects as they are now; a simulation of them decides as this cluster does."""
@@ -78,7 +73,7 @@ class LiveCluster(MutableCluster[Simulation]):
         """Take back what is changed meanwhile, at the cost of what was changed."""
         trial = Trial()
         is_outermost, self._is_tried = not self._is_tried, True
-        simulation, snapshot = self.simulation, self.snapshot
+        simulation, snapshot = self.engine, self.snapshot
         if snapshot.journal is None:
             snapshot.journal = []
         length = len(snapshot.journal)
@@ -91,7 +86,7 @@ class LiveCluster(MutableCluster[Simulation]):
             yield trial
         finally:
             if not trial.stays:
-                if self.simulation is not simulation:
+                if self.engine is not simulation:
                     self.snapshot.close()
                 self.engine = simulation
                 self.objects, self.strays, self.waiting = before
@@ -180,7 +175,7 @@ class LiveCluster(MutableCluster[Simulation]):
         """Return whether a placement or an eviction changes more than the columns: claims of
         volumes that are not bound yet, devices, groups of pods, what others' plugins and extenders
         remember."""
-        simulation = self.simulation
+        simulation = self.engine
         claims, handle = self.objects.persistent_volume_claims, simulation.handle
         if simulation.extenders.extenders or simulation.caller.foreign:
             return True
@@ -255,7 +250,7 @@ class LiveCluster(MutableCluster[Simulation]):
 
     def _open(self, state: ClusterState, columns: Snapshot | None) -> None:
         # A trial may go back to the engine before, whose connections to extenders are its own.
-        self.engine = self.simulation.renewed(state, columns, before=None)
+        self.engine = self.engine.renewed(state, columns, before=None)
         if self._is_tried:
             self.snapshot.journal = []
 
@@ -277,10 +272,10 @@ class LiveCluster(MutableCluster[Simulation]):
         """
         waiting = list(self.waiting.values())
         infos = map(self.info, waiting)
-        if preempts or self.simulation.options.preempt or self.reaches_beyond(infos):
-            self.objects = replace(self.objects, resource_claims=self.simulation.resource_claims)
+        if preempts or self.engine.options.preempt or self.reaches_beyond(infos):
+            self.objects = replace(self.objects, resource_claims=self.engine.resource_claims)
             self._rebuild(self.objects)
-        simulation = self.simulation
+        simulation = self.engine
         simulation.options = replace(simulation.options, preempt=preempts)
         # As in a simulation that has not run yet.
         simulation.scheduler = PassScheduler(simulation)
@@ -317,4 +312,4 @@ class LiveCluster(MutableCluster[Simulation]):
 
     def close(self) -> None:
         """Close the connections to extenders."""
-        self.simulation.close()
+        self.engine.close()

@@ -22,16 +22,21 @@ E = TypeVar("E", bound=Engine)
 class MutableCluster(Generic[E]):
     """The objects at one instant.
 
-    engine:  of the nodes and objects as they are now
-    objects: the same, but for pods: those are the engine's and `strays`
+    engine:  of the nodes and objects as they are now; its columns have the pods
+    objects: nodes and all else but pods, as they are now
     strays:  pods that count on no node, by key: those of nodes that are not there, finished ones
     """
 
-    def __init__(self, engine: E, strays: Iterable[Pod]) -> None:
-        """Continue with an engine. strays: of its state"""
+    def __init__(self, engine: E) -> None:
+        """Continue with an engine, and those pods of its state whose nodes are not there."""
         self.engine = engine
         self.objects = engine.state
-        self.strays = {pod.key: pod for pod in strays}
+        row_of = engine.snapshot.row
+        self.strays = {
+            pod.key: pod
+            for pod in engine.state.pods
+            if pod.node_name and pod.node_name not in row_of and not pod.finished
+        }
 
     @property
     def snapshot(self) -> Snapshot:

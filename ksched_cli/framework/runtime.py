@@ -370,11 +370,13 @@ class Framework:
         self.filtering = FilterRunner(
             filters, extensions, handle.nominator, caller, self.answer_cache
         )
-        pre_scores, scores = (
+        self.scoring = ScoreRunner(
             plugins.at("preScore", PreScorePlugin),
             plugins.at("score", ScorePlugin),
+            profile.weights,
+            caller,
+            self.answer_cache,
         )
-        self.scoring = ScoreRunner(pre_scores, scores, profile.weights, caller, self.answer_cache)
         # Whether only plugins of ksched itself decide that a pod fits nowhere.
         rejecting = (
             *self._pre_enqueues,

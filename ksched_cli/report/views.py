@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -25,9 +25,6 @@ from ksched_cli.report.view import (
     shown_sections,
 )
 from ksched_cli.report.words import grouped
-
-if TYPE_CHECKING:
-    pass
 
 _EFFECTS = 8  # of a change, shown first
 

@@ -81,7 +81,7 @@ class _Performance:
     def __init__(self, rollout: Rollout, state: ClusterState, open_simulation: Open) -> None:
         self._rollout, self._state = rollout, state
         self._live = LiveCluster(open_simulation(state), state)
-        self._preempts = self._live.simulation.options.preempt
+        self._preempts = self._live.engine.options.preempt
         self._pods = {pod.key: pod for pod in state.pods}
         self._guests: dict[str, Pod] = {}
         rollout.cluster = self
@@ -140,7 +140,7 @@ class _Performance:
                 trial.keep()
         if not trial.stays:
             self._live.run(preempts=True)
-        scheduler, step = self._live.simulation.scheduler, f"in step {rollout.steps}"
+        scheduler, step = self._live.engine.scheduler, f"in step {rollout.steps}"
         for key, node in scheduler.placements.items():
             pod = self._pods[key]
             self._change(key, structs.replace(pod, node_name=node))

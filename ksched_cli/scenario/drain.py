@@ -426,7 +426,7 @@ class Delete(TargetsChange):
         state = removed(state, kind, [(obj.namespace if kind.namespaced else "", obj.name)])
         effects = [Effect(f"{kind.name} {obj.key}", "deleted")]
         if target.kind == "Namespace":
-            # Everything that is in the namespace goes with it.
+            # Everything in the namespace is deleted, too.
             pods = [pod for pod in state.pods if pod.namespace == obj.name]
             effects += moved(pods, "deleted")
             state = without_pods(state, pods)

@@ -333,7 +333,7 @@ class Workbench:
             self._states[name] = paths
         self._states.move_to_end(name)
         while len(self._states) > STATES:
-            # The oldest state goes with its Runs and their pages.
+            # The oldest state is removed, with its Runs and their pages.
             _, forgotten = self._states.popitem(last=False)
             self.opener.forget(forgotten)
             for run, stored in [*self._runs.items.items()]:

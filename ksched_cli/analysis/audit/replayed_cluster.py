@@ -42,6 +42,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask, Rows
 from ksched_cli.cluster.state import Key
 from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.mutable_cluster import MutableCluster
 from ksched_cli.engine.node_search import feasible_nodes_to_find
 from ksched_cli.engine.queue import Entry
 from ksched_cli.engine.records import Attempt
@@ -215,8 +216,6 @@ class ReplayedCluster:
     bound:      UIDs of the pods placed
     departed:   UIDs of the pods that left, as a log or a recording tells
     has_churned: nodes came, changed or went, as a recording tells
-    strays: pods of nodes that are gone, by node and UID; they count once the node comes back.
-            Upstream: backend/cache/cache.go (RemoveNode)
     """
 
     simulation: Simulation
@@ -226,8 +225,10 @@ class ReplayedCluster:
     bound: set[str] = field(default_factory=set)
     departed: set[str] = field(default_factory=set)
     has_churned: bool = False
-    strays: dict[str, dict[str, Pod]] = field(default_factory=dict)
     nominations: Nominations = field(init=False)
+    # Pods of a node that is gone count once it comes back. Upstream: backend/cache/cache.go
+    # (RemoveNode).
+    _pods: MutableCluster[Simulation] = field(init=False)
     # By UID, the node that a pod was nominated to when it was placed.
     _nominated: dict[str, str] = field(default_factory=dict)
     _infos: dict[str, PodInfo] = field(default_factory=dict)
@@ -235,11 +236,8 @@ class ReplayedCluster:
     def __post_init__(self) -> None:
         nominator, follows = self.simulation.nominator, self.follows_statuses
         self.nominations = Nominations(nominator, follows_statuses=follows)
+        self._pods = MutableCluster(self.simulation)
         self._take_volumes()
-        for pod in self.simulation.state.pods:
-            node = pod.node_name
-            if node and not pod.finished and node not in self.simulation.snapshot.row:
-                self.strays.setdefault(node, {})[pod.uid] = pod
 
     def _take_volumes(self) -> None:
         self.simulation.handle.service(VolumeNames).chosen = self.chosen_volumes
@@ -482,7 +480,9 @@ class ReplayedCluster:
     def _depart(self, change: PodEvent) -> None:
         """Remove the pod from its node, if it is there."""
         self.departed.add(change.pod.uid)
-        self.strays.get(change.node, {}).pop(change.pod.uid, None)
+        stray = self._pods.strays.get(change.pod.key)
+        if stray is not None and stray.uid == change.pod.uid:
+            del self._pods.strays[stray.key]
         for pod in self.on_node(change.node):
             if pod.key == change.pod.key:
                 self.simulation.snapshot.remove(pod, self.simulation.snapshot.row[change.node])
@@ -505,30 +505,20 @@ class ReplayedCluster:
                 state = replaced(state, action.kind, [action.manifest])
             else:
                 state = removed(state, action.kind, [(action.namespace, action.name)])
-        noticed = noticed_nodes(before.state, state)
+        noticed, names = noticed_nodes(before.state, state), {node.name for node in state.nodes}
         for name, there in zip(before.snapshot.names, before.snapshot.pods, strict=True):
             there[:] = [pod if pod.pod.node_name else pod.placed(name) for pod in there]
-        names, pods = {node.name for node in state.nodes}, list[Pod]()
-        for name, there in zip(before.snapshot.names, before.snapshot.pods, strict=True):
-            if name in names:
-                pods += (pod.pod for pod in there)
-            else:
-                self.strays[name] = {pod.uid: pod.pod for pod in there}
-        back = [
-            pod for name in self.strays.keys() & names for pod in self.strays.pop(name).values()
-        ]
-        pods += back
-        state = replace(state, pods=tuple(pods), noticed_nodes=noticed)
-        columns = before.snapshot.with_nodes(state.nodes, noticed)
-        self.simulation = before.renewed(state, columns)
+            if name not in names:
+                self._pods.strays |= {pod.key: pod.pod for pod in there}
+        state = replace(state, noticed_nodes=noticed)
+        columns = self._pods.columns_of(state)
+        running = tuple(pod.pod for there in columns.pods for pod in there)
+        self.simulation = before.renewed(replace(state, pods=running), columns)
+        self._pods.engine = self.simulation
         before.close()
         old, new = ({node.name: node for node in each.nodes} for each in (before.state, state))
         self.has_churned |= old != new
         self._infos.clear()
-        for pod in back:
-            self.simulation.snapshot.add(
-                self.info(pod), self.simulation.snapshot.row[pod.node_name]
-            )
         for node in tuple(before.nominator.nodes()):
             for nominated in before.nominator.on_node(node):
                 self.simulation.nominator.nominate(self.info(nominated.pod), node)
@@ -644,11 +634,12 @@ class Moments:
         agreeing: Iterable[str],
         doubts_about: Callable[[PreemptionDecision, DecisionVerdict], str],
     ) -> None:
-        (
-            """places: of what does not agree where it was recorded; only choices are judged again;
-        doubts_about: returns why a difference in victims may be due to unknown facts, or """
-            ""
-        )
+        """Follow the decisions with the cluster.
+
+        places: of what does not agree where it was recorded; only choices are judged again
+        agreeing: see the class
+        doubts_about: returns why a difference in victims may be due to unknown facts; "" for none
+        """
         self.cluster, self.decisions = cluster, decisions
         self.explained: set[int] = set()
         self.doubtful: dict[int, str] = {}

@@ -41,10 +41,7 @@ class ReplayCluster(MutableCluster[Engine]):
         registry: Mapping[str, PluginEntry],
         options: Options,
     ) -> None:
-        engine = Engine(state, configuration, registry, options)
-        named = (pod for pod in state.pods if pod.node_name and not pod.finished)
-        row_of = engine.snapshot.row
-        super().__init__(engine, (pod for pod in named if pod.node_name not in row_of))
+        super().__init__(Engine(state, configuration, registry, options))
         self.bound = {pod.key: pod for pods in self.snapshot.pods for pod in pods}
         self._started = _NEW
         self._followed = 0

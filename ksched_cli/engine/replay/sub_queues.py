@@ -100,16 +100,15 @@ class UnschedulablePods:
                 present.add(queued)
                 return
             if present is not None:
-                # What arrives is a pod or a class, what is here a pod.
+                # A pod is here, and a pod or a class arrives.
                 del self.keys[present]
-                alike = queued
-                if not isinstance(alike, EquivalenceClass):
+                if isinstance(queued, EquivalenceClass):
+                    queued.add(present)
+                else:
                     alike = EquivalenceClass.of(present, self._on_rejections)
                     alike.add(queued)
                     alike.place = UNSCHEDULABLE
-                else:
-                    alike.add(present)
-                queued = alike
+                    queued = alike
         group[key] = queued
         self.keys[queued] = group_key, key
         if queued.gated:

@@ -40,10 +40,8 @@ class Packing:
 
     def __init__(self, cluster: ReplayCluster, state: ClusterState, pods: Sequence[Pod]) -> None:
         """pods: that will be put on nodes"""
-        options = replace(
-            cluster.engine.options, extenders=ExtenderOptions(used=False), on_progress=None
-        )
-        before = cluster.engine
+        before, unused = cluster.engine, ExtenderOptions(used=False)
+        options = replace(before.options, extenders=unused, on_progress=None)
         self.engine = before.renewed(state, options=options)
         nominator = self.engine.nominator
         own = {pod.uid for pod in pods}
