@@ -608,7 +608,7 @@ class _Nodes:
         written = written_request(self._pod, resource)
         allocatable = self._snapshot.allocatable(resource)
         has_room = allocatable - self._snapshot.requested(resource) >= amount
-        # What nobody has, and no pod that is nominated to the row gets.
+        # The amount that is free on each row, less what pods nominated to it request.
         free = allocatable - self._snapshot.requested(resource)
         for row, pods in self._nominated.items():
             taken = sum(pod.resources.requests.get(resource, 0) for pod in pods)

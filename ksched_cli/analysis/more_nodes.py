@@ -655,7 +655,7 @@ def nodes_needed(
     nearest = max(fewer, key=growth.rank, default=None)
     why_not = ""
     if nearest is not None:
-        # What a run with fewer nodes leaves without one.
+        # The run with the most of fewer nodes leaves pods without one.
         left = seen[nearest]
         number, nodes = len([pod for pod in left.lacking if pod not in rest]), sum(nearest)
         pods = "1 pod has" if number == 1 else f"{number:,} pods have"

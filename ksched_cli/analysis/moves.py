@@ -394,7 +394,7 @@ class Mover:
         waiting = frozenset(needing & last)
         touched = {steps[-1][key] for key in waiting}
         touched |= {node for each in moved for node in (each.from_node, each.to_node)}
-        # What is requested on these nodes before the moves and after them.
+        # The requests on these nodes before and after the moves.
         simulation = self.open(state)
         after = simulation.snapshot
         simulation.close()

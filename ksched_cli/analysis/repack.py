@@ -102,7 +102,7 @@ def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
             sums = np.cumsum(np.sort(np.maximum(room, 0))[::-1])
             least = max(least, int(np.searchsorted(sums, total)) + 1)
     if unplaced:
-        # What they request counts, too.
+        # The unplaced pods' requests count, too.
         least = min(least, nodes)
     elif least < nodes and has_solver():
         # A solver proves more: by what each pod requests, and by its constraints but spread. Not

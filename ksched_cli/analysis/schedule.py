@@ -92,7 +92,7 @@ def cluster_map(simulation: Simulation, run: RunRecord, before: Sequence[NodeUsa
             for taint in node.spec.taints
         ]
         taints.append(", ".join(own))
-    # What became of each pod, by name.
+    # The fate of each pod, by name.
     evicted_from = {eviction.pod: eviction for eviction in run.evicted}
     failed, pending = frozenset(run.failed), frozenset(run.pending)
     ignored = {pod.pod: pod.reason for pod in run.ignored}

@@ -71,7 +71,7 @@ class Diagnose(Question[Troubleshooting], frozen=True, kw_only=True):
             subject = pod_reading(find_pod(simulation, name, run.namespace))
         report = pending_report(simulation, keys, workloads=run.workloads)
         fields = {name: getattr(report, name) for name in ("groups", "held", "placed", "absent")}
-        # What to ask next, the most important first.
+        # The next questions, the most important first.
         calls: list[NextCall] = []
         at_node = {"nodes": [node.node]} if node is not None else {}
         for group in report.groups[:MAX_CALLS]:

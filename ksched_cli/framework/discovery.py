@@ -319,7 +319,7 @@ def _of_module(module: Any) -> Loaded:
         for answer in answers:
             if isinstance(answer, Mapping):
                 continue
-            # What to write instead, where it is a list of classes.
+            # For a list of classes, the message names the dict to write instead.
             classes = answer if isinstance(answer, list | tuple | set) else ()
             items = ", ".join(
                 f'"{each.name}": {each.__name__}'

@@ -213,7 +213,7 @@ class TrialListing(msgspec.Struct, frozen=True):
         with_affinity, with_anti_affinity = set[int](), set[int]()
         for row, on_node in enumerate(snapshot.pods):
             for affinity in (pod.spec.affinity for pod in on_node):
-                # To pods, or against them. Upstream: podWithAffinity.
+                # Affinity and anti-affinity to pods count. Upstream: podWithAffinity.
                 if affinity is None or not (affinity.pod_affinity or affinity.pod_anti_affinity):
                     continue
                 with_affinity.add(row)

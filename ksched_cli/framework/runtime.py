@@ -337,7 +337,7 @@ class Framework:
         self._snapshot = handle.snapshot
         self._own = plugins = ProfilePlugins(profile, registry, handle, caller)
         self.queue_sort = plugins.at("queueSort", QueueSortPlugin)[0]
-        # What the queue is sorted by; None where it has to call the plugin's own comparison.
+        # The queue sorts by this key; None means that it calls the plugin's own comparison.
         self.sort_key: SortKey | None = None
         if isinstance(self.queue_sort, SortsByKey) and self.queue_sort.name not in caller.foreign:
             self.sort_key = self.queue_sort.key

@@ -594,7 +594,7 @@ class DeviceCounts:
             kind = kind_of(spec, device, self._features, True)
             # The selectors of classes do not see here whether a device may be shared.
             self._kinds.append(DeviceKind(kind.driver, kind.attributes, kind.capacity))
-            # The rows that reach it.
+            # The rows that the device reaches.
             place = device if spec.per_device_node_selection else spec
             mask = np.zeros(len(self._snapshot), dtype=np.bool_)
             if place.all_nodes:

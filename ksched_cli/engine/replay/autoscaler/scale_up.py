@@ -298,7 +298,7 @@ class ScaleUpPlanner:
         price = group.node_price(group.template, self.prices)
         if price is None:
             return 0.0
-        # By resource, the price of a unit in the cheapest group that has it.
+        # Resource → the price of a unit in the cheapest group that has it.
         worths: dict[str, float] = {}
         for each in self.settings.groups:
             own = each.node_price(each.template, self.prices)
