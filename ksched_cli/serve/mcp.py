@@ -61,9 +61,6 @@ ANSWER_SIZE = 20_000
 MAX_RUNNING = 2
 MAX_WAITING = 32
 MAX_ANSWER = 256 << 20
-# A session of HTTP holds 37 kB until its client ends it, or has not asked for so long.
-MAX_SESSIONS = 256
-SESSION_SECONDS = 600.0
 # Answers to ask for more of: so many, of so many bytes.
 _CACHED, _CACHED_BYTES = 4, 64 << 20
 
@@ -360,7 +357,8 @@ def http_app(questions: Questions, listening: Listening) -> ASGIApp:
     """Return the same over HTTP, at /mcp. Another site's page cannot ask it: Host and Origin are
     checked where it listens on the loopback address, the token elsewhere."""
     host = "127.0.0.1" if is_loopback(listening.host) else listening.host
-    app = server_of(questions).streamable_http_app(
-        host=host, max_sessions=MAX_SESSIONS, session_idle_timeout=SESSION_SECONDS
-    )
+    # Questions share nothing, and so need no sessions, which clients that never end them would
+    # hold. A question whose client leaves is killed; one that a client with the older protocol
+    # cancels runs on until then, or until its time is over.
+    app = server_of(questions).streamable_http_app(host=host, stateless_http=True)
     return TokenCheck(OriginCheck(app, listening), listening.token)

@@ -542,20 +542,33 @@ def status_of(url: str, **headers: str) -> int:
     return httpx2.post(url, json=HELLO, headers={**ACCEPT, **headers}).status_code
 
 
-@pytest.fixture
-def two_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served, "MAX_SESSIONS", 2)
-    monkeypatch.setattr(served, "SESSION_SECONDS", 3.0)
+def test_clients_that_never_end_hold_nothing(url: str) -> None:
+    answers = [httpx2.post(url, json=HELLO, headers=ACCEPT) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert not any("mcp-session-id" in answer.headers for answer in answers)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("two_sessions")
-def test_sessions_are_limited_and_end_when_nobody_asks(url: str) -> None:
-    assert [status_of(url) for _ in range(4)] == [200, 200, 503, 503]
-    deadline = time.monotonic() + 60
-    while status_of(url) != 200:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+@pytest.mark.usefixtures("cold")
+def test_a_question_whose_client_leaves_is_ended() -> None:
+    hanging = ChangeSource(apply=pod("h", labels={"fail": "hangs"}))
+    base = replace(BASE, plugins=(f"{PLUGINS}:Broken",), changes=(hanging,))
+    questions, listening = Questions(base, 60.0), Listening.of("127.0.0.1:0", "", "", "")
+    server = HttpServer(http_app(questions, listening), listening, lambda line: None)
+    server.start()
+    call = {"name": "schedule", "arguments": {}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    address = server.url.removeprefix("http://")
+    fields = {"Host": address, **ACCEPT, "Content-Type": "application/json"}
+    fields["Content-Length"] = str(len(body))
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    host, port = address.split(":")
+    try:
+        with socket.create_connection((host, int(port)), 5) as connection:
+            connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n{body}".encode())
+            asyncio.run(until(lambda: questions.running == 1))
+        asyncio.run(until(lambda: questions.running == 0))
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null"])
