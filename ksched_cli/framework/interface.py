@@ -96,7 +96,10 @@ class Plugin(ABC):
 
     def cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the part of the pod's manifest that the plugin's NODE answers depend on: pods with
-        equal keys share these answers. None: only pods with the same manifest do."""
+        equal keys share these answers. None: only pods with the same manifest do.
+
+        Pods share ROW answers in the same way where the plugin is in-tree.
+        """
         return None
 
 

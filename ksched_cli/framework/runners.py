@@ -392,8 +392,11 @@ class FilterRunner(ExtensionsRunner):
         """Return the verdicts of one plugin, or None where all the nodes pass. Only this asks a
         plugin about many nodes or reads its earlier answers."""
         if memo is None and nodes.snapshot is self._snapshot:
-            key = self._cache.shared_key(plugin, pod, self._caller)
-            memo = None if key is None else self._node_memo(plugin, state, pod, key)
+            key = self._cache.shared_key(plugin, pod, self._caller, is_score=False)
+            if key is not None and plugin.scope is Scope.ROW:
+                memo = self._row_memo(plugin, key)
+            elif key is not None:
+                memo = self._node_memo(plugin, state, pod, key)
         if memo is None:
             return self._caller.filter_nodes(plugin, state, pod, nodes)
         self._refresh(memo, plugin, state, pod, nodes)
@@ -409,9 +412,9 @@ class FilterRunner(ExtensionsRunner):
             for plugin in self.plugins:
                 scope, memo = self._caller.scope_for(plugin, pod), None
                 if scope is Scope.ROW:
-                    is_scalar = self._caller.has_scalar_filter((plugin,))
-                    stale = StaleRows(self._snapshot)
-                    memo = VerdictMemo(self._snapshot, stale, is_scalar=is_scalar)
+                    is_foreign = plugin.name in self._caller.foreign
+                    key = None if is_foreign else self._caller.cache_key(plugin, pod)
+                    memo = self._row_memo(plugin, key)
                 elif scope is Scope.NODE and plugin.name not in state.skip_filter:
                     key = self._caller.cache_key(plugin, pod)
                     memo = self._node_memo(plugin, state, pod, key)
@@ -436,6 +439,17 @@ class FilterRunner(ExtensionsRunner):
             if key is not None:
                 shared[plugin.name, key] = memo
         return None if memo.has_error else memo
+
+    def _row_memo(self, plugin: FilterPlugin, key: Hashable | None) -> VerdictMemo:
+        """Return the ROW answers, which pods of several shapes share where there is a key."""
+        memo = None if key is None else self._cache.row_verdicts.get((plugin.name, key))
+        if memo is None:
+            is_scalar = self._caller.has_scalar_filter((plugin,))
+            stale = StaleRows(self._snapshot)
+            memo = VerdictMemo(self._snapshot, stale, is_scalar=is_scalar)
+            if key is not None:
+                self._cache.row_verdicts[plugin.name, key] = memo
+        return memo
 
     def _refresh(
         self, memo: VerdictMemo, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes

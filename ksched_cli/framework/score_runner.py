@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, ScorePlan
+from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, RowSums, ScorePlan
 from ksched_cli.framework.cache.memo import Memo, ScoreMemo
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
@@ -136,20 +136,28 @@ class ScoreRunner:
         self._pre_score(self.pre_scores, state, pod, nodes)
         sums = np.zeros(len(nodes), dtype=np.int64)
         others: list[tuple[ScorePlugin, Memo | None]] = []
+        row_plugins: dict[ScorePlugin, int] = {}
         for plugin in self.plugins:
             if plugin.name in state.skip_score:
                 continue
-            key = self._cache.shared_key(plugin, pod, self._caller)
-            is_shared = nodes.snapshot is self._snapshot and key is not None
-            memo = self._node_memo(plugin, state, pod, key) if is_shared else None
-            part = None
-            if memo is not None and memo.has_parts:
-                weigh = partial(self._weighted, plugin, state, pod)
-                part = memo.part(memo.extremes(nodes), weigh)
+            key = self._cache.shared_key(plugin, pod, self._caller, is_score=True)
+            memo = part = None
+            if key is not None and nodes.snapshot is self._snapshot:
+                if plugin.scope is Scope.ROW:
+                    row_plugins[plugin] = self.weights[plugin.name]
+                    continue
+                memo = self._node_memo(plugin, state, pod, key)
+                if memo.has_parts:
+                    weigh = partial(self._weighted, plugin, state, pod)
+                    part = memo.part(memo.extremes(nodes), weigh)
             if part is None:
                 others.append((plugin, memo))
             else:
                 sums += part.gather(nodes)
+        if row_plugins:
+            row_sums = self._row_sums(row_plugins, state, pod)
+            self._refresh(row_sums, state, pod, nodes)
+            sums += row_sums.memo.gather(nodes) >> self.shift
         return self._added(sums, others, state, pod, nodes, shift=0)
 
     def keys(self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry) -> Scores:
@@ -175,8 +183,8 @@ class ScoreRunner:
         keys = self._static(plan, state, pod, nodes).gather(nodes)
         # 3. The sum of those that look at the pods of the node, too, where these have changed.
         if plan.row_sums is not None:
-            self._refresh(plan, plan.row_sums, state, pod, nodes)
-            keys = keys + plan.row_sums.gather(nodes)
+            self._refresh(plan.row_sums, state, pod, nodes)
+            keys = keys + plan.row_sums.memo.gather(nodes)
         # 4. The others.
         others = [(p, memo) for p, memo in plan.others if p.name not in state.skip_score]
         keys = self._added(keys, others, state, pod, nodes, self.shift)
@@ -203,6 +211,7 @@ class ScoreRunner:
     def _plan(self, entry: CacheEntry, state: CycleState, pod: PodInfo) -> ScorePlan:
         """Call NODE plugins for every node, once. Raises PluginError."""
         plan, caller, snapshot = ScorePlan(), self._caller, self._snapshot
+        row_plugins: dict[ScorePlugin, int] = {}
         for plugin in self.plugins:
             if plugin.name in entry.static_state.skip_score:
                 continue
@@ -219,42 +228,49 @@ class ScoreRunner:
             elif isinstance(plugin, NormalizeScore):
                 plan.others.append((plugin, Memo.empty(snapshot)))
             else:
-                plan.row_plugins[plugin] = self.weights[plugin.name]
-        if plan.row_plugins:
-            sums = Memo.empty(snapshot)
-            plan.row_scorer = caller.row_scorer(plan.row_plugins, state, pod, snapshot, self.shift)
-            if plan.row_scorer is not None:
-                # Pods of several shapes share the sums where the plugins look at the same of them.
-                keys = [(plugin.name, caller.cache_key(plugin, pod)) for plugin in plan.row_plugins]
-                if all(key is not None for _, key in keys):
-                    sums = self._cache.row_sums.setdefault(tuple(keys), sums)
-            plan.row_sums = sums
+                row_plugins[plugin] = self.weights[plugin.name]
+        if row_plugins:
+            plan.row_sums = self._row_sums(row_plugins, state, pod)
         return plan
 
-    def _refresh(
-        self, plan: ScorePlan, sums: Memo, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> None:
+    def _row_sums(
+        self, plugins: Mapping[ScorePlugin, int], state: CycleState, pod: PodInfo
+    ) -> RowSums:
+        """Return the sum of ROW plugins, which pods of several shapes share where the plugins look
+        at the same of them."""
+        caller = self._caller
+        keys = tuple((plugin.name, caller.cache_key(plugin, pod)) for plugin in plugins)
+        is_shared = all(key is not None and name not in caller.foreign for name, key in keys)
+        sums = self._cache.row_sums.get(keys) if is_shared else None
+        if sums is None:
+            scorer = caller.row_scorer(plugins, state, pod, self._snapshot, self.shift)
+            sums = RowSums(plugins, scorer, Memo.empty(self._snapshot))
+            if is_shared:
+                self._cache.row_sums[keys] = sums
+        return sums
+
+    def _refresh(self, sums: RowSums, state: CycleState, pod: PodInfo, nodes: Nodes) -> None:
         """Ask the plugins of the sum about those of the nodes that have changed. Raises
         PluginError."""
         # For all nodes, the log says which have changed; in-tree plugins may be given more.
-        in_view = Nodes(nodes.snapshot) if plan.row_scorer and nodes.are_most else nodes
-        stale = sums.renew(in_view)
+        in_view = Nodes(nodes.snapshot) if sums.scorer and nodes.are_most else nodes
+        stale = sums.memo.renew(in_view)
         if not stale:
             return
         if isinstance(stale, list):
-            totals = self._caller.row_totals(plan.row_scorer, self._snapshot, stale)
+            totals = self._caller.row_totals(sums.scorer, self._snapshot, stale)
             if totals is not None:
-                sums.store_each(stale, totals)
+                sums.memo.store_each(stale, totals)
                 return
             stale = Nodes(self._snapshot, np.array(stale, dtype=np.intp))
         try:
             total = np.zeros(len(stale), dtype=np.int64)
-            for plugin, weight in plan.row_plugins.items():
+            for plugin, weight in sums.plugins.items():
                 total += self._raw_scores(plugin, state, pod, stale) * weight
         except PluginError:
-            sums.forget()
+            sums.memo.forget()
             raise
-        sums.store(stale, total << self.shift)
+        sums.memo.store(stale, total << self.shift)
 
     def _added(
         self,

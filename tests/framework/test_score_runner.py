@@ -177,7 +177,9 @@ def sums_by_app(run: Simulation) -> dict[str, Memo]:
     """The pods' labels `app`, after the run."""
     cache = run.frameworks["default-scheduler"].answer_cache
     entries = {info.labels["app"]: cache.entry_for(info) for info in run.pending()}
-    return {app: present(present(present(entry).scores).row_sums) for app, entry in entries.items()}
+    return {
+        app: present(present(present(entry).scores).row_sums).memo for app, entry in entries.items()
+    }
 
 
 def alike_but_for_labels() -> Simulation:

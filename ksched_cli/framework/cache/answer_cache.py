@@ -8,8 +8,8 @@ are not stored. What is stored is in memos; the runners fill them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Sequence
-from typing import TypeAlias, cast
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from typing import TypeAlias, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -38,6 +38,12 @@ MANY_NODES = 1000
 # For so many pods that look the same, computing answers about all nodes brings more than it costs.
 MANY_PODS_ALIKE = 64
 
+# So many rows of shared ROW answers are stored; each takes about 15 bytes.
+SHARED_ROWS_MAX = 1 << 20
+
+K = TypeVar("K")
+V = TypeVar("V")
+
 # A plugin's name, and its cache_key for a pod.
 SharedKey: TypeAlias = tuple[str, Hashable]
 
@@ -54,24 +60,33 @@ class Rejections(Struct):
     through: int
 
 
+class RowSums(Struct):
+    """The weighted sum of the plugins whose scores of a row depend on nothing else.
+
+    plugins: with their weights
+    scorer:  of the sum, where all of them score single rows
+    memo:    the sum, as it is in a key
+    """
+
+    plugins: Mapping[ScorePlugin, int]
+    scorer: RowScorer | None
+    memo: Memo
+
+
 class ScorePlan(Struct):
     """How pods of one shape are scored.
 
-    parts:       those of plugins whose weighted scores depend on a node and on extremes alone
-    static:      the sum of these for the extremes of `extremes`, as it is in a key, with what
-                 decides among equal totals; None: not determined yet
-    row_plugins: those whose scores of a row depend on nothing else, with their weights
-    row_scorer:  of their sum, where all of them score single rows
-    row_sums:    their weighted sum, as it is in a key; None where there are none
-    others:      the other plugins that run, each with its raw scores; None: it is asked every time
+    parts:    those of plugins whose weighted scores depend on a node and on extremes alone
+    static:   the sum of these for the extremes of `extremes`, as it is in a key, with what decides
+              among equal totals; None: not determined yet
+    row_sums: of the plugins whose scores depend on the row alone; None where there are none
+    others:   the other plugins that run, each with its raw scores; None: it is asked every time
     """
 
     parts: list[ScoreMemo] = field(default_factory=list)
     extremes: list[Extremes] = field(default_factory=list)
     static: Memo | None = None
-    row_plugins: dict[ScorePlugin, int] = field(default_factory=dict)
-    row_scorer: RowScorer | None = None
-    row_sums: Memo | None = None
+    row_sums: RowSums | None = None
     others: list[tuple[ScorePlugin, Memo | None]] = field(default_factory=list)
 
 
@@ -108,6 +123,20 @@ class DryRuns(Struct):
     version: int
 
 
+class SharedRows(dict[K, V]):
+    """ROW answers about all rows, by key. Nothing bounds the number of keys, so the oldest go."""
+
+    def __init__(self, snapshot: Snapshot, most: int = SHARED_ROWS_MAX) -> None:
+        """most: how many rows it stores"""
+        super().__init__()
+        self._most = max(1, most // max(1, len(snapshot)))
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if len(self) >= self._most:
+            del self[next(iter(self))]
+        super().__setitem__(key, value)
+
+
 class AnswerCache:
     """Per shape, an entry, where more than one pod has it.
 
@@ -115,7 +144,7 @@ class AnswerCache:
     have such; of others nobody knows.
 
     node_verdicts, node_scores: NODE answers about all rows, which pods of several shapes share
-    row_sums: the same of the sums of in-tree ROW plugins, by the plugins' keys
+    row_verdicts, row_sums: ROW answers of in-tree plugins in the same way
     by_shape: whether no plugin is foreign; otherwise an entry is of one signature
     """
 
@@ -123,10 +152,11 @@ class AnswerCache:
         self.snapshot = snapshot
         self.node_verdicts: dict[SharedKey, VerdictMemo] = {}
         self.node_scores: dict[SharedKey, ScoreMemo] = {}
-        self.row_sums: dict[tuple[SharedKey, ...], Memo] = {}
+        self.row_verdicts: SharedRows[SharedKey, VerdictMemo] = SharedRows(snapshot)
+        self.row_sums: SharedRows[tuple[SharedKey, ...], RowSums] = SharedRows(snapshot)
         self.by_shape = True
         self._least_pods = 2 if len(snapshot) < MANY_NODES else 3
-        self._queried: set[SharedKey] = set()
+        self._queried: set[tuple[bool, str, Hashable]] = set()
         self._shareable: dict[str, bool] = {}
         self._expected: Counter[int] = Counter()
         self._entries: dict[int, CacheEntry] = {}
@@ -140,18 +170,26 @@ class AnswerCache:
             if pod.signature != pod.shape:
                 expected[pod.signature] += 1
 
-    def shared_key(self, plugin: Plugin, pod: PodInfo, caller: PluginCaller) -> Hashable | None:
-        """Return the key by which pods of several shapes share NODE answers, or None if they do
-        not. It is returned from the second pod with the key on, because the cache stores answers
-        about all nodes."""
+    def shared_key(
+        self, plugin: Plugin, pod: PodInfo, caller: PluginCaller, *, is_score: bool
+    ) -> Hashable | None:
+        """Return the key by which pods of several shapes share NODE or ROW answers, or None if they
+        do not. It is returned from the second pod with the key on, because the cache stores answers
+        about all nodes. is_score: of Score, else of Filter"""
         name = plugin.name
         if name not in self._shareable:
             self._shareable[name] = shareable(plugin, caller.foreign)
-        key = caller.cache_key(plugin, pod) if self._shareable[name] else None
-        if key is None or (name, key) in self._queried:
+        if not self._shareable[name]:
+            return None
+        # Most plugins have one scope for all pods.
+        has_other_scopes = type(plugin).scope_for is not Plugin.scope_for
+        if has_other_scopes and caller.scope_for(plugin, pod) is not plugin.scope:
+            return None
+        key = caller.cache_key(plugin, pod)
+        if key is None or (is_score, name, key) in self._queried:
             return key
         if self._expected:
-            self._queried.add((name, key))
+            self._queried.add((is_score, name, key))
         return None
 
     def entry_for(self, pod: PodInfo) -> CacheEntry | None:
@@ -198,11 +236,13 @@ class AnswerCache:
 
 
 def shareable(plugin: Plugin, foreign: Container[str]) -> bool:
-    """Return whether pods of several shapes may share the plugin's answers: it is in-tree, has NODE
-    answers about every pod, and a cache key. foreign: names of plugins that are not in-tree"""
+    """Return whether pods of several shapes may share the plugin's answers, if its scope for them
+    is that of most pods: it is in-tree, has NODE or ROW answers, and a cache key.
+
+    foreign: names of plugins that are not in-tree
+    """
     return (
         plugin.name not in foreign
-        and plugin.scope is Scope.NODE
-        and type(plugin).scope_for is Plugin.scope_for
+        and plugin.scope is not Scope.CLUSTER
         and type(plugin).cache_key is not Plugin.cache_key
     )

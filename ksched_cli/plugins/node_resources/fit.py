@@ -6,7 +6,7 @@ isSchedulableAfterNodeChange), resource_allocation.go (scorePlacement).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from types import MappingProxyType
@@ -119,6 +119,10 @@ class NodeResourcesFit(
         """Return the requested resources that a device class backs, where a node has none of
         them."""
         return ()
+
+    def cache_key(self, pod: PodInfo) -> Hashable | None:
+        # What a resized pod has on its node counts for no other.
+        return None if pod.is_resized else super().cache_key(pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         state.write(PRE_FILTER_KEY, MappingProxyType(_requests_on_node(pod)))

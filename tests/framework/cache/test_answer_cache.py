@@ -15,7 +15,7 @@ from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.cache.answer_cache import MANY_NODES, AnswerCache, shareable
+from ksched_cli.framework.cache.answer_cache import MANY_NODES, AnswerCache, SharedRows, shareable
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.discovery import discover
 from ksched_cli.framework.interface import FilterPlugin, Scope
@@ -219,7 +219,9 @@ def test_what_pods_of_several_shapes_may_share_is_kept_once_a_key_comes_again() 
     cache = AnswerCache(Snapshot(()))
 
     def keys() -> list[bool]:
-        return [cache.shared_key(plugin, pod, run.caller) is not None for pod in pods]
+        return [
+            cache.shared_key(plugin, pod, run.caller, is_score=False) is not None for pod in pods
+        ]
 
     assert keys() == keys() == [False, False, False]
     cache.expect(pods)
@@ -227,17 +229,17 @@ def test_what_pods_of_several_shapes_may_share_is_kept_once_a_key_comes_again() 
     assert keys() == [True, True, True]
 
 
-def test_plugins_with_node_answers_and_a_key_are_shareable_where_they_are_in_tree() -> None:
+def test_plugins_with_node_or_row_answers_and_a_key_are_shareable_where_they_are_in_tree() -> None:
     framework = simulation(cluster(), kubernetes_version="1.34").frameworks["default-scheduler"]
     plugins = framework.filtering.plugins
-    names = {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"}
+    names = {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"}
     assert {p.name for p in plugins if shareable(p, foreign=())} == names
     assert {p.name for p in plugins if shareable(p, foreign={"NodeName"})} == names - {"NodeName"}
 
 
 @st.composite
 def clusters_of_single_pods(draw: st.DrawFn) -> ClusterState:
-    """Pods of which no two request the same, on nodes with taints, labels and images."""
+    """Pods of which no two have the same labels, and several request the same, which fill nodes."""
     taints = [{"key": "k", "value": "v", "effect": e} for e in ("NoSchedule", "PreferNoSchedule")]
     nodes = [
         node(
@@ -246,19 +248,40 @@ def clusters_of_single_pods(draw: st.DrawFn) -> ClusterState:
             labels={ZONE: draw(st.sampled_from("ab"))},
             taints=draw(st.sampled_from([[], taints[:1], taints[1:]])),
         )
-        for i in range(8)
+        for i in range(12)
     ]
     selectors = st.sampled_from([{}, {"nodeSelector": {ZONE: "a"}}])
     tolerations = st.sampled_from([{}, {"tolerations": [{"key": "k", "operator": "Exists"}]}])
     pods = [
-        pod(f"p{i}", cpu=f"{100 + i}m", spec={**draw(selectors), **draw(tolerations)})
-        for i in range(10)
+        pod(
+            f"p{i}",
+            cpu=draw(st.sampled_from(["100m", "900m", "1700m", "3"])),
+            labels={"own": str(i)},
+            spec={**draw(selectors), **draw(tolerations)},
+        )
+        for i in range(24)
     ]
     return cluster(*nodes, *pods)
 
 
 @given(clusters_of_single_pods(), st.sampled_from([0, 50, 100]))
-def test_pods_that_nobody_looks_like_share_answers_about_nodes_as_without_memory(
+def test_pods_that_nobody_looks_like_share_answers_as_without_memory(
     state: ClusterState, percentage: int
 ) -> None:
     assert run_of(state, percentage, remember=True) == run_of(state, percentage, remember=False)
+
+
+def test_pods_of_several_shapes_that_request_the_same_share_answers_about_rows() -> None:
+    pods = [pod(f"p{i}", cpu=1 + i // 2, labels={"app": f"a{i % 2}"}) for i in range(4)]
+    run = simulation(cluster(*(node(f"n{i}") for i in range(20)), *pods))
+    run.pipeline.detailed = False
+    run.run()
+    cache = run.frameworks["default-scheduler"].answer_cache
+    assert {name for name, _ in cache.row_verdicts} == {"NodeResourcesFit"}
+    assert len(cache.row_verdicts) == len(cache.row_sums) == 2
+
+
+def test_of_too_many_row_answers_the_oldest_go() -> None:
+    shared = SharedRows[str, int](Snapshot(cluster(node("n"), node("m")).nodes), most=4)
+    shared["a"] = shared["b"] = shared["c"] = 1
+    assert list(shared) == ["b", "c"]
