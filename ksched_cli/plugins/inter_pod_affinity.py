@@ -544,14 +544,24 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         conflicting: PodsByDomain = {}
         own = dict.fromkeys(term.counter for term in incoming.required_anti)
         matching = self._index.group(pod).terms[AVOIDS]
-
-        def counters_of(other: PodInfo) -> Iterator[DomainCounter]:
-            counted_by = self._index.group(other).counters
-            yield from (counter for counter in own if counter in counted_by)
-            terms = dict.fromkeys(self._existing.terms_of(other))
-            yield from (term for term in terms if term in matching)
-
-        add_pods(conflicting, self._index.snapshot, counters_of)
+        # 1. Pods of one shape conflict alike.
+        counters_by_shape: dict[int, list[DomainCounter]] = {}
+        rows: set[int] = set()
+        for shape in tuple(self._index.shapes()):
+            counters = [counter for counter in own if counter in shape.group.counters]
+            terms = dict.fromkeys(self._existing.terms_of(shape.model)) if matching else ()
+            counters += (term for term in terms if term in matching)
+            if counters and shape.rows:
+                counters_by_shape[shape.model.shape] = counters
+                rows.update(shape.rows)
+        # 2. Each pod stands in the order of nodes, and of the pods of a node.
+        for row in sorted(rows):
+            for other in self._index.snapshot.pods[row]:
+                for counter in counters_by_shape.get(other.shape, ()):
+                    code = counter.domains.codes.item(row)
+                    if code != MISSING:
+                        by_code = conflicting.setdefault(counter, {})
+                        by_code.setdefault(code, []).append((other, row))
         state.write(CONFLICTING_PODS_KEY, conflicting)
         return conflicting
 
@@ -759,25 +769,6 @@ MOST_DOMAINS = 8
 
 PodsByDomain = dict[DomainCounter, dict[int, list[tuple[PodInfo, int]]]]
 """By a term's counter and a domain's code the pods there, each with its row."""
-
-
-def add_pods(
-    conflicting: PodsByDomain,
-    snapshot: Snapshot,
-    counters_of: Callable[[PodInfo], Iterable[DomainCounter]],
-) -> None:
-    """Add every pod to the terms that conflict with it. counters_of: the same for pods of one
-    shape"""
-    by_shape: dict[int, tuple[DomainCounter, ...]] = {}
-    for row, pods in enumerate(snapshot.pods):
-        for pod in pods:
-            counters = by_shape.get(pod.shape)
-            if counters is None:
-                counters = by_shape[pod.shape] = tuple(counters_of(pod))
-            for counter in counters:
-                code = counter.domains.codes.item(row)
-                if code != MISSING:
-                    conflicting.setdefault(counter, {}).setdefault(code, []).append((pod, row))
 
 
 def pod_names(pods: Sequence[tuple[PodInfo, int]], snapshot: Snapshot) -> str:

@@ -38,6 +38,9 @@ MANY_NODES = 1000
 # For so many pods that look the same, computing answers about all nodes brings more than it costs.
 MANY_PODS_ALIKE = 64
 
+# After so many pods with a key, storing the answers costs less than asking again.
+MANY_QUERIES = {Scope.NODE: 1, Scope.ROW: 5}
+
 # So many rows of shared ROW answers are stored; each takes about 15 bytes.
 SHARED_ROWS_MAX = 1 << 20
 
@@ -156,7 +159,7 @@ class AnswerCache:
         self.row_sums: SharedRows[tuple[SharedKey, ...], RowSums] = SharedRows(snapshot)
         self.by_shape = True
         self._least_pods = 2 if len(snapshot) < MANY_NODES else 3
-        self._queried: set[tuple[bool, str, Hashable]] = set()
+        self._queried: Counter[tuple[bool, str, Hashable]] = Counter()
         self._shareable: dict[str, bool] = {}
         self._expected: Counter[int] = Counter()
         self._entries: dict[int, CacheEntry] = {}
@@ -174,8 +177,8 @@ class AnswerCache:
         self, plugin: Plugin, pod: PodInfo, caller: PluginCaller, *, is_score: bool
     ) -> Hashable | None:
         """Return the key by which pods of several shapes share NODE or ROW answers, or None if they
-        do not. It is returned from the second pod with the key on, because the cache stores answers
-        about all nodes. is_score: of Score, else of Filter"""
+        do not. It is returned once enough pods had it, because the cache stores answers about all
+        nodes. is_score: of Score, else of Filter"""
         name = plugin.name
         if name not in self._shareable:
             self._shareable[name] = shareable(plugin, caller.foreign)
@@ -186,10 +189,11 @@ class AnswerCache:
         if has_other_scopes and caller.scope_for(plugin, pod) is not plugin.scope:
             return None
         key = caller.cache_key(plugin, pod)
-        if key is None or (is_score, name, key) in self._queried:
+        query = (is_score, name, key)
+        if self._queried[query] >= MANY_QUERIES[plugin.scope]:
             return key
-        if self._expected:
-            self._queried.add((is_score, name, key))
+        if self._expected and key is not None:
+            self._queried[query] += 1
         return None
 
     def entry_for(self, pod: PodInfo) -> CacheEntry | None:

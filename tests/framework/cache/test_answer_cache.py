@@ -272,7 +272,7 @@ def test_pods_that_nobody_looks_like_share_answers_as_without_memory(
 
 
 def test_pods_of_several_shapes_that_request_the_same_share_answers_about_rows() -> None:
-    pods = [pod(f"p{i}", cpu=1 + i // 2, labels={"app": f"a{i % 2}"}) for i in range(4)]
+    pods = [pod(f"p{i}", cpu=1 + i % 2, labels={"app": f"a{i}"}) for i in range(12)]
     run = simulation(cluster(*(node(f"n{i}") for i in range(20)), *pods))
     run.pipeline.detailed = False
     run.run()
