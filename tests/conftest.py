@@ -67,14 +67,13 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """A worker sends one report of a test that passes, that of the call, unless setup or teardown
-    took long: sending and reading all three takes longer than most tests."""
+    took long, and not that it begins and ends: sending and reading all of it takes longer than most
+    tests."""
     if not hasattr(item.config, "workerinput"):
         return None
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed or report.duration > MOMENT:
             item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
 
@@ -83,7 +82,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The tests of a file share fixtures: one process has all of them. Large files come first."""
     from xdist.scheduler import LoadFileScheduling
 
-    return LoadFileScheduling(config, log)
+    class Files(LoadFileScheduling):
+        def _reschedule(self, node: Any) -> None:
+            """After each test, xdist counts the tests of all files that the process had so far."""
+            files = self.assigned_work[node]
+            for file in [file for file, tests in files.items() if all(tests.values())]:
+                del files[file]
+            super()._reschedule(node)
+
+    return Files(config, log)
 
 
 @pytest.fixture
