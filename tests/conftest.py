@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -39,11 +40,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="Write the golden files anew.")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def runs_slow_tests(config: pytest.Config) -> bool:
     """What starts many processes, or many times the same, runs in CI, with the thorough profile,
     and where its file is named."""
     is_named = any(".py" in argument for argument in config.invocation_params.args)
-    if is_named or config.getoption("--hypothesis-profile") == "thorough":
+    return is_named or config.getoption("--hypothesis-profile") == "thorough"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of slow tests alone are not imported where these do not run: some import much."""
+    if collection_path.suffix != ".py" or runs_slow_tests(config):
+        return None
+    return "\npytestmark = pytest.mark.slow\n" in collection_path.read_text("utf-8") or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if runs_slow_tests(config):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
     if slow:
@@ -82,7 +94,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The tests of a file share fixtures: one process has all of them. Large files come first."""
     from xdist.scheduler import LoadFileScheduling
 
-    class Files(LoadFileScheduling):
+    class Files(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
         def _reschedule(self, node: Any) -> None:
             """After each test, xdist counts the tests of all files that the process had so far."""
             files = self.assigned_work[node]
