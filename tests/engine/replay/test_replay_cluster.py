@@ -38,8 +38,8 @@ def test_pods_have_the_time_of_their_attempt_as_their_start(tmp_path: Path) -> N
     failed = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
     states = [pod("x"), pod("y"), {**pod("z"), "status": failed}]
     cluster = cluster_of(state_of(tmp_path, node("a"), *states))
+    started = list(cluster.engine.pending())
     for at in ("2026-01-01T00:00:02Z", "2026-01-01T00:00:01Z", "2026-01-01T00:00:03Z"):
-        started = list(cluster.engine.pending())
         for info in started:
             cluster.start(info, at)
         assert [info.pod.status.start_time for info in started] == [at] * 3
