@@ -172,14 +172,14 @@ def test_a_run_ends_after_the_attempt_without_a_node_that_it_should_end_at() -> 
     cpus = {"first": 1, "large": 9, "largest": 10, "last": 1}
     waiting = [pod(name, cpu=cpu, priority=9 - at) for at, (name, cpu) in enumerate(cpus.items())]
     objects = live(objects_of(node("a", cpu=4), *waiting))
-    asked: list[str] = []
+    refusals: list[str] = []
 
     def is_largest(attempt: Attempt) -> bool:
-        asked.append(attempt.pod)
+        refusals.append(attempt.pod)
         return attempt.pod == "default/largest"
 
     assert [*objects.run(stops_at=is_largest)] == [f"default/{name}" for name in [*cpus][:3]]
-    assert asked == ["default/large", "default/largest"]
+    assert refusals == ["default/large", "default/largest"]
     assert {*objects.waiting} == {f"default/{name}" for name in [*cpus][1:]}
 
 
