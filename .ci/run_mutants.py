@@ -49,7 +49,8 @@ def mutants() -> list[str]:
     makers = (get_operator(name) for name in operator_names())
     for operator in (make() for make in makers if not make.arguments()):
         for i in range(sum(1 for node in nodes for _ in operator.mutation_positions(node))):
-            with suppress(SyntaxError):  # as of a `*` that is no operator
+            # As of a `*` that is no operator, or of an exception with a dotted name.
+            with suppress(SyntaxError, AttributeError):
                 source = mutate_code(original, operator, i)
                 sources.setdefault(code_of(source), source)
     sources.pop(code_of(original), None)

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -39,11 +40,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="Write the golden files anew.")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def runs_slow_tests(config: pytest.Config) -> bool:
     """What starts many processes, or many times the same, runs in CI, with the thorough profile,
     and where its file is named."""
     is_named = any(".py" in argument for argument in config.invocation_params.args)
-    if is_named or config.getoption("--hypothesis-profile") == "thorough":
+    return is_named or config.getoption("--hypothesis-profile") == "thorough"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of slow tests alone are not imported where these do not run: some import much."""
+    if collection_path.suffix != ".py" or runs_slow_tests(config):
+        return None
+    return "\npytestmark = pytest.mark.slow\n" in collection_path.read_text("utf-8") or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if runs_slow_tests(config):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
     if slow:
@@ -67,14 +79,13 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """A worker sends one report of a test that passes, that of the call, unless setup or teardown
-    took long: sending and reading all three takes longer than most tests."""
+    took long, and not that it begins and ends: sending and reading all of it takes longer than most
+    tests."""
     if not hasattr(item.config, "workerinput"):
         return None
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed or report.duration > MOMENT:
             item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
 
@@ -83,7 +94,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The tests of a file share fixtures: one process has all of them. Large files come first."""
     from xdist.scheduler import LoadFileScheduling
 
-    return LoadFileScheduling(config, log)
+    class Files(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+        def _reschedule(self, node: Any) -> None:
+            """After each test, xdist counts the tests of all files that the process had so far."""
+            files = self.assigned_work[node]
+            for file in [file for file, tests in files.items() if all(tests.values())]:
+                del files[file]
+            super()._reschedule(node)
+
+    return Files(config, log)
 
 
 @pytest.fixture

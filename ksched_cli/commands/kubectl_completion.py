@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from ksched_cli.commands.main import application, exit_after
+from ksched_cli.commands.main import COMMANDS, GROUPS, application, exit_after, listing
 from ksched_cli.commands.output import print_text
 
 _PROGRAM = "kubectl ksched"
@@ -26,7 +26,8 @@ _PLAIN = "plain"  # a candidate of ours; others stand for files and folders
 def completion(arguments: Sequence[str]) -> str:
     """Return the lines for kubectl."""
     *before, last = arguments or ("",)
-    command = typer.main.get_command(application())
+    named = before and before[0] in (*COMMANDS, *GROUPS)
+    command = typer.main.get_command(application(before[:1]) if named else listing())
     # The class of click's, or of typer's own copy of it, that looks for candidates, without what a
     # shell would be told; kubectl is told by us.
     package = typer.BadParameter.__module__.rpartition(".")[0]

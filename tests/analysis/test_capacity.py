@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ksched_cli.analysis import more_nodes
 from ksched_cli.analysis.capacity import CapacityResult, capacity
 from ksched_cli.analysis.more_nodes import LINEAR_MAX, Mix, NodesNeeded, nodes_needed
 from ksched_cli.analysis.search import Search
@@ -304,6 +305,30 @@ def test_what_each_pod_requests_proves_that_fewer_nodes_do_not_hold_them() -> No
     assert (answer.nodes_needed, answer.at_least) == (8, 8)
 
 
+def test_where_a_proof_would_be_too_large_the_sum_of_requests_says_how_many_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four pods of 3 cores are more than two nodes of 4 have, and each takes most of one. A node
+    has one core left."""
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    running = pod("running", cpu=3, node="a", priority=10)
+    waiting = [pod(f"p{number}", cpu=3, labels={"app": f"{number % 2}"}) for number in range(4)]
+    # The model has looks of pods times nodes: the cluster's, and as many as were enough.
+    for most, at_least in ((2 * (1 + 4), 4), (2 * (1 + 4) - 1, 3)):
+        monkeypatch.setattr(more_nodes, "MAX_PAIRS", most)
+        answer = needed(node("a", cpu=4), running, *waiting)
+        assert (answer.nodes_needed, answer.at_least) == (4, at_least)
+
+
+def test_a_proof_leaves_pods_of_positive_priority_where_they_run() -> None:
+    pytest.importorskip("ortools", reason="the extra optimum is not installed")
+    running = pod("running", cpu=4, node="a", priority=10)
+    waiting = [pod(f"p{number}", cpu=3) for number in range(4)]
+    assert needed(node("a", cpu=4), running, *waiting).at_least == 4
+    running = pod("running", cpu=4, node="a", priority=-10)
+    assert needed(node("a", cpu=4), running, *waiting).at_least == 3
+
+
 @given(states(max_running=8, max_pending=6))
 def test_no_more_nodes_are_proven_to_be_needed_than_are_enough(state: ClusterState) -> None:
     likes = [node.name for node in state.nodes][:2]
@@ -402,6 +427,33 @@ def test_the_cheapest_mix_is_found(
     assert answer.per_hour == per_hour
 
 
+def test_more_nodes_are_added_than_are_needed_and_taken_away_again() -> None:
+    """Fourteen pods use one host port, fourteen another: each node holds one of both, although
+    there is room for all 28 on one. What is tried doubles, and is too much in the end."""
+    waiting = [
+        pod(f"{name}-{number}", cpu="100m", ports=[{"hostPort": port}])
+        for name, port in (("web", 80), ("dns", 53))
+        for number in range(14)
+    ]
+    answer = needed(node("a", cpu=4), *waiting)
+    assert (answer.nodes_needed, answer.mix) == (13, {"a": 13})
+    assert max(trial.nodes for trial in answer.runs) > 13
+
+
+def test_large_and_small_pods_get_nodes_of_the_price_that_suits_them() -> None:
+    shapes = {"small": 4, "large": 16}
+    nodes = [node(name, cpu=cpu) for name, cpu in shapes.items()]
+    full = [pod(f"on-{name}", cpu=cpu, node=name) for name, cpu in shapes.items()]
+    waiting = [
+        pod(f"{name}-{at}", cpu=cpu, priority=cpu)  # the large ones choose first
+        for name, cpu in shapes.items()
+        for at in range(10)
+    ]
+    # Four small pods share a large node, which costs as much as five small ones.
+    answer = needed(*nodes, *full, *waiting, likes=tuple(shapes), prices=(0.1, 0.5))
+    assert (answer.mix, answer.per_hour) == ({"small": 10, "large": 10}, 6)
+
+
 def test_pods_that_stay_apart_need_a_node_each() -> None:
     by_host = {**APART["podAntiAffinity"]}
     (term,) = by_host["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -416,6 +468,14 @@ def test_where_no_number_helps_a_pending_pod_says_why() -> None:
     answer = needed(node("a", cpu=1), pod("p", cpu=2))
     assert answer.nodes_needed is None
     assert answer.limited_by.startswith("default/p: 0/2 nodes are available: 2 Insufficient cpu.")
+
+
+def test_where_it_is_not_requests_that_keep_a_pod_a_node_is_tried_in_vain() -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "nobody"}}, "topologyKey": "zone"}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    answer = needed(node("a", cpu=4, labels={"zone": "z"}), pod("p", cpu=1, affinity=near))
+    assert answer.nodes_needed is None
+    assert [(trial.nodes, trial.pending) for trial in answer.runs] == [(0, 1), (1, 1)]
 
 
 def test_a_hopeless_pod_does_not_hide_those_that_nodes_help() -> None:

@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ksched_cli.analysis import more_nodes
+from ksched_cli.analysis import repack as repack_module
 from ksched_cli.analysis.drained_cluster import DrainedCluster
 from ksched_cli.analysis.more_nodes import likes_of
 from ksched_cli.analysis.placement_model import has_solver
@@ -11,6 +13,7 @@ from ksched_cli.analysis.repack import NewNodes, Repack, repack, repack_onto
 from ksched_cli.analysis.search import Search
 from ksched_cli.analysis.shrink import ShrinkLimits, shrink
 from ksched_cli.cluster.objects import ZONE_LABEL
+from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.drain import PodRules
 from ksched_cli.scenario.prices import read_prices
@@ -92,6 +95,14 @@ def test_what_pods_request_together_takes_so_many_nodes(
     assert repack(base, ["closed", *"dcba"]) == Repack(nodes, at_least, 1)
 
 
+def test_the_largest_nodes_are_those_that_are_needed_at_least() -> None:
+    sizes = {"a": 8, "b": 8, "c": 1}
+    objects = [node(name, cpu=cpu) for name, cpu in sizes.items()]
+    objects += [owned(f"p{name}", cpu=5, node=name) for name in "ab"]
+    base = DrainedCluster.after_run(simulation(cluster(*objects)), RULES)
+    assert repack(base, list("cba")) == Repack(2, 2, 0)
+
+
 def test_nodes_that_must_stay_are_needed_at_least() -> None:
     objects = [*(node(name, cpu=4) for name in "abc"), owned("p", cpu=1, node="a")]
     objects += STRANDED
@@ -107,6 +118,42 @@ def test_a_solver_proves_that_pods_which_take_most_of_a_node_need_one_each() -> 
     base = DrainedCluster.after_run(simulation(cluster(*objects)), RULES)
     assert repack(base, list("edcba")) == Repack(4, 4, 0)
     assert repack(base, list("dcba")) == Repack(4, 4, 0)
+
+
+@pytest.mark.skipif(not has_solver(), reason="the extra `optimum` is not installed")
+@pytest.mark.parametrize(("most", "at_least"), [(5, 4), (4, 3)])
+def test_where_a_model_would_be_too_large_no_solver_proves_more(
+    most: int, at_least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Four pods that look the same, and five nodes.
+    monkeypatch.setattr(repack_module, "MAX_PAIRS", most)
+    objects = [node(name, cpu=4) for name in "abcde"]
+    objects += [owned(f"p{name}", cpu=3, node=name) for name in "abcd"]
+    base = DrainedCluster.after_run(simulation(cluster(*objects)), RULES)
+    assert repack(base, list("edcba")) == Repack(4, at_least, 0)
+
+
+def test_a_node_may_go_whose_absence_places_more_pods() -> None:
+    """The leader prefers the small node, where its follower has no room."""
+    prefers = [{"weight": 100, "preference": {"matchExpressions": [
+        {"key": "size", "operator": "In", "values": ["small"]}]}}]  # fmt: skip
+    near = [{"labelSelector": {"matchLabels": {"app": "leader"}}, "topologyKey": HOSTNAME_LABEL}]
+    leads = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": prefers}}
+    follows = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": near}}
+    names = {"a": "large", "b": "large", "c": "small"}
+    objects = [
+        *(
+            node(name, cpu=1 if size == "small" else 4, labels={
+                HOSTNAME_LABEL: name, "size": size})
+            for name, size in names.items()
+        ),
+        owned("leader", cpu=1, node="a", priority=10, labels={"app": "leader"},
+              spec={"affinity": leads}),
+        owned("follower", cpu=3, node="a", spec={"affinity": follows}),
+    ]  # fmt: skip
+    base = DrainedCluster.after_run(simulation(cluster(*objects)), RULES)
+    assert base.unplaced_without(()) == 1
+    assert repack(base, list("cba")) == Repack(1, 1, 1)
 
 
 def test_what_goes_with_a_node_takes_its_room() -> None:
@@ -167,6 +214,15 @@ def test_new_nodes_are_the_cheapest_mix_of_the_shapes() -> None:
     # Of 15 small nodes one a pod; of large ones each holds five.
     assert answer.mix == {f"small-{z}": 0 for z in ZONES} | {f"large-{z}": 1 for z in ZONES}
     assert (answer.per_hour, answer.replaced_per_hour) == (9, 12)
+
+
+def test_without_a_proof_the_sum_of_requests_says_how_many_new_nodes_are_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(more_nodes, "MAX_PAIRS", 0)
+    pods = [owned(f"p{at}", cpu=3, node=f"large-{ZONES[at % 3]}") for at in range(15)]
+    answer = new_nodes(zoned(*pods), "large-b")
+    assert (answer.mix, answer.at_least) == ({"large-b": 3}, 3)
 
 
 def test_nodes_that_stay_are_beside_the_new_ones() -> None:

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.live_cluster import LiveCluster
+from ksched_cli.engine.records import Attempt
 from ksched_cli.testing import cluster as objects_of
 from ksched_cli.testing import node, pod, simulate, simulation
 from tests.clusters import nodes, pods
@@ -165,6 +166,45 @@ def test_what_was_claimed_in_a_trial_is_free_again(stays: bool) -> None:
         if stays:
             trial.keep()
     assert bool(objects.waiting) is not stays
+
+
+def test_a_run_ends_after_the_attempt_without_a_node_that_it_should_end_at() -> None:
+    cpus = {"first": 1, "large": 9, "largest": 10, "last": 1}
+    waiting = [pod(name, cpu=cpu, priority=9 - at) for at, (name, cpu) in enumerate(cpus.items())]
+    objects = live(objects_of(node("a", cpu=4), *waiting))
+    refusals: list[str] = []
+
+    def is_largest(attempt: Attempt) -> bool:
+        refusals.append(attempt.pod)
+        return attempt.pod == "default/largest"
+
+    assert [*objects.run(stops_at=is_largest)] == [f"default/{name}" for name in [*cpus][:3]]
+    assert refusals == ["default/large", "default/largest"]
+    assert {*objects.waiting} == {f"default/{name}" for name in [*cpus][1:]}
+
+
+def test_a_closed_node_takes_no_pod_in_a_run() -> None:
+    objects = live(objects_of(node("a", cpu=8), node("b", cpu=4), pod("p", cpu=1), pod("q", cpu=4)))
+    with objects.trial():
+        assert {each.node for each in objects.run(closed=["a"]).values()} == {"b", ""}
+    assert [each.node for each in objects.run().values()] == ["a", "a"]
+
+
+def test_a_waiting_pod_that_is_replaced_waits_in_its_place() -> None:
+    state = [node("a", cpu=4), pod("p", cpu=1), pod("q", cpu=9), pod("r", cpu=1)]
+    objects = live(objects_of(*state))
+    (large,) = objects_of(pod("q", cpu=9)).pods
+    (small,) = objects_of(pod("q", cpu=2)).pods
+    objects.replace(large, small)
+    assert [*objects.waiting] == ["default/p", "default/q", "default/r"]
+    assert all(each.node == "a" for each in objects.run().values())
+
+
+def test_a_nomination_that_a_run_takes_back_is_in_no_status() -> None:
+    huge = pod("p", cpu=9, status={"nominatedNodeName": "a"})
+    objects = live(objects_of(node("a", cpu=4), huge))
+    assert not objects.run(preempts=True)["default/p"].node
+    assert objects.waiting["default/p"].status.nominated_node_name == ""
 
 
 def test_nominations_of_a_trial_are_taken_back() -> None:

@@ -79,7 +79,7 @@ def endless(handler: BaseHTTPRequestHandler) -> None:
 
 
 # 64 MiB of spaces.
-BOMB = gzip.compress(b" " * (64 << 20))
+BOMB = gzip.compress(b" " * (64 << 20), 1)
 # What only the timeout ends.
 SLOW = {"no answer": QUICK, "an answer byte by byte": LONGER, "headers byte by byte": QUICK}
 # How it fails, the answer, a part of the message.

@@ -80,6 +80,8 @@ def plain(value: Any) -> Any:
 
 
 def first_difference(want: Any, got: Any, path: str) -> str | None:
+    if want == got:
+        return None
     if isinstance(want, dict) and isinstance(got, dict):
         for key in [*want, *(key for key in got if key not in want)]:
             if key not in want or key not in got:
@@ -92,7 +94,7 @@ def first_difference(want: Any, got: Any, path: str) -> str | None:
             if difference := first_difference(*pair, f"{path}[{i}]"):
                 return difference
         return None if len(want) == len(got) else f"{path}: {len(want)} or {len(got)} items"
-    return None if want == got else f"{path}: {short(want)} or {short(got)}"
+    return f"{path}: {short(want)} or {short(got)}"
 
 
 def short(value: Any) -> str:

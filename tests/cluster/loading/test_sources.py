@@ -98,13 +98,6 @@ def test_deep_nesting_is_refused(name: str, tmp_path: Path) -> None:
     assert "too deeply" in error.problem or "max depth" in error.problem
 
 
-def test_an_alias_bomb_is_refused(tmp_path: Path) -> None:
-    lines = ["kind: Node", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
-    error = failure(tmp_path, "\n".join(lines).encode())
-    assert "excessive aliasing" in error.problem
-
-
 @pytest.mark.parametrize("name", ["state.yaml", "state.json"])
 def test_what_is_not_utf8_is_shown_where_it_stands(name: str, tmp_path: Path) -> None:
     error = failure(tmp_path, b'{"kind": "Node",\n "metadata": {"name": "caf\xe9"}}', name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ksched_cli.framework.handle import Nominator
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.framework.handle import Handle, Nominator
 from ksched_cli.scenario.objects import load_objects, with_objects
 from tests.replays import cluster_of, node, pod, state_of
 
@@ -31,6 +32,47 @@ def test_new_nodes_are_noticed_after_the_others_and_so_are_those_of_another_zone
     )
     cluster.renew(with_objects(cluster.objects, added))
     assert cluster.objects.noticed_nodes == ("d", "b", "a")
+
+
+def test_pods_have_the_time_of_their_attempt_as_their_start(tmp_path: Path) -> None:
+    failed = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+    states = [pod("x"), pod("y"), {**pod("z"), "status": failed}]
+    cluster = cluster_of(state_of(tmp_path, node("a"), *states))
+    started = list(cluster.engine.pending())
+    for at in ("2026-01-01T00:00:02Z", "2026-01-01T00:00:01Z", "2026-01-01T00:00:03Z"):
+        for info in started:
+            cluster.start(info, at)
+        assert [info.pod.status.start_time for info in started] == [at] * 3
+        assert [len(info.pod.status.conditions) for info in started] == [0, 0, 1]
+
+
+class Follower:
+    """A service that notes the pods that come and leave."""
+
+    def __init__(self, _: Handle) -> None:
+        self.heard: list[str] = []
+
+    def pod_came(self, pod: Pod) -> None:
+        self.heard.append(f"{pod.name} came")
+
+    def pod_left(self, pod: Pod) -> None:
+        self.heard.append(f"{pod.name} left")
+
+
+class SecondFollower(Follower):
+    """A service that is made later."""
+
+
+def test_services_hear_of_pods_from_when_they_are_there(tmp_path: Path) -> None:
+    cluster = cluster_of(state_of(tmp_path, node("a"), pod("x"), pod("y")))
+    first, second = cluster.engine.pending()
+    early = cluster.engine.handle.service(Follower)
+    cluster.note_arrival(first)
+    late = cluster.engine.handle.service(SecondFollower)
+    cluster.note_arrival(second)
+    cluster.note_departure(first)
+    assert early.heard == ["x came", "y came", "x left"]
+    assert late.heard == ["y came", "x left"]
 
 
 def test_a_victim_is_deleting_with_its_condition(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
@@ -69,6 +69,7 @@ def test_rows_are_stale_until_they_are_renewed_and_again_once_forgotten() -> Non
 
 
 @given(st.lists(st.lists(STATUSES, min_size=COUNT, max_size=COUNT)))
+@example([[NO] * COUNT, [SUCCESS] * COUNT])
 def test_verdicts_are_those_stored_last(answers: list[list[Status]]) -> None:
     nodes = snapshot()
     memo = VerdictMemo(nodes, StaleRows(nodes), is_scalar=False)
@@ -139,6 +140,7 @@ def test_only_extremes_may_decide_about_a_stored_normalization() -> None:
     st.lists(st.integers(-(2**62), 2**62), min_size=COUNT, max_size=COUNT),
     st.sets(st.integers(0, COUNT - 1), min_size=1),
 )
+@example([0, 1, 2, 3, 9], {0, 1, 2, 3})
 def test_a_normalization_is_by_the_extremes_of_the_nodes_in_view(
     raw: list[int], rows: set[int]
 ) -> None:
