@@ -62,7 +62,7 @@ FORCE = "--force"
 NOWHERE = "no other node takes it while this one is cordoned"
 
 Keys: TypeAlias = tuple[tuple[str, str], ...]
-"""Namespaces and names of disruption budgets."""
+"""Namespaces and names of disruption budgets; plugins and reasons."""
 
 
 class DrainBlocker(Part, frozen=True, omit_defaults=True):
@@ -74,6 +74,8 @@ class DrainBlocker(Part, frozen=True, omit_defaults=True):
     lifted_by: changes and flags, each of which lifts it, as a drain with it shows
     waits_for: what might lift it and has not been tried, such as pods that become ready
     owners: of the pods, as namespace/Kind/name; budgets: that select them
+    refusals: plugins and their reasons, of pods that find no other node; the same for pods that are
+              kept by one cause, whatever objects it names
     """
 
     because: str
@@ -83,6 +85,7 @@ class DrainBlocker(Part, frozen=True, omit_defaults=True):
     waits_for: str = ""
     owners: Annotated[tuple[str, ...], HIDDEN] = ()
     budgets: Annotated[Keys, HIDDEN] = ()
+    refusals: Annotated[Keys, HIDDEN] = ()
 
 
 class BudgetUse(Part, frozen=True):
@@ -359,7 +362,9 @@ class DrainTrial:
                     if own is not None:
                         cause, advice = own.cause, own.remedy or own.advice
                     waiting = [named[key] for key in group.pods]
-                    blockers.append(_blocker(cause, waiting, waits_for=advice))
+                    refusals = tuple(sorted((each.plugin, each.reason) for each in group.reasons))
+                    blocker = _blocker(cause, waiting, waits_for=advice)
+                    blockers.append(structs.replace(blocker, refusals=refusals))
                 stuck = {hold.pod for hold in drains.rest.budgets}
                 members = [pod for pod in pods.leaving if pod.key in stuck]
                 blockers += _of_budgets(base.state, members)

@@ -1,5 +1,6 @@
 """`ksched drain`: yes or no, what blocks it, who moves, and kubectl's command."""
 
+import json
 import shlex
 from typing import Any
 
@@ -414,6 +415,28 @@ def test_the_first_line_names_the_zones_whose_loss_is_not_survived(
     more = ("--change", "add-nodes more --like a1 --count 1")
     code, out, _ = ksched("drain", "--each", ZONE, "--failed", *more, "--state", state)
     assert (code, out.splitlines()[0]) == (0, "survives the loss of any of its 3 zones")
+
+
+def test_a_cause_is_one_row_however_many_workloads_it_keeps(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    """Ten pods of ten workloads in zone b have no room elsewhere. --all and the document take them
+    apart."""
+    objects = zones_of(0, 0, 0)
+    objects[4] = node("b2", cpu=9, labels={ZONE: "b"})
+    objects += [owned(f"w{n}", "b2", f"ReplicaSet/w{n}", cpu=1) for n in range(9)]
+    state = write_state(*objects)
+    line = ("drain", "--each", "zone", "--failed", "-l", f"{ZONE}=b", "--state", state)
+    _, out, _ = ksched(*line)
+    rows = out.partition("What keeps them")[2].partition("\n\n")[0]
+    assert [row.split()[:2] for row in rows.splitlines() if row.startswith("b ")] == [["b", "10"]]
+    for part in ("default/ReplicaSet/web,", "and 7 more", "1 pod"):
+        assert part in rows
+    _, out, _ = ksched(*line, "--all")
+    rows = out.partition("What keeps them")[2].partition("\n\n")[0]
+    assert sum(row.startswith("b ") for row in rows.splitlines()) == 10
+    _, out, _ = ksched(*line, "-o", "json")
+    assert len(json.loads(out)["domains"][0]["blockedBy"]) == 10
 
 
 def test_nodes_more_are_named_only_where_the_domain_can_go_with_them(drain_each: Answer) -> None:
