@@ -308,7 +308,7 @@ def each_view(answer: DrainResults) -> View:
                     (Column("Pods", Kind.NUMBER), lambda row: _pod_count(row[1])),
                     (Column("Of", Kind.OWNER), lambda row: _owners(row[1])),
                     (Column("Because"), lambda row: _because(row[1])),
-                    (Column("What lifts it", drop=1), lambda row: _lift(row[1][0])),
+                    (Column("What lifts it"), lambda row: _lift(row[1][0])),
                     brief=SHOWN_BLOCKERS,
                     noun="causes",
                     on=medium,

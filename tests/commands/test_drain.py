@@ -376,19 +376,47 @@ def test_lost_nodes_ask_no_budget_and_take_pods_without_controller_along(drain: 
     assert (answer["withoutController"], answer["command"]) == (["default/bare"], "")
 
 
-def test_a_zone_that_is_lost_is_no_domain_of_spread_constraints_any_more(drain: Answer) -> None:
-    """A drained zone counts, as its nodes are there, so that the pod would be one too many."""
+def spread_over_zones(**fields: Any) -> list[dict[str, Any]]:
+    """Three zones of a node, with one pod of a workload each, which is spread over them."""
     spread = {
         "maxSkew": 1,
         "topologyKey": ZONE,
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "web"}},
+        **fields,
     }
     zones = [node(name, labels={ZONE: name}) for name in "abc"]
     spec: dict[str, Any] = {"spec": {"topologySpreadConstraints": [spread]}}
-    pods = [owned(f"p-{name}", name, **spec) for name in "abc"]
-    assert drain("a", "--failed", objects=[*zones, *pods])[0] == 0
-    assert drain("a", objects=[*zones, *pods, owned("more", "b", **spec)])[0] == 1
+    return [*zones, *(owned(f"p-{name}", name, **spec) for name in "abc")]
+
+
+def test_a_zone_that_is_lost_counts_for_spread_constraints_until_it_is_deleted(
+    drain: Answer,
+) -> None:
+    """The unreachable nodes make zone a one of no pods, so that a second pod in b or c is one too
+    many. nodeTaintsPolicy: Honor leaves these nodes out, as a run shows."""
+    code, answer = drain("a", "--failed", objects=spread_over_zones())
+    (blocker,) = answer["blockedBy"]
+    assert (code, blocker["pods"]) == (1, ["default/p-a"])
+    assert blocker["because"].startswith("until the lost nodes are deleted: b, c would take it")
+    assert blocker["waitsFor"].startswith(f"set nodeTaintsPolicy: Honor for the spread over {ZONE}")
+    (hint, *_) = answer["pending"][0]["diagnosis"]["hints"]
+    assert hint["places"] == ["default/p-a"]
+    code, answer = drain("a", "--failed", objects=spread_over_zones(nodeTaintsPolicy="Honor"))
+    assert (code, answer["movesTo"]) == (0, {"default/p-a": "b"})
+    anyway = spread_over_zones(whenUnsatisfiable="ScheduleAnyway")
+    assert drain("a", "--failed", objects=anyway)[0] == 0
+
+
+def test_a_pod_that_finds_no_node_after_a_loss_either_is_named_once(drain: Answer) -> None:
+    """p-a waits for the deletion of node a, and q for a node like it."""
+    bound = {"spec": {"nodeSelector": {ZONE: "a"}}}
+    objects = [*spread_over_zones(), owned("q", "a", "ReplicaSet/q", **bound)]
+    code, answer = drain("a", "--failed", objects=objects)
+    because = {each["pods"][0]: each["because"] for each in answer["blockedBy"]}
+    assert (code, sorted(because)) == (1, ["default/p-a", "default/q"])
+    assert because["default/p-a"].startswith("until the lost nodes are deleted")
+    assert "until" not in because["default/q"]
 
 
 def zones_of(*free: int) -> list[dict[str, Any]]:
