@@ -38,6 +38,7 @@ from ksched_cli.report.words import counted, grouped, listed, verb, with_counts
 
 FIRST = ("cpu", "memory")
 SHOWN_NAMES = 3
+SHOWN_ZONES = 6
 GROUPED = Medium.BRIEF | Medium.WHOLE
 MOVE_COLUMNS = (1, 2)  # of the page's table of moves: the pod's node before and after
 MESSAGES = (
@@ -284,6 +285,9 @@ def _new_nodes(new: NewNodes) -> Iterator[Line]:
     kinds = ", ".join(f"{number:,} like {like}" for like, number in new.mix.items() if number)
     misfits = sum(len(group.pods) for group in new.not_helped)
     pods = f"all but {counted(misfits, 'pod')}" if misfits else "all pods"
+    if len(new.zones) > 1:
+        zones = [f"{number:,} in {zone}" for zone, number in new.zones.items()]
+        kinds += f": {listed(zones, SHOWN_ZONES)}"
     text = f"placed afresh, {pods} fit on {counted(count, 'new node')} ({kinds})"
     text += f" in place of {counted(new.replaced, 'node')}"
     if new.per_hour is not UNSET and new.replaced_per_hour is not UNSET:
