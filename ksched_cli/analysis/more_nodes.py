@@ -594,8 +594,9 @@ class Growth:
             for old, new in permutations(likes, 2):
                 counts = list(best)
                 counts[old], counts[new] = counts[old] - 1, counts[new] + 1
-                in_one_zone = zone_of(self.likes[old]) == zone_of(self.likes[new])
-                if best[old] and in_one_zone and prices[new] < prices[old] and helps(tuple(counts)):
+                is_same_zone = zone_of(self.likes[old]) == zone_of(self.likes[new])
+                is_cheaper = is_same_zone and prices[new] < prices[old]
+                if best[old] and is_cheaper and helps(tuple(counts)):
                     best = tuple(counts)
         return best
 

@@ -884,6 +884,7 @@ class UpgradePlan(StateAnswer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "shrink"
     VIEW: ClassVar = "shrink:upgrade_view"
+    ROWS: ClassVar = "waves"
 
     kind: Literal["UpgradePlan"] = "UpgradePlan"
     surge: Rank

@@ -3,13 +3,16 @@ what holds the others."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import UNSET
 
 from ksched_cli.analysis.repack import NewNodes
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan
+from ksched_cli.answers import plain
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.report.cells import amount
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
@@ -124,6 +127,19 @@ def view(answer: ShrinkResult) -> View:
         names=lambda: [node.node for node in going],
         nodes=_names(answer, answer.nodes),
     )
+
+
+def rows(answer: ShrinkResult) -> tuple[Iterator[Mapping[str, Any]], Sequence[str]]:
+    """Return a row per node, and the names of the first columns: where its pods go, and what holds
+    it, are JSON."""
+    nodes = (plain(node) for node in answer.nodes)
+    return (
+        {
+            name: json.dumps(each) if isinstance(each, dict | list) else each
+            for name, each in row.items()
+        }
+        for row in nodes
+    ), ("node", "removable", "order")
 
 
 def upgrade_view(answer: UpgradePlan) -> View:
