@@ -313,8 +313,8 @@ def _share(kind: str, resource: str) -> Callable[[UsageStep], float | None]:
 # -- replay -o csv ---------------------------------------------------------------------------------
 
 CSV_COLUMNS = (
-    "pod", "namespace", "owner", "priority", "queued", "firstTried", "placed", "node", "waited",
-    "evicted", "ended", "attempts", "outcome", "message",
+    "pod", "namespace", "owner", "job", "priority", "queued", "firstTried", "placed", "node",
+    "waited", "evicted", "ended", "attempts", "outcome", "message",
 )  # fmt: skip
 
 

@@ -255,4 +255,4 @@ def test_the_pods_of_a_row_are_one_job(
     answer = json.loads(out)
     assert (answer["jobs"]["completed"], answer["jobs"]["completionTime"]["mean"]) == (2, 550)
     assert answer["jobCompletionTime"]["mean"] == 900
-    assert {each["owner"] for each in answer["pods"]} == {"default/Job/big", "default/small-0"}
+    assert {each["job"] for each in answer["pods"]} == {"default/Job/big", "default/small-0"}
