@@ -897,6 +897,9 @@ def _nested(figures: Mapping[str, Interval]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for name, interval in figures.items():
         *path, key = name.split(".")
+        if path[:1] in (["utilization"], ["users"]):
+            # The name of a resource or a user may have dots.
+            path = [path[0], ".".join(path[1:])]
         inner = nested
         for step in path:
             inner = inner.setdefault(step, {})

@@ -69,6 +69,7 @@ class ValidationResult(Answer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "validate"
     VIEW: ClassVar = "validation:view"
+    ROWS: ClassVar = "findings"
 
     kind: Literal["ValidationResult"] = "ValidationResult"
     valid: bool
@@ -104,6 +105,7 @@ class ValidationResults(Answer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "validate"
     VIEW: ClassVar = "validation:view"
+    ROWS: ClassVar = "files"
 
     kind: Literal["ValidationResults"] = "ValidationResults"
     valid: bool
@@ -191,6 +193,7 @@ class ConfigurationDiff(Answer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "config diff"
     VIEW: ClassVar = "configuration:diff_view"
+    ROWS: ClassVar = "changes"
 
     kind: Literal["ConfigurationDiff"] = "ConfigurationDiff"
     changes: tuple[ConfigurationChange, ...]

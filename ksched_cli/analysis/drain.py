@@ -8,7 +8,8 @@ A pod without a controller is gone for good, so that it blocks the drain without
 leave evict others as in any run; those that are evicted have to find a node, too.
 
 Nodes that are lost are gone at once, with their pods: no budget is asked, and their controllers
-create them again.
+create them again. The pods have to find nodes twice: while the lost ones are listed as unreachable,
+and once they are deleted.
 
 Upstream: k8s.io/kubectl/pkg/drain (filters.go, drain.go), pkg/cmd/drain (RunDrain).
 """
@@ -26,7 +27,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from msgspec import structs
 
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path
-from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome
+from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, is_soft
+from ksched_cli.analysis.hints import remedy_text
 from ksched_cli.analysis.named_objects import Subject, check_nodes, label_selector_of
 from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.recreation import RecreatedPod
@@ -39,6 +41,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import Eviction
 from ksched_cli.errors import ExitCode, KschedError, UsageError
+from ksched_cli.plugins.pod_topology_spread import HONOR
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.disruption import synced, with_statuses
 from ksched_cli.scenario.drain import NO_CONTROLLER, Evictions, PodRules, has_empty_dir
@@ -62,7 +65,7 @@ FORCE = "--force"
 NOWHERE = "no other node takes it while this one is cordoned"
 
 Keys: TypeAlias = tuple[tuple[str, str], ...]
-"""Namespaces and names of disruption budgets."""
+"""Namespaces and names of disruption budgets; plugins and reasons."""
 
 
 class DrainBlocker(Part, frozen=True, omit_defaults=True):
@@ -74,6 +77,8 @@ class DrainBlocker(Part, frozen=True, omit_defaults=True):
     lifted_by: changes and flags, each of which lifts it, as a drain with it shows
     waits_for: what might lift it and has not been tried, such as pods that become ready
     owners: of the pods, as namespace/Kind/name; budgets: that select them
+    refusals: plugins and their reasons, of pods that find no other node; the same for pods that are
+              kept by one cause, whatever objects it names
     """
 
     because: str
@@ -83,6 +88,7 @@ class DrainBlocker(Part, frozen=True, omit_defaults=True):
     waits_for: str = ""
     owners: Annotated[tuple[str, ...], HIDDEN] = ()
     budgets: Annotated[Keys, HIDDEN] = ()
+    refusals: Annotated[Keys, HIDDEN] = ()
 
 
 class BudgetUse(Part, frozen=True):
@@ -189,12 +195,14 @@ class _Drains:
     order: the nodes whose drains finish, in order; finished: these drains
     rest: the drain of the others together, as far as it goes; None where there are none
     groups: the pods that this leaves without a node, by owner and cause
+    passing: those of them that find a node once the lost nodes are deleted
     """
 
     order: tuple[str, ...]
     finished: tuple[DrainOutcome, ...]
     rest: DrainOutcome | None = None
     groups: tuple[PendingGroup, ...] = ()
+    passing: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, base: DrainedCluster, nodes: Sequence[str], blocked: Collection[str]) -> _Drains:
@@ -237,10 +245,30 @@ class _Drains:
     ) -> _Drains:
         """Lose the nodes at once, and take that back. explains: say which pods find no node, and
         why; else the first that finds none ends it"""
+        # 1. The nodes do not answer, but are listed: spread constraints count them, unless they
+        #    honor taints.
+        outage: DrainOutcome | None = None
+        if any(map(_counts_lost_nodes, base.pods_leaving(nodes))):
+            with base.trial():
+                base.fail(nodes)
+                outage = base.drain(nodes, verifies=explains, gives_up=not explains)
+        # 2. The nodes are deleted.
         with base.trial():
             base.leave(nodes)
             loss = base.drain(nodes, explains=explains, gives_up=not explains)
-        return cls(tuple(nodes), (loss,)) if loss.finishes else cls((), (), loss, loss.groups)
+        if outage is None or outage.finishes:
+            return cls(tuple(nodes), (loss,)) if loss.finishes else cls((), (), loss, loss.groups)
+        # Some pods wait in both cases, others only while the nodes are listed.
+        waiting = {pod.key for pod in loss.unplaced}
+        groups = [*loss.groups]
+        for group in outage.groups:
+            pods = tuple(pod for pod in group.pods if pod not in waiting)
+            if pods:
+                groups.append(structs.replace(group, pods=pods))
+        others = tuple(pod for pod in outage.unplaced if pod.key not in waiting)
+        moves = {pod: node for pod, node in outage.moves.items() if pod not in waiting}
+        rest = replace(outage, moves=moves, unplaced=(*loss.unplaced, *others))
+        return cls((), (), rest, tuple(groups), frozenset(pod.key for pod in others))
 
     @property
     def outcomes(self) -> tuple[DrainOutcome, ...]:
@@ -268,6 +296,17 @@ class _Drains:
     @property
     def recreated(self) -> tuple[RecreatedPod, ...]:
         return tuple(each for drain in self.outcomes for each in drain.recreated)
+
+
+def _counts_lost_nodes(pod: Pod) -> bool:
+    """Return whether the pod has to be spread over domains, also over those of nodes whose taints
+    it does not tolerate.
+
+    Upstream: pkg/scheduler/framework/plugins/podtopologyspread/common.go
+    (matchNodeInclusionPolicies)
+    """
+    constraints = pod.spec.topology_spread_constraints
+    return any(not is_soft(each) and each.node_taints_policy != HONOR for each in constraints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,9 +396,13 @@ class DrainTrial:
                 for group in drains.groups:
                     own, cause, advice = group.diagnosis, group.message, ""
                     if own is not None:
-                        cause, advice = own.cause, own.remedy or own.advice
+                        cause, advice = own.cause, remedy_text(own.hints[:1]) or own.advice
+                    if drains.passing.issuperset(group.pods):
+                        cause = f"until the lost nodes are deleted: {cause}"
                     waiting = [named[key] for key in group.pods]
-                    blockers.append(_blocker(cause, waiting, waits_for=advice))
+                    refusals = tuple(sorted((each.plugin, each.reason) for each in group.reasons))
+                    blocker = _blocker(cause, waiting, waits_for=advice)
+                    blockers.append(structs.replace(blocker, refusals=refusals))
                 stuck = {hold.pod for hold in drains.rest.budgets}
                 members = [pod for pod in pods.leaving if pod.key in stuck]
                 blockers += _of_budgets(base.state, members)

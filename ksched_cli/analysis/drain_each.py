@@ -134,10 +134,13 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
             opened.warn(*budget_warnings(state))
         base = before_drains(subject, failed=self.failed)
         tried: list[DomainDrain] = []
+        spread = set[str]()
         with opened.observer.progress("nodes tried") as on_progress:
             done = 0
             for value, names in domains.items():
                 trial = DrainTrial.of(base, names, force=self.force)
+                if trial.drains.passing:
+                    spread.add(value)
                 tried.append(
                     DomainDrain(
                         value=value,
@@ -169,7 +172,8 @@ class DrainEach(Question[DrainResults], frozen=True, kw_only=True):
                 refused -= {pod for each in row.blocked_by if each.budgets for pod in each.pods}
                 blocked_by = tuple(with_lifts(subject, row.blocked_by, row.nodes, refused))
                 rows[at] = structs.replace(rows[at], blocked_by=blocked_by)
-            if row.waiting and left:
+            # Nodes elsewhere do not help pods that a lost domain keeps from being spread.
+            if row.waiting and left and row.value not in spread:
                 left -= 1
                 more = _more_nodes(base, rows[at], force=self.force)
                 rows[at] = structs.replace(rows[at], possible_with=more)

@@ -30,7 +30,7 @@ from ksched_cli.engine.records import Attempt, Eviction
 from ksched_cli.engine.simulation import MAX_PASSES, Simulation
 from ksched_cli.scenario.drain import Evictions, PodRules, goes_with_node
 from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes
-from ksched_cli.scenario.nodes import cordon
+from ksched_cli.scenario.nodes import NO_EXECUTE, NO_SCHEDULE, cordon, with_failed
 from ksched_cli.scenario.pods import (
     budget_matcher,
     is_of_daemon_set,
@@ -151,6 +151,15 @@ class DrainedCluster:
         self._cordoned |= frozenset(nodes)
         state, _ = cordon(self.live.state(), tuple(nodes))
         self.live.replace_nodes({node.name: node for node in state.nodes})
+
+    def fail(self, nodes: Collection[str]) -> None:
+        """Let nodes not answer any more: they take no pods, but are still listed, and count where
+        constraints of pods count them."""
+        self._cordoned |= frozenset(nodes)
+        state = self.live.state()
+        for effect in (NO_SCHEDULE, NO_EXECUTE):
+            state = with_failed(state, nodes, effect)
+        self.live.replace_nodes({node.name: node for node in state.nodes if node.name in nodes})
 
     def add_copies(self, nodes: Sequence[Node]) -> tuple[str, ...]:
         """Let a copy of each node join, on which the pods of DaemonSets run; return their names.

@@ -550,6 +550,7 @@ class ExpectationsResult(Answer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "test"
     VIEW: ClassVar = "expectations:view"
+    ROWS: ClassVar = "cases"
 
     kind: Literal["TestResult"] = "TestResult"
     cases: tuple[CaseResult, ...]

@@ -9,7 +9,16 @@ that was seen is the answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -129,6 +138,18 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
         return ExitCode.of(self.nodes_needed is not None, self.undecided)
 
 
+def look_of(node: Node) -> Hashable:
+    """Return what nodes of one pool have in common: all that pods see of them but their place."""
+    labels = {k: v for k, v in node.metadata.labels.items() if k not in OF_PLACE}
+    amounts = frozenset(node_allocatable(node).items())
+    return frozenset(labels.items()), amounts, node.spec.taints, node.spec.unschedulable
+
+
+def zone_of(node: Node) -> str:
+    """Return the zone of the node, or ""."""
+    return node.metadata.labels.get(ZONE_LABEL, "")
+
+
 Mix = tuple[int, ...]
 """How many copies of each of some nodes."""
 
@@ -201,18 +222,8 @@ class Growth:
         self.waiting = {pod.key: pod for pod in self.simulation.state.pods}
         pools: dict[object, list[int]] = {}
         for index, node in enumerate(self.likes):
-            labels = {k: v for k, v in node.metadata.labels.items() if k not in OF_PLACE}
-            amounts = node_allocatable(node)
-            price = self.prices[index] if self.prices else 1
-            look = (
-                frozenset(labels.items()),
-                frozenset(amounts.items()),
-                price,
-                node.spec.taints,
-                node.spec.unschedulable,
-            )
-            has_zone = ZONE_LABEL in node.metadata.labels
-            pools.setdefault(look if has_zone else index, []).append(index)
+            look = (look_of(node), self.prices[index] if self.prices else 1)
+            pools.setdefault(look if zone_of(node) else index, []).append(index)
         self.pools = [
             NodePool(
                 tuple(self.likes[index] for index in indexes),
@@ -291,13 +302,25 @@ class Growth:
         return groups
 
     def spread(self, totals: Totals) -> Mix:
-        """Return the mix that has so many nodes of each pool, over its zones."""
+        """Return the mix that has so many nodes of each pool, over its zones. Where zones need a
+        node each, a pool begins in those that the pools before it have the fewest in."""
         mix = [0] * len(self.likes)
         for pool, total in zip(self.pools, totals, strict=True):
             share, more = divmod(total, len(pool.indexes))
-            for place, index in enumerate(pool.indexes):
+            order = pool.indexes
+            if self.zones:
+                in_zones = self._in_zones(mix)
+                order = tuple(sorted(order, key=lambda index: in_zones[zone_of(self.likes[index])]))
+            for place, index in enumerate(order):
                 mix[index] = share + (place < more)
         return tuple(mix)
+
+    def _in_zones(self, mix: Sequence[int]) -> Counter[str]:
+        """Return how many nodes of the mix are in each zone."""
+        zones = Counter[str]()
+        for node, count in zip(self.likes, mix, strict=True):
+            zones[zone_of(node)] += count
+        return zones
 
     def most(self, pods: int) -> Totals:
         """Return the most nodes of each pool that are added for so many pods: one a pod, in each
@@ -311,7 +334,7 @@ class Growth:
     def covers(self, mix: Mix) -> bool:
         """Return whether each of the zones has a node of the mix."""
         nodes = (node for node, count in zip(self.likes, mix, strict=True) if count)
-        return self.zones <= {node.metadata.labels.get(ZONE_LABEL, "") for node in nodes}
+        return self.zones <= set(map(zone_of, nodes))
 
     # -- what pods request ------------------------------------------------------------------------
 
@@ -533,6 +556,8 @@ class Growth:
                 results.append(smaller)
             reduced.append(min(results, key=self.rank))
         best = min(reduced, key=self.rank)
+        if self.zones:
+            best = self._in_each_zone(best, helps, least)
         # 4. All mixes of few nodes that would be better are tried. Parts of one that does not help
         #    are left out where there are several pools.
         if len(self.pools) == 1:
@@ -556,6 +581,25 @@ class Growth:
                 useless.append(mix)
         return best, rest
 
+    def _in_each_zone(self, best: Mix, helps: Callable[[Mix], bool], least: int) -> Mix:
+        """Take nodes away zone by zone, as those of one may be bound to it, and put cheaper ones in
+        their place, until neither helps."""
+        likes, prices = range(len(self.likes)), self.prices or (1,) * len(self.likes)
+        before = None
+        while before != best:
+            before = best
+            for index in sorted(likes, key=lambda index: -prices[index]):
+                alone = NodePool((self.likes[index],), (index,), prices[index])
+                best = self._with_fewer(best, alone, helps, least)
+            for old, new in permutations(likes, 2):
+                counts = list(best)
+                counts[old], counts[new] = counts[old] - 1, counts[new] + 1
+                is_same_zone = zone_of(self.likes[old]) == zone_of(self.likes[new])
+                is_cheaper = is_same_zone and prices[new] < prices[old]
+                if best[old] and is_cheaper and helps(tuple(counts)):
+                    best = tuple(counts)
+        return best
+
     def _with_fewer(
         self, mix: Mix, pool: NodePool, helps: Callable[[Mix], bool], least: int
     ) -> Mix:
@@ -563,10 +607,15 @@ class Growth:
         halved, and some smaller numbers are tried beyond it."""
 
         def without(number: int) -> Mix:
-            """Return each from the zone that has the most."""
+            """Take each from the zone that has the most of the pool; of several, where each zone
+            needs a node, from the one with the most nodes."""
             counts = list(mix)
             for _ in range(number):
-                most = max(reversed(pool.indexes), key=counts.__getitem__)
+                in_zones = self._in_zones(counts) if self.zones else Counter[str]()
+                most = max(
+                    reversed(pool.indexes),
+                    key=lambda index: (counts[index], in_zones[zone_of(self.likes[index])]),
+                )
                 counts[most] -= 1
             return tuple(counts)
 
@@ -660,6 +709,7 @@ def nodes_needed(
         number, nodes = len([pod for pod in left.lacking if pod not in rest]), sum(nearest)
         pods = "1 pod has" if number == 1 else f"{number:,} pods have"
         count = f"{nodes:,}" if nodes else "no more"
+        count += " cheaper nodes" if nodes >= sum(best) else ""
         why_not = f"with {count}, {pods} no node: {_why_pending(left.record, left.lacking, rest)}"
     names = [node.name for node in likes]
     least = growth.least(rest) if is_helped else 0
@@ -738,18 +788,19 @@ def likes_of(names: Sequence[str], simulation: Simulation) -> list[Node]:
             raise UsageError(f"no node has the label {name} of --like")
         zones: dict[str, Node] = {}
         for node in sorted(pool, key=lambda node: node.name):
-            zones.setdefault(node.metadata.labels.get(ZONE_LABEL, ""), node)
+            zones.setdefault(zone_of(node), node)
         likes |= {node.name: node for node in zones.values()}
     return list(likes.values())
 
 
-def prices_of(likes: Sequence[Node], prices: Prices) -> list[float]:
-    """Return the hourly price of a copy of each node; nothing without prices. Raises UsageError."""
+def prices_of(likes: Sequence[Node], prices: Prices, named: Mapping[str, str] = {}) -> list[float]:
+    """Return the hourly price of a copy of each node; nothing without prices. named: other names by
+    which they may have one. Raises UsageError."""
     listed: list[float] = []
     for node in likes if prices.listed else ():
-        price = prices.of_node(node)
+        name = named.get(node.name, node.name)
+        price = prices.of_node(node, name)
         if price is None:
-            name = node.name
             raise UsageError(f"--price has no price for {name} of --like; add --price {name}=N")
         listed.append(price.price.per_hour)
     return listed

@@ -3,7 +3,7 @@ the cluster has, or new ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,15 @@ from msgspec import UNSET, UnsetType
 
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster
-from ksched_cli.analysis.more_nodes import Mix, nodes_needed, prices_of, with_copies
+from ksched_cli.analysis.more_nodes import (
+    OF_PLACE,
+    Mix,
+    look_of,
+    nodes_needed,
+    prices_of,
+    with_copies,
+    zone_of,
+)
 from ksched_cli.analysis.placement_model import (
     MAX_PAIRS,
     PROOF_SECONDS,
@@ -21,10 +29,13 @@ from ksched_cli.analysis.placement_model import (
 from ksched_cli.analysis.search import Search
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.objects import ZONE_LABEL, Node
+from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.drain import goes_with_node
+from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.pods import unbound
 from ksched_cli.scenario.prices import Prices
 
@@ -47,7 +58,7 @@ class NewNodes(Part, frozen=True):
     """The fewest new nodes, with prices the cheapest, that could take the place of nodes.
 
     mix: node → how many copies of it; empty where no run places a pod
-    zones: those that have one at least
+    zones: zone → how many of the new nodes; each has one at least
     replaced: how many nodes they take the place of
     at_least: fewer do not hold the pods with one in each zone; as in Repack
     why_not_fewer: of the runs with fewer new nodes, what the one with the most left pending
@@ -58,7 +69,7 @@ class NewNodes(Part, frozen=True):
     """
 
     mix: Mapping[str, Count]
-    zones: tuple[str, ...]
+    zones: Mapping[str, Count]
     replaced: Count
     at_least: Count
     why_not_fewer: str
@@ -127,38 +138,68 @@ def repack_onto(
     prices: Prices,
     open_state: Callable[[ClusterState], Simulation],
     progress: Search,
+    shapes: Collection[str] = (),
 ) -> NewNodes:
-    """Search for the copies of `likes` that could take the place of nodes, with one in each of the
-    zones of `likes`. What is answered is a whole run of such a cluster.
+    """Search for the copies of `likes` that could take the place of nodes, with one in each zone.
+    What is answered is a whole run of such a cluster.
 
     free: the nodes that go
     open_state: opens a simulation of a state
+    shapes: names of those of `likes` whose copies may come to any zone that the nodes are in; those
+            of the others are in the zones of their models
     Raises UsageError where the prices lack that of one of `likes`.
     """
-    afresh, gone = unbound(base.state, base.movable_pods()), {node.name for node in free}
+    state, gone = unbound(base.state, base.movable_pods()), {node.name for node in free}
+    # 1. A shape has a model in each zone, which is like the named node but for its place.
+    places: dict[str, dict[str, str]] = {}
+    for node in sorted(free, key=lambda node: node.name):
+        labels = {key: value for key, value in node.metadata.labels.items() if key in OF_PLACE}
+        labels.pop(HOSTNAME_LABEL, None)
+        if ZONE_LABEL in labels:
+            places.setdefault(labels[ZONE_LABEL], labels)
+    models = [node for node in likes if zone_of(node) or not places or node.name not in shapes]
+    like_of = {node.name: node.name for node in models}
+    taken = {(look_of(node), zone_of(node)) for node in models}
+    for like in likes:
+        for zone, labels in sorted(places.items()) if like.name in shapes else ():
+            if (look_of(like), zone) in taken:
+                continue
+            taken.add((look_of(like), zone))
+            change = AddNodes(f"--like {like.name}", f"{like.name}-{zone}", like.name, 1, labels)
+            state = apply_changes(state, [change])[0]
+            model = state.nodes[-1]
+            models.append(model)
+            like_of[model.name] = like.name
+            gone.add(model.name)
 
     def open_with(mix: Mix) -> Simulation:
-        state = with_copies(afresh, likes, mix)
+        larger = with_copies(state, models, mix)
         return open_state(
             replace(
-                state,
-                nodes=tuple(node for node in state.nodes if node.name not in gone),
+                larger,
+                nodes=tuple(node for node in larger.nodes if node.name not in gone),
                 csi_nodes={
-                    name: each for name, each in state.csi_nodes.items() if name not in gone
+                    name: each for name, each in larger.csi_nodes.items() if name not in gone
                 },
-                pods=tuple(pod for pod in state.pods if pod.node_name not in gone),
+                pods=tuple(pod for pod in larger.pods if pod.node_name not in gone),
             )
         )
 
-    listed = prices_of(likes, prices)
-    zones = {node.metadata.labels.get(ZONE_LABEL, "") for node in likes}
-    simulation, models = open_with((0,) * len(likes)), base.live.snapshot
-    needed = nodes_needed(simulation, likes, open_with, listed, progress, models, zones)
+    # 2. The search, and how many of its nodes are of each shape and in each zone.
+    listed, zones = prices_of(models, prices, like_of), set(map(zone_of, models))
+    simulation = open_with((0,) * len(models))
+    growth = (open_with, listed, progress, base.live.snapshot, zones)
+    needed = nodes_needed(simulation, models, *growth)
     simulation.close()
+    mix, by_zone = dict.fromkeys(like_of.values(), 0), dict.fromkeys(sorted(zones - {""}), 0)
+    for model in models if needed.mix else ():
+        mix[like_of[model.name]] += needed.mix[model.name]
+        if zone_of(model):
+            by_zone[zone_of(model)] += needed.mix[model.name]
     is_priced = needed.per_hour is not UNSET
     return NewNodes(
-        mix=needed.mix,
-        zones=tuple(sorted(zones - {""})),
+        mix=mix if needed.mix else {},
+        zones=by_zone,
         replaced=len(free),
         at_least=needed.at_least,
         why_not_fewer=needed.why_not_fewer,

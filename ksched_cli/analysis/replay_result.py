@@ -398,6 +398,7 @@ class ScalingResult(Part, frozen=True):
 class PodResult(Part, frozen=True):
     """What became of a pod.
 
+    job: that it is part of: its pod group, its controller, the value of a label, or itself
     queued: null where it was on its node from the beginning
     ended: when it left its node
     message: of the last attempt, where it has no node
@@ -405,6 +406,7 @@ class PodResult(Part, frozen=True):
 
     pod: str
     owner: str
+    job: str
     priority: int
     queued: Seconds | None
     first_tried: Seconds | None
@@ -421,6 +423,7 @@ class PodResult(Part, frozen=True):
         return cls(
             record.pod,
             record.owner,
+            record.job,
             record.priority,
             None if record.was_bound else seconds(record.queued),
             optional_seconds(record.first_tried),

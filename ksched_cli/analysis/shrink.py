@@ -884,6 +884,7 @@ class UpgradePlan(StateAnswer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "shrink"
     VIEW: ClassVar = "shrink:upgrade_view"
+    ROWS: ClassVar = "waves"
 
     kind: Literal["UpgradePlan"] = "UpgradePlan"
     surge: Rank
@@ -1018,7 +1019,10 @@ class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
             node for node in base.state.nodes if limits.selects(node) and not limits.stays(node)
         ]
         with opened.observer.searching("runs", search):
-            new = repack_onto(base, free, likes, limits.prices, subject.simulation_of, search)
+            shapes = [name for name in self.like if "=" not in name]
+            new = repack_onto(
+                base, free, likes, limits.prices, subject.simulation_of, search, shapes
+            )
         return structs.replace(answer, new_nodes=new)
 
 

@@ -261,6 +261,7 @@ class Fullness(StateAnswer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "capacity"
     VIEW: ClassVar = "status:fullness_view"
+    ROWS: ClassVar = "pools.pools"
 
     kind: Literal["CapacityResult"] = "CapacityResult"
     total: PoolUsage

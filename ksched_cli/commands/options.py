@@ -84,7 +84,8 @@ class CommonOptions:
     """What every command takes.
 
     no_plugins: Refuse plugins named only by a file; allow installed ones.
-    output FORM: table, json, yaml, html, markdown or latex; some have wide, name, csv and others.
+    output FORM: table, json, yaml, html, markdown, latex, csv or parquet; some have wide, name
+        and others.
     quiet: Print results and errors only, no warnings and no progress.
     verbose: Print all warnings, also those about other pods and kinds.
     no_pager: Do not send long tables through $PAGER.

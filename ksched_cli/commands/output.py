@@ -92,6 +92,11 @@ def show(answer: Answer, options: CommonOptions) -> ExitCode:
             answer, kubernetes_version=version, kubernetes_version_from=inferred
         )
     form = options.output
+    if form is Form.PARQUET:
+        from ksched_cli.report.rows import as_parquet
+
+        _print_bytes(as_parquet(answer))
+        return ExitCode.DEFECT if answer.assumes else answer.exit_code
     text = render(answer, form, limit())
     if form in (Form.TABLE, Form.WIDE):
         _show_table(text)
@@ -120,6 +125,18 @@ def print_text(text: str) -> None:
     """Print a text to where results are printed. Raises OutputError, ReaderGoneError."""
     try:
         print(text, file=results(), flush=True)
+    except BrokenPipeError:
+        raise ReaderGoneError from None
+    except OSError as error:
+        raise OutputError(error) from None
+
+
+def _print_bytes(content: bytes) -> None:
+    """Write a file to where results are printed. Raises OutputError, ReaderGoneError."""
+    try:
+        stream = results()
+        stream.buffer.write(content)
+        stream.flush()
     except BrokenPipeError:
         raise ReaderGoneError from None
     except OSError as error:

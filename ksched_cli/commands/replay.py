@@ -88,7 +88,7 @@ def replay(
     from ksched_cli.analysis.replay_result import ReplayTimeline
     from ksched_cli.commands.observer import ReplayTerminal
 
-    has_pods = options.output in (Form.CSV, Form.HTML) and not options.usage
+    has_pods = options.output in (Form.CSV, Form.PARQUET, Form.HTML) and not options.usage
     observer = ReplayTerminal()
     question = ReplayTimeline(
         trace=options.trace,
@@ -133,8 +133,8 @@ def _check(options: ReplayCommandOptions, timeline: str) -> None:
 
         check_suffix(options.save_state)
         check_writable(options.save_state)
-    if options.usage and options.output is not Form.CSV:
-        raise UsageError("--usage has no effect without -o csv")
+    if options.usage and options.output not in (Form.CSV, Form.PARQUET):
+        raise UsageError("--usage has no effect without -o csv or parquet")
     if options.seeds or options.from_now:
         several = "--from-now" if options.from_now else "--seeds"
         single_only = {

@@ -59,7 +59,7 @@ def sweep(
     from ksched_cli.sweep.sweep_file import read_sweep
 
     cluster = executor_options(options)
-    if options.dry_run and options.output is Form.CSV:
+    if options.dry_run and options.output in (Form.CSV, Form.PARQUET):
         raise UsageError(
             f"--dry-run cannot be combined with -o {options.output.value}, which prints rows"
         )
@@ -78,7 +78,7 @@ def sweep(
         executor=lambda: open_executor(prepared.shared, cluster),
         metrics=sweep_file.metrics,
         rows=options.rows,
-        with_rows=options.output is Form.CSV,
+        with_rows=options.output in (Form.CSV, Form.PARQUET),
     )
     if options.dry_run:
         question = PlanSweep(

@@ -46,6 +46,7 @@ class PluginList(Answer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "plugins"
     VIEW: ClassVar = "configuration:plugins_view"
+    ROWS: ClassVar = "plugins"
 
     kind: Literal["PluginList"] = "PluginList"
     plugins: tuple[ListedPlugin, ...]

@@ -6,8 +6,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from ksched_cli import program_name
 from ksched_cli.analysis.drain import DrainBlocker, DrainResult
 from ksched_cli.analysis.drain_each import DomainDrain, DrainResults
@@ -265,17 +263,14 @@ def each_view(answer: DrainResults) -> View:
         nodes = f"any {noun} but {listed([each.value for each in stuck], SHOWN_DOMAINS)}"
     else:
         nodes = f"any of its {total:,} {noun}s" if total > 1 else f"its only {noun}"
-    # Pods whose owners are alike are one row for one cause.
-    keeps: dict[object, tuple[str, DrainBlocker]] = {}
-    for domain in stuck:
-        for each in domain.blocked_by:
-            key = (domain.value, *map(alike, each.owners), each.because)
-            blocker = each
-            if key in keeps:
-                _, before = keeps[key]
-                owners = tuple(dict.fromkeys((*before.owners, *each.owners)))
-                blocker = replace(each, pods=(*before.pods, *each.pods), owners=owners)
-            keeps[key] = domain.value, blocker
+    # By cause, a zone has a few rows, however many workloads it keeps; with --all, workloads have
+    # rows of their own.
+    values = [domain.value for domain in stuck]
+    blockers = [(domain.value, each) for domain in stuck for each in domain.blocked_by]
+    causes = grouped(((value, each.refusals or each.because), each) for value, each in blockers)
+    workloads = grouped(
+        ((value, *map(alike, each.owners), each.because), each) for value, each in blockers
+    )
     changes = dict.fromkeys(
         change
         for each in stuck
@@ -303,21 +298,22 @@ def each_view(answer: DrainResults) -> View:
             Tile("pods without a node", f"{sum(len(each.waiting) for each in stuck):,}"),
         ],
         sections=[
-            table(
-                "What keeps them",
-                keeps.values(),
-                (Column(noun.capitalize(), kind), lambda each: each[0]),
-                (Column("Pods", Kind.NUMBER), lambda each: len(each[1].pods)),
-                (
-                    Column("Of", Kind.OWNER),
-                    lambda each: listed(
-                        [*dict.fromkeys(map(shared_owner, each[1].owners))], SHOWN_NAMES
+            *(
+                table(
+                    "What keeps them",
+                    sorted(
+                        rows.items(), key=lambda row: (values.index(row[0][0]), -_pod_count(row[1]))
                     ),
-                ),
-                (Column("Because"), lambda each: each[1].because),
-                (Column("What lifts it", drop=1), lambda each: _lift(each[1])),
-                brief=SHOWN_BLOCKERS,
-                noun="causes",
+                    (Column(noun.capitalize(), kind), lambda row: row[0][0]),
+                    (Column("Pods", Kind.NUMBER), lambda row: _pod_count(row[1])),
+                    (Column("Of", Kind.OWNER), lambda row: _owners(row[1])),
+                    (Column("Because"), lambda row: _because(row[1])),
+                    (Column("What lifts it"), lambda row: _lift(row[1][0])),
+                    brief=SHOWN_BLOCKERS,
+                    noun="causes",
+                    on=medium,
+                )
+                for rows, medium in ((causes, Medium.BRIEF), (workloads, ~Medium.BRIEF))
             ),
             Commands(
                 heading="What lifts it, each tried in a run",
@@ -343,6 +339,29 @@ def each_view(answer: DrainResults) -> View:
             *nodes_of([group for each in domains for group in each.pending]),
         ],
     )
+
+
+def _pod_count(blockers: Sequence[DrainBlocker]) -> int:
+    return sum(len(blocker.pods) for blocker in blockers)
+
+
+def _owners(blockers: Sequence[DrainBlocker]) -> str:
+    """Return the owners of the pods, those with the most pods first."""
+    counts = Counter[str]()
+    for blocker in blockers:
+        for owner in map(shared_owner, blocker.owners):
+            counts[owner] += len(blocker.pods)
+    return listed([owner for owner, _ in counts.most_common()], SHOWN_NAMES)
+
+
+def _because(blockers: Sequence[DrainBlocker]) -> str:
+    """Return the cause of the most pods, and for how many another object stands in its place."""
+    counts = Counter[str]()
+    for blocker in blockers:
+        counts[blocker.because] += len(blocker.pods)
+    (cause, _), *others = counts.most_common()
+    alike_pods = sum(count for _, count in others)
+    return f"{cause}; {counted(alike_pods, 'pod')} alike" if alike_pods else cause
 
 
 def _noun(label: str) -> str:

@@ -33,6 +33,7 @@ class Form(StrEnum):
     CSV = "csv"
     MARKDOWN = "markdown"
     LATEX = "latex"
+    PARQUET = "parquet"
     PATCH = "patch"
     PROMETHEUS = "prometheus"
 
@@ -69,7 +70,7 @@ def _latex(answer: Answer, form: Form, limit: Limit) -> str:
 
 def _csv(answer: Answer, form: Form, limit: Limit) -> str:
     """Return a line per item of the answer's main list, below a line of names."""
-    from ksched_cli.report.csv_rows import as_csv
+    from ksched_cli.report.rows import as_csv
 
     return as_csv(answer)
 
@@ -124,8 +125,6 @@ TEXTS: Mapping[str, Mapping[Form, str]] = {
     "Remedies": {Form.PATCH: "fix:patches"},
     "ValidationResult": _OF_VALIDATION,
     "ValidationResults": _OF_VALIDATION,
-    "ReplayResult": {Form.CSV: "replay:csv_text"},
-    "SweepResult": {Form.CSV: "sweep:rows_as_csv"},
 }
 
 _ESCAPES = {

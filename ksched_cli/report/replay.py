@@ -3,9 +3,8 @@ pending pods start."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import astuple
 
@@ -45,7 +44,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, printable, verb
+from ksched_cli.report.words import counted, verb
 
 # -- numbers of nodes, hours and costs -------------------------------------------------------------
 
@@ -314,39 +313,35 @@ def _share(kind: str, resource: str) -> Callable[[UsageStep], float | None]:
 # -- replay -o csv ---------------------------------------------------------------------------------
 
 CSV_COLUMNS = (
-    "pod", "namespace", "owner", "priority", "queued", "firstTried", "placed", "node", "waited",
-    "evicted", "ended", "attempts", "outcome", "message",
+    "pod", "namespace", "owner", "job", "priority", "queued", "firstTried", "placed", "node",
+    "waited", "evicted", "ended", "attempts", "outcome", "message",
 )  # fmt: skip
 
 
-def csv_text(answer: ReplayResult) -> str:
-    """Return a line per pod, or per moment where the answer has all of them, below a line of
-    names."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+def rows(answer: ReplayResult) -> tuple[Iterator[Mapping[str, Any]], Sequence[str]]:
+    """Return a row per pod, or per moment where the answer has all of them, and the names of the
+    columns."""
     if answer.moments:
-        names, first = answer.resources, answer.moments[0]
-        header = (
-            *("at", "nodes", "pods", "pending"),
-            *(() if first.cost is None else ("cost",)),
-            *(f"nodes:{name}" for name in first.sizes),
-            *(f"utilization:{name}" for name in names),
-            *(f"stranded:{name}" for name in names if name != PODS),
-        )
-        writer.writerow(header)
-        for moment in answer.moments:
-            sample = moment.sample
-            line = (
-                *(moment.at, sample.nodes, sample.pods, sample.pending),
-                *(() if moment.cost is None else (moment.cost,)),
-                *moment.sizes.values(),
-                *(sample.utilization[name] for name in names),
-                *(sample.stranded.get(name, 0.0) for name in names if name != PODS),
-            )
-            writer.writerow(line)
-        return file.getvalue().rstrip("\n")
-    # The pods come in the order in which they left.
-    writer.writerow(CSV_COLUMNS)
+        return _moment_rows(answer), ()
+    return _pod_rows(answer), CSV_COLUMNS
+
+
+def _moment_rows(answer: ReplayResult) -> Iterator[Mapping[str, Any]]:
+    names = answer.resources
+    for moment in answer.moments:
+        sample = moment.sample
+        row = {"at": moment.at, "nodes": sample.nodes, "pods": sample.pods}
+        row["pending"] = sample.pending
+        if moment.cost is not None:
+            row["cost"] = moment.cost
+        row |= {f"nodes:{name}": count for name, count in moment.sizes.items()}
+        row |= {f"utilization:{name}": sample.utilization[name] for name in names}
+        others = (name for name in names if name != PODS)
+        yield row | {f"stranded:{name}": sample.stranded.get(name, 0.0) for name in others}
+
+
+def _pod_rows(answer: ReplayResult) -> Iterator[Mapping[str, Any]]:
+    """Yield the pods in the order in which they left."""
     pods = answer.pods or ()
     for pod in (pods[at] for at in answer.left):
         # It waited from its arrival to its placement, exact to the microsecond.
@@ -354,9 +349,7 @@ def csv_text(answer: ReplayResult) -> str:
         if pod.queued is not None and pod.placed is not None:
             waited = seconds(round((pod.placed - pod.queued) * SECOND))
         row = {**plain(pod), "namespace": pod.pod.partition("/")[0], "waited": waited}
-        cells = ("" if row[name] is None else row[name] for name in CSV_COLUMNS)
-        writer.writerow(printable(cell) if isinstance(cell, str) else cell for cell in cells)
-    return file.getvalue().rstrip("\n")
+        yield {name: row[name] for name in CSV_COLUMNS}
 
 
 # -- replay --from-now -----------------------------------------------------------------------------

@@ -3,13 +3,16 @@ what holds the others."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import UNSET
 
 from ksched_cli.analysis.repack import NewNodes
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan
+from ksched_cli.answers import plain
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.report.cells import amount
 from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
@@ -38,6 +41,7 @@ from ksched_cli.report.words import counted, grouped, listed, verb, with_counts
 
 FIRST = ("cpu", "memory")
 SHOWN_NAMES = 3
+SHOWN_ZONES = 6
 GROUPED = Medium.BRIEF | Medium.WHOLE
 MOVE_COLUMNS = (1, 2)  # of the page's table of moves: the pod's node before and after
 MESSAGES = (
@@ -123,6 +127,19 @@ def view(answer: ShrinkResult) -> View:
         names=lambda: [node.node for node in going],
         nodes=_names(answer, answer.nodes),
     )
+
+
+def rows(answer: ShrinkResult) -> tuple[Iterator[Mapping[str, Any]], Sequence[str]]:
+    """Return a row per node, and the names of the first columns: where its pods go, and what holds
+    it, are JSON."""
+    nodes = (plain(node) for node in answer.nodes)
+    return (
+        {
+            name: json.dumps(each) if isinstance(each, dict | list) else each
+            for name, each in row.items()
+        }
+        for row in nodes
+    ), ("node", "removable", "order")
 
 
 def upgrade_view(answer: UpgradePlan) -> View:
@@ -284,6 +301,9 @@ def _new_nodes(new: NewNodes) -> Iterator[Line]:
     kinds = ", ".join(f"{number:,} like {like}" for like, number in new.mix.items() if number)
     misfits = sum(len(group.pods) for group in new.not_helped)
     pods = f"all but {counted(misfits, 'pod')}" if misfits else "all pods"
+    if len(new.zones) > 1:
+        zones = [f"{number:,} in {zone}" for zone, number in new.zones.items()]
+        kinds += f": {listed(zones, SHOWN_ZONES)}"
     text = f"placed afresh, {pods} fit on {counted(count, 'new node')} ({kinds})"
     text += f" in place of {counted(new.replaced, 'node')}"
     if new.per_hour is not UNSET and new.replaced_per_hour is not UNSET:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ksched_cli.report.csv_rows import csv_of
 from ksched_cli.report.times import time_text
 from ksched_cli.report.variants import COMPARED, compared_cells, interval, number, signed, span
 from ksched_cli.report.view import (
@@ -231,12 +230,12 @@ def _charts(answer: SweepResult) -> Iterator[Section]:
     yield Table(heading="Table of variants", columns=columns, rows=rows, grid="variants")
 
 
-# -- csv ------------------------------------------------------------------------------------------
+# -- rows -----------------------------------------------------------------------------------------
 
 
-def rows_as_csv(answer: SweepResult) -> str:
-    """Return a line per run, with a column per parameter and figure: figures of a group as
-    `wait.mean`; values of patches are JSON."""
+def rows(answer: SweepResult) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
+    """Return a row per run, with a column per parameter and figure, and the names of the columns
+    that are always there: figures of a group as `wait.mean`; values of patches are JSON."""
     lines = []
     for row in answer.rows_of_runs:
         cells: dict[str, Any] = {}
@@ -253,7 +252,7 @@ def rows_as_csv(answer: SweepResult) -> str:
                 nested = item if isinstance(item, Mapping) else {"": item}
                 cells |= {".".join(filter(None, (name, key, k))): v for k, v in nested.items()}
         lines.append(cells)
-    return csv_of(lines, _FIXED)
+    return lines, _FIXED
 
 
 # -- sweep --dry-run -------------------------------------------------------------------------------

@@ -412,6 +412,7 @@ class TuneResult(Answer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "tune"
     VIEW: ClassVar = "tune:view"
+    ROWS: ClassVar = "front"
 
     kind: Literal["TuneResult"] = "TuneResult"
     trials: TrialCounts

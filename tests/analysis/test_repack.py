@@ -204,7 +204,7 @@ def test_new_nodes_have_one_in_each_zone_at_least() -> None:
     answer = new_nodes(state, "pool=large")
     assert answer.mix == {"large-a": 1, "large-b": 1, "large-c": 1}
     assert (answer.replaced, answer.at_least, answer.not_helped) == (6, 3, ())
-    assert answer.zones == ("a", "b", "c")
+    assert answer.zones == {"a": 1, "b": 1, "c": 1}
     assert new_nodes(state, "large-b").mix == {"large-b": 1}
 
 
@@ -275,3 +275,47 @@ def test_new_nodes_hold_every_pod_in_a_run_of_their_own(
         for at, (cpu, zone, is_bound) in enumerate(requests)
     ]
     assert not simulate(cluster(*new, *waiting)).pending
+
+
+def test_a_node_that_is_named_is_a_shape_for_every_zone() -> None:
+    """Copies of the named node come to each zone that the nodes which go are in, at its price."""
+    pods = owned("p", cpu=1, node="small-a"), owned("q", cpu=9, node="large-b")
+    state = zoned(*pods, node("huge", cpu=32, labels={"pool": "huge"}))
+    run = simulation(state)
+    base = DrainedCluster.after_run(run, RULES)
+
+    def onto(*like: str, prices: str = "") -> NewNodes:
+        listed = read_prices(prices.split())
+        arguments = (list(state.nodes), likes_of(like, run), listed, simulation, Search(), like)
+        return repack_onto(base, *arguments)
+
+    answer = onto("huge")
+    assert (answer.mix, answer.zones) == ({"huge": 3}, {"a": 1, "b": 1, "c": 1})
+    # Only one of the zones needs a large node.
+    answer = onto("large-b", "small-a", prices="large-b=3 small-a=1 *=2")
+    assert answer.mix == {"large-b": 1, "small-a": 2}
+    assert (answer.zones, answer.per_hour) == ({"a": 1, "b": 1, "c": 1}, 5)
+    # Nodes of one shape that are in the zones are not doubled.
+    assert onto("small-a", "small-b", "large-c").zones == {"a": 1, "b": 1, "c": 1}
+
+
+def test_zones_that_one_shape_covers_need_no_other() -> None:
+    """Pods that are bound to zone b fill a large node there, and small ones cover the others. Where
+    zones are alike, the large node is in any."""
+    bound = {"nodeSelector": in_zone("b")}
+    pods = [owned(f"p{cpu}", cpu=cpu, node="large-b", spec=bound) for cpu in (7, 9)]
+    prices = "pool=small=1 pool=large=3"
+    mix = new_nodes(
+        zoned(*pods, owned("q", cpu=3, node="small-a")), "pool=small", "pool=large", prices=prices
+    ).mix
+    assert mix == {
+        "small-a": 1,
+        "small-b": 0,
+        "small-c": 1,
+        "large-a": 0,
+        "large-b": 1,
+        "large-c": 0,
+    }
+    pods = [owned("p", cpu=9, node="large-a"), owned("q", cpu=1, node="large-a")]
+    answer = new_nodes(zoned(*pods), "pool=small", "pool=large", prices=prices)
+    assert (answer.per_hour, set(answer.zones.values())) == (5, {1})

@@ -51,8 +51,8 @@ MESSAGES = {
     "test": "FILE... is missing: ksched test FILE...",
     "timeline from-csv x.csv": ("from-csv requires --recipe, or --created and --request"),
     "schedule -o pdf": (
-        "-o of ksched schedule takes one of table, json, yaml, html, markdown, latex, wide, name; "
-        'not "pdf"'
+        "-o of ksched schedule takes one of table, json, yaml, html, markdown, latex, csv, "
+        'parquet, wide, name; not "pdf"'
     ),
 }
 

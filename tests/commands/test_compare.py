@@ -319,6 +319,17 @@ def test_several_draws_are_compared_by_means_and_intervals(
     assert "within the noise of 6 seeds: no figure differs" in out
 
 
+def test_means_of_a_resource_are_under_its_whole_name(
+    ksched: Ksched, write_state: Callable[..., Path]
+) -> None:
+    state = write_state(node("a", resources={"nvidia.com/gpu": 2}), pod("p"))
+    sides = ("--seeds", "2", "--state", state, "--vs", "--change", "cordon a", "-o", "json")
+    _, out, _ = ksched("compare", *sides)
+    summary = json.loads(out)["sides"][0]["summary"]
+    assert "nvidia.com/gpu" in summary["utilization"]
+    assert summary["utilization"]["nvidia.com/gpu"]["mean"]["mean"] == 0
+
+
 def test_rows_are_csv_and_tables_latex(ksched: Ksched, write_state: Callable[..., Path]) -> None:
     state = write_state(node("a", cpu=2), node("b", cpu=2), pod("p", cpu=1), pod("q", cpu=1))
     sides = ("--state", state, "--vs", "--change", "cordon b")

@@ -1,5 +1,6 @@
 """`ksched drain`: yes or no, what blocks it, who moves, and kubectl's command."""
 
+import json
 import shlex
 from typing import Any
 
@@ -375,19 +376,47 @@ def test_lost_nodes_ask_no_budget_and_take_pods_without_controller_along(drain: 
     assert (answer["withoutController"], answer["command"]) == (["default/bare"], "")
 
 
-def test_a_zone_that_is_lost_is_no_domain_of_spread_constraints_any_more(drain: Answer) -> None:
-    """A drained zone counts, as its nodes are there, so that the pod would be one too many."""
+def spread_over_zones(**fields: Any) -> list[dict[str, Any]]:
+    """Three zones of a node, with one pod of a workload each, which is spread over them."""
     spread = {
         "maxSkew": 1,
         "topologyKey": ZONE,
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "web"}},
+        **fields,
     }
     zones = [node(name, labels={ZONE: name}) for name in "abc"]
     spec: dict[str, Any] = {"spec": {"topologySpreadConstraints": [spread]}}
-    pods = [owned(f"p-{name}", name, **spec) for name in "abc"]
-    assert drain("a", "--failed", objects=[*zones, *pods])[0] == 0
-    assert drain("a", objects=[*zones, *pods, owned("more", "b", **spec)])[0] == 1
+    return [*zones, *(owned(f"p-{name}", name, **spec) for name in "abc")]
+
+
+def test_a_zone_that_is_lost_counts_for_spread_constraints_until_it_is_deleted(
+    drain: Answer,
+) -> None:
+    """The unreachable nodes make zone a one of no pods, so that a second pod in b or c is one too
+    many. nodeTaintsPolicy: Honor leaves these nodes out, as a run shows."""
+    code, answer = drain("a", "--failed", objects=spread_over_zones())
+    (blocker,) = answer["blockedBy"]
+    assert (code, blocker["pods"]) == (1, ["default/p-a"])
+    assert blocker["because"].startswith("until the lost nodes are deleted: b, c would take it")
+    assert blocker["waitsFor"].startswith(f"set nodeTaintsPolicy: Honor for the spread over {ZONE}")
+    (hint, *_) = answer["pending"][0]["diagnosis"]["hints"]
+    assert hint["places"] == ["default/p-a"]
+    code, answer = drain("a", "--failed", objects=spread_over_zones(nodeTaintsPolicy="Honor"))
+    assert (code, answer["movesTo"]) == (0, {"default/p-a": "b"})
+    anyway = spread_over_zones(whenUnsatisfiable="ScheduleAnyway")
+    assert drain("a", "--failed", objects=anyway)[0] == 0
+
+
+def test_a_pod_that_finds_no_node_after_a_loss_either_is_named_once(drain: Answer) -> None:
+    """p-a waits for the deletion of node a, and q for a node like it."""
+    bound = {"spec": {"nodeSelector": {ZONE: "a"}}}
+    objects = [*spread_over_zones(), owned("q", "a", "ReplicaSet/q", **bound)]
+    code, answer = drain("a", "--failed", objects=objects)
+    because = {each["pods"][0]: each["because"] for each in answer["blockedBy"]}
+    assert (code, sorted(because)) == (1, ["default/p-a", "default/q"])
+    assert because["default/p-a"].startswith("until the lost nodes are deleted")
+    assert "until" not in because["default/q"]
 
 
 def zones_of(*free: int) -> list[dict[str, Any]]:
@@ -414,6 +443,28 @@ def test_the_first_line_names_the_zones_whose_loss_is_not_survived(
     more = ("--change", "add-nodes more --like a1 --count 1")
     code, out, _ = ksched("drain", "--each", ZONE, "--failed", *more, "--state", state)
     assert (code, out.splitlines()[0]) == (0, "survives the loss of any of its 3 zones")
+
+
+def test_a_cause_is_one_row_however_many_workloads_it_keeps(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    """Ten pods of ten workloads in zone b have no room elsewhere. --all and the document take them
+    apart."""
+    objects = zones_of(0, 0, 0)
+    objects[4] = node("b2", cpu=9, labels={ZONE: "b"})
+    objects += [owned(f"w{n}", "b2", f"ReplicaSet/w{n}", cpu=1) for n in range(9)]
+    state = write_state(*objects)
+    line = ("drain", "--each", "zone", "--failed", "-l", f"{ZONE}=b", "--state", state)
+    _, out, _ = ksched(*line)
+    rows = out.partition("What keeps them")[2].partition("\n\n")[0]
+    assert [row.split()[:2] for row in rows.splitlines() if row.startswith("b ")] == [["b", "10"]]
+    for part in ("default/ReplicaSet/web,", "and 7 more", "1 pod"):
+        assert part in rows
+    _, out, _ = ksched(*line, "--all")
+    rows = out.partition("What keeps them")[2].partition("\n\n")[0]
+    assert sum(row.startswith("b ") for row in rows.splitlines()) == 10
+    _, out, _ = ksched(*line, "-o", "json")
+    assert len(json.loads(out)["domains"][0]["blockedBy"]) == 10
 
 
 def test_nodes_more_are_named_only_where_the_domain_can_go_with_them(drain_each: Answer) -> None:

@@ -1,9 +1,29 @@
 """What -o takes, and options that would do nothing."""
 
+import csv
+import io
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import pytest
 
+from ksched_cli.answers import Answer
+from ksched_cli.report.rows import as_parquet
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteConfig, WriteState
+
+VALID = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+class Remarks(Answer, frozen=True, kw_only=True):
+    """Rows of any types."""
+
+    ROWS: ClassVar = "remarks"
+    kind: str = "Remarks"
+    remarks: tuple[Mapping[str, Any], ...]
 
 
 @pytest.mark.parametrize(
@@ -11,8 +31,8 @@ from tests.commands.runners import Ksched, WriteConfig, WriteState
     [
         (
             ["-o", "xml"],
-            "-o of ksched schedule takes one of table, json, yaml, html, markdown, latex, wide, "
-            'name; not "xml"',
+            "-o of ksched schedule takes one of table, json, yaml, html, markdown, latex, csv, "
+            'parquet, wide, name; not "xml"',
         ),
         (["--seed", "3"], "--seed requires --tie-break random"),
         (["--tie-break", "best"], '--tie-break takes name or random; not "best"'),
@@ -32,7 +52,7 @@ def test_a_form_that_the_command_does_not_take_is_refused(
 ) -> None:
     code, _, err = ksched("validate", write_config("{}"), "-o", "wide")
     assert code == 2
-    forms = "table, json, yaml, html, markdown, latex, sarif, github, junit"
+    forms = "table, json, yaml, html, markdown, latex, csv, parquet, sarif, github, junit"
     assert f'takes one of {forms}; not "wide"' in err
 
 
@@ -70,3 +90,52 @@ def test_a_namespace_that_contradicts_the_name_is_refused(
 def test_quiet_says_nothing_beside_the_result(ksched: Ksched, write_state: WriteState) -> None:
     path = write_state(node("a"), pod("p", priority=None), {"kind": "Widget", "apiVersion": "x/v1"})
     assert ksched("schedule", "--state", path, "--quiet")[2] == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("schedule", "status", "drift", "shrink", "capacity", "drain a", "drain --each node"),
+        *("explain p", "explain", "capacity p", "compare --vs --change 'cordon a'"),
+    ],
+)
+def test_rows_are_the_same_as_csv_and_as_typed_parquet(
+    command: str, write_state: WriteState
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = str(write_state(node("a", cpu=2), node("b", cpu=2), pod("p", cpu=1), pod("r", node="a")))
+
+    def output(form: str) -> bytes:
+        name, *rest = shlex.split(command)
+        line = [sys.executable, "-m", "ksched_cli", name, "--state", path, *rest, "-o", form]
+        done = subprocess.run(line, capture_output=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        return done.stdout
+
+    rows = [*csv.DictReader(io.StringIO(output("csv").decode()))]
+    table = parquet.read_table(io.BytesIO(output("parquet")))
+    assert table.num_rows == len(rows)
+    for column in table.column_names:
+        values = ["" if each is None else str(each) for each in table[column].to_pylist()]
+        assert values == [row[column] for row in rows]
+
+
+def test_parquet_has_one_type_per_column(write_state: WriteState) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    answer = Remarks(
+        remarks=(
+            {"count": 1, "share": 1, "name": "a", "mixed": 2, "huge": 2**70, "password": "x"},
+            {"count": None, "share": 0.5, "name": None, "mixed": "b", "huge": 1},
+        )
+    )
+    table = parquet.read_table(io.BytesIO(as_parquet(answer)))
+    assert table.to_pylist() == [
+        {"count": 1, "share": 1.0, "name": "a", "mixed": "2", "huge": str(2**70), "password": "x"},
+        {"count": None, "share": 0.5, "name": None, "mixed": "b", "huge": "1", "password": None},
+    ]
+
+
+def test_an_answer_without_rows_says_so(ksched: Ksched, write_config: WriteConfig) -> None:
+    code, out, err = ksched("config", "show", write_config(VALID), "-o", "csv")
+    assert (code, out) == (2, "")
+    assert "EffectiveConfiguration has no main list" in err

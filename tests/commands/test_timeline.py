@@ -240,3 +240,19 @@ def test_options_of_a_week_that_do_not_fit_are_refused(
 ) -> None:
     code, out, err = ksched("timeline", "generate", *options)
     assert (code, out, problem in err) == (2, "", True), err
+
+
+def test_the_pods_of_a_row_are_one_job(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    """Eight pods of 1,000 s and one of 100 s: jobs take 550 s on average, pods 900 s."""
+    trace, timeline = tmp_path / "two.csv", tmp_path / "two.jsonl"
+    trace.write_text("id,t,dur,n,cores\nbig,0,1000,8,8\nsmall,0,100,1,1\n")
+    columns = ("--name", "id", "--created", "t", "--duration", "dur", "--replicas", "n")
+    requests = ("--request", "cpu=cores", "--divide", "cpu", "--to", timeline)
+    assert ksched("timeline", "from-csv", trace, *columns, *requests)[0] == 0
+    _, out, _ = ksched("replay", timeline, "--state", write_state(node("n", cpu=9)), "-o", "json")
+    answer = json.loads(out)
+    assert (answer["jobs"]["completed"], answer["jobs"]["completionTime"]["mean"]) == (2, 550)
+    assert answer["jobCompletionTime"]["mean"] == 900
+    assert {each["job"] for each in answer["pods"]} == {"default/Job/big", "default/small-0"}

@@ -124,7 +124,7 @@ def test_rows_are_csv(tmp_path: Path) -> None:
     run = replay(tmp_path, [node("n")], [{"at": 1, "pod": pod("a")}])
     header, row = render(replay_result(run, "t"), Form.CSV).splitlines()
     assert header.split(",") == list(CSV_COLUMNS)
-    assert row == "default/a,default,default/a,0,1,1,1,n,0,,,1,running,"
+    assert row == "default/a,default,default/a,default/a,0,1,1,1,n,0,,,1,running,"
 
 
 def test_samples_over_time_are_csv_with_a_column_per_node_group(tmp_path: Path) -> None:

@@ -443,6 +443,7 @@ class AuditResult(Answer, frozen=True, kw_only=True):
 
     COMMAND: ClassVar = "audit"
     VIEW: ClassVar = "audit:view"
+    ROWS: ClassVar = "differ"
 
     kind: Literal["AuditResult"] = "AuditResult"
     decisions: Count

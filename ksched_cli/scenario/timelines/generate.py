@@ -272,18 +272,23 @@ class WeeklyShape:
         """Return a week whose days have the same hours, and more or less of them."""
         return cls([day * hour for day in weekdays for hour in hours], holidays, start)
 
+    def by_hour(self, length: float) -> list[tuple[float, float]]:
+        """Return the seconds of each hour of the period, and its weight for these."""
+        hours = []
+        for hour in range(ceil(length / HOUR)):
+            size, moment = min(HOUR, length - HOUR * hour), self.start + timedelta(hours=hour)
+            weekday = _SUNDAY if moment.date() in self.holidays else moment.weekday()
+            hours.append((size, size * self.weights[weekday * _HOURS + moment.hour]))
+        return hours
+
     def arrivals(self, draw: random.Random, pods: int, length: float) -> list[float]:
         """Draw when pods arrive: seconds after the start, in order; within an hour at random."""
-        sizes = [min(HOUR, length - HOUR * hour) for hour in range(ceil(length / HOUR))]
-        weights = []
-        for hour, size in enumerate(sizes):
-            moment = self.start + timedelta(hours=hour)
-            weekday = _SUNDAY if moment.date() in self.holidays else moment.weekday()
-            weights.append(size * self.weights[weekday * _HOURS + moment.hour])
+        hours = self.by_hour(length)
+        weights = [weight for _, weight in hours]
         if not any(weights):
             raise UsageError("no pod can arrive: every hour in the period has the weight 0")
-        drawn = draw.choices(range(len(sizes)), cum_weights=[*accumulate(weights)], k=pods)
-        return sorted(HOUR * hour + draw.random() * sizes[hour] for hour in drawn)
+        drawn = draw.choices(range(len(hours)), cum_weights=[*accumulate(weights)], k=pods)
+        return sorted(HOUR * hour + draw.random() * hours[hour][0] for hour in drawn)
 
 
 def fitted_weights(times: Iterable[float], first: float, last: float) -> list[float]:
@@ -385,11 +390,24 @@ class WeekLike:
         """Yield the arrivals of so many pods, which are drawn with the seed. shape: its holidays
         and start; the weights are those of the pods' owners"""
         draw = random.Random(seed)  # nosec B311  # the same pods for the same seed
-        owners = list(self._templates())
-        sizes = [len(owner.times) for _, owner, _ in owners]
-        drawn = Counter(draw.choices(range(len(owners)), sizes, k=pods))
+        owners, shapes, expected = list(self._templates()), list[WeeklyShape](), list[float]()
+        for _, owner, _ in owners:
+            # An owner comes as often as it did in such hours: one of Sundays not on a Monday.
+            is_fitted = len(owner.times) >= MIN_FITTED
+            weights = fitted_weights(owner.times, *self._span) if is_fitted else self._weights
+            own = WeeklyShape(weights, shape.holidays, shape.start)
+            share = 1 if is_fitted else len(owner.times) / self.pods
+            shapes.append(own)
+            expected.append(share * sum(weight for _, weight in own.by_hour(length)))
+        if not any(expected):
+            raise UsageError(
+                "no pod can arrive: none came in these hours of a week; --days 7 has them all"
+            )
+        drawn = Counter(draw.choices(range(len(owners)), expected, k=pods))
         streams = [
-            self._events_of(*owners[index], count, length, shape, random.Random(draw.random()))  # nosec B311  # as above
+            self._events_of(
+                *owners[index], count, length, shapes[index], random.Random(draw.random())
+            )  # nosec B311  # as above
             for index, count in sorted(drawn.items())
         ]
         for count, (_, _, event) in enumerate(merge(*streams)):
@@ -405,12 +423,9 @@ class WeekLike:
         shape: WeeklyShape,
         draw: random.Random,
     ) -> list[tuple[float, str, Plain]]:
-        is_fitted = len(owner.times) >= MIN_FITTED
-        weights = fitted_weights(owner.times, *self._span) if is_fitted else self._weights
-        arrivals: Arrivals = WeeklyShape(weights, shape.holidays, shape.start).arrivals
         counts = [owner.counts[key] for key in keys]
         events = []
-        for index, at in enumerate(arrivals(draw, pods, length)):
+        for index, at in enumerate(shape.arrivals(draw, pods, length)):
             (template,) = draw.choices(range(len(keys)), counts)
             event: Plain = {"at": number(round(at, 3)), "template": f"{name}-{template}"}
             run_time = draw.choice(owner.run_times)

@@ -292,6 +292,13 @@ class TraceReader:
                 }
             )
             key = (*key, namespace, name)
+        elif count > 1:
+            # They are one job, as those of a Job.
+            job = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": f"job-{name}"}
+            metadata = manifest.get("metadata", {})
+            metadata = {**metadata, "ownerReferences": [{**job, "controller": True}]}
+            manifest = {**manifest, "metadata": metadata}
+            key = (*key, namespace, name)
         names = [self._unique(namespace, f"{name}-{n}") for n in range(count)] if column else [name]
         self._count(manifest, count)
         for each in names:

@@ -71,6 +71,28 @@ def test_the_measures_follow_the_pods_as_they_arrive() -> None:
     assert measured.allocated[27] != measured.allocated[27]
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_share_of_idle_gpus_counts_while_none_is_idle() -> None:
+    """One GPU of 1,000. The pod that takes its last thousandth leaves nothing idle, of which
+    upstream has no share either; the mean of its bin is that of the other pods there."""
+    node = TraceNode("n", 10_000, 1024, 1, "T4")
+    pods = [
+        TracePod("a", 1000, 1, GpuRequest(1, 998)),
+        TracePod("b", 1000, 1, GpuRequest(1, 2)),
+        TracePod("c", 1000, 1, GpuRequest(1, 300)),
+    ]
+    workload = Workload(pods, [node], [TypicalPod(Demand(1000, GpuRequest(1, 1000)), 1.0)])
+    result = {
+        "placements": {"paib-gpu/a": "n", "paib-gpu/b": "n"},
+        "notes": {"paib-gpu/a": {"GPU": [0]}, "paib-gpu/b": {"GPU": [0]}},
+    }
+    measured = measures(workload.nodes, workload.typical, arrivals(workload, result))
+    assert measured.allocated[100] == pytest.approx(99.9)
+    assert (measured.fragments[100], measured.fragments[130]) == (0.1, 0.0)
+    assert measured.idle_fragments[100] == 100.0
+    assert measured.idle_fragments[130] != measured.idle_fragments[130]
+
+
 def test_values_agree_where_they_are_the_same_number_or_both_missing() -> None:
     assert agreement([1.0, NAN, 2.0], [1.0, NAN, 2.5]) == Agreement(1, 3, 2, 0.5)
     assert agreement([NAN], [1.0]) == Agreement(1, 1, 0, float("inf"))

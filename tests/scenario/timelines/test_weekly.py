@@ -128,6 +128,19 @@ def test_another_week_is_like_the_one_before_owner_by_owner(tmp_path: Path) -> N
     assert hours["night"] == {(6, 2), (13, 2)}
 
 
+def test_an_owner_whose_pods_come_on_sundays_has_none_on_a_monday(tmp_path: Path) -> None:
+    week = read_week(str(week_file(tmp_path)))
+    templates = week.header(MONDAY)["templates"]
+    monday = WeeklyShape([1.0] * 168, start=MONDAY)
+    owners = {
+        templates[event["template"]]["metadata"]["ownerReferences"][0]["name"]
+        for event in week.events(1, 100, DAY, monday)
+    }
+    assert owners == {"day"}
+    with pytest.raises(UsageError, match="none came in these hours of a week; --days 7"):
+        list(week.events(1, 100, HOUR, monday))
+
+
 def test_as_many_pods_come_as_before(tmp_path: Path) -> None:
     week = read_week(str(week_file(tmp_path)))
     assert week.pods_in(14 * DAY) == 800

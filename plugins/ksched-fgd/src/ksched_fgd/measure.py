@@ -29,7 +29,7 @@ class Measures:
 
     allocated:  of the GPUs
     fragments:  of the GPUs
-    idle_fragments: of the idle GPUs
+    idle_fragments: of the idle GPUs; NaN where all are in use
     """
 
     gpus: int
@@ -69,7 +69,9 @@ def measures(
     # Upstream prints two decimals and reads them again, and so rounds twice.
     allocated = np.array([round(share, 2) for share in (used / gpus / 10).tolist()])
     printed = np.array([float(f"{amount:.2f}") for amount in amounts.tolist()])
-    shares = np.array([float(f"{share:.2f}") for share in (100 * amounts / idle).tolist()])
+    # Nothing idle has no share: Go divides 0 by 0, and prints NaN.
+    ratios = np.divide(100 * amounts, idle, out=np.full(len(idle), np.nan), where=idle != 0)
+    shares = np.array([float(f"{share:.2f}") for share in ratios.tolist()])
     bins = np.array([round(share) for share in (arrived / gpus / 10).tolist()])
     return Measures(
         gpus,
@@ -109,12 +111,14 @@ def _follow(
 
 
 def _means(bins: NDArray[Any], values: NDArray[np.float64]) -> list[float]:
-    """The means of each bin's values; an empty bin takes those of its neighbours."""
+    """The means of each bin's values; an empty bin takes those of its neighbours. As in pandas, a
+    mean is of the values that are not NaN."""
     means = []
     for number in range(BINS):
         chosen = values[bins == number]
         if not len(chosen):
             chosen = values[abs(bins - number) <= 1]
+        chosen = chosen[~np.isnan(chosen)]
         means.append(float(chosen.mean()) if len(chosen) else float("nan"))
     return means
 
