@@ -8,7 +8,9 @@ from time import perf_counter
 from typing import TypeAlias
 
 from ksched_cli.analysis.question import Opened, Question
+from ksched_cli.analysis.run_figures import Ended
 from ksched_cli.kube.file_lock import locked
+from ksched_cli.kube.near_names import near_hint
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
 from ksched_cli.sweep.execution import Execution
@@ -61,9 +63,13 @@ class Sweep(Question[SweepResult], frozen=True, kw_only=True):
             )
             if any(is_evicting(result.outcome) for result in execution.results()):
                 opened.warn(*prepared.eviction_warnings)
-            for name in self.metrics:
-                if name not in summary.metrics and summary.statuses.get("ok"):
-                    opened.warn(f'no run has the metric "{name}"; -o csv lists the metrics')
+            missing = [name for name in self.metrics if name not in summary.metrics]
+            if missing and summary.statuses.get("ok"):
+                outcomes = (result.outcome for result in execution.results())
+                figures = next(each.figures() for each in outcomes if isinstance(each, Ended))
+                for name in missing:
+                    hint = near_hint(name, figures) or "; -o csv lists the metrics"
+                    opened.warn(f'no run has the metric "{name}"{hint}')
             return SweepResult.of(
                 summary,
                 planned,

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from ksched_cli.analysis.run_figures import Failed, Outcome
 from ksched_cli.errors import KschedError, MissingExtraError, UsageError
+from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.streams import LIMIT
 from ksched_cli.run.inputs import digest
 from ksched_cli.run.run import Patch
@@ -223,8 +224,8 @@ def means(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> tuple[float, .
         figures.append(outcome.figures())
     for metric in metrics:
         if any(metric not in each for each in figures):
-            names = ", ".join(figures[0])
-            raise TuningError(f'no run has the metric "{metric}"; expected one of {names}')
+            hint = near_hint(metric, figures[0]) or "; ksched sweep -o csv lists the metrics"
+            raise TuningError(f'no run has the metric "{metric}"{hint}')
     return tuple(fmean(item[metric] for item in figures) for metric in metrics)
 
 

@@ -318,11 +318,15 @@ def test_a_combination_that_is_not_valid_is_exit_code_1(ksched: Ksched, tmp_path
 
 def test_a_metric_of_ones_own_is_compared(ksched: Ksched, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text("def on_a(snapshot, run):\n    return 2.5\n")
-    file = write_sweep(tmp_path, metrics={"on_a": "maximize", "missing": "minimize"})
+    metrics = {"on_a": "maximize", "missing": "minimize", "nodeUsed": "minimize"}
+    file = write_sweep(tmp_path, metrics=metrics)
     answer = result(ksched, file, "--metric", f"{tmp_path}/m.py:on_a")
     assert answer["metrics"] == [{"name": "on_a", "better": "more"}]
     assert answer["variants"][0]["metrics"]["on_a"]["median"] == 2.5
-    assert any('no run has the metric "missing"' in line for line in answer["warnings"])
+    assert [line for line in answer["warnings"] if "no run has" in line] == [
+        'no run has the metric "missing"; -o csv lists the metrics',
+        'no run has the metric "nodeUsed"; did you mean nodesUsed?',
+    ]
 
 
 @pytest.mark.parametrize(

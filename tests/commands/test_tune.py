@@ -98,4 +98,4 @@ def test_a_metric_that_there_is_not_is_named(ksched: Ksched, tmp_path: Path) -> 
     objectives = [{"metric": "gaps", "goal": "minimize"}]
     code, out, err = ksched("tune", write_tune(tmp_path, objectives=objectives, trials=2))
     assert (code, out) == (2, "")
-    assert 'no run has the metric "gaps"' in err
+    assert 'no run has the metric "gaps"; ksched sweep -o csv lists the metrics' in err
