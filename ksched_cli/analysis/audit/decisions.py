@@ -9,11 +9,13 @@ pkg/scheduler/eventhandlers.go (deletePodFromCache) and pkg/scheduler/framework/
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeGuard
+from itertools import accumulate
+from typing import Any, TypeGuard, TypeVar
 
 import msgspec
 
@@ -26,6 +28,9 @@ from ksched_cli.framework.preemption import Preemption
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.stored_bytes import unpacked
 from ksched_cli.scenario.timeline import Removal, Replacement
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class LogEvent(Enum):
@@ -527,38 +532,60 @@ def in_order_of_attempts(
     decisions: Sequence[Decision], log: Sequence[LogLine]
 ) -> tuple[Decision, ...]:
     """Return decisions that were recorded by their consequences, each a little late, in order: one
-    was made before all that the log has later, and so before any consequence of those."""
-    begun = _begun_at(decisions, log)
+    was made before all whose attempts the log has later, and so before any consequence of those,
+    and before the departures that were noticed after its outcome."""
+    begun, departures = _lines_of(decisions, log)
+    noticed = sorted((line, place) for place, line in departures.items())
+    # The first place of the departures from each of these on.
+    first = [*accumulate((place for _, place in reversed(noticed)), min, initial=len(decisions))]
     places: dict[int, tuple[int, int]] = {}
     earliest = len(decisions)
-    for line, place in sorted(((line, place) for place, line in begun.items()), reverse=True):
-        earliest = min(earliest, place)
+    for (line, outcome), place in sorted(
+        ((lines, at) for at, lines in begun.items()), reverse=True
+    ):
+        later = len(noticed) - bisect(noticed, (outcome, len(decisions)))
+        earliest = min(earliest, place, first[later])
         places[place] = earliest, line
     order = sorted(range(len(decisions)), key=lambda place: places.get(place, (place, len(log))))
     return tuple(decisions[place] for place in order)
 
 
-def _begun_at(decisions: Sequence[Decision], log: Sequence[LogLine]) -> dict[int, int]:
-    """Place of a decision → the line that its attempt begins with, where the log has as many
-    attempts of that outcome as there are such decisions."""
-    lines: dict[tuple[str, str, bool], list[int]] = {}
+def _lines_of(
+    decisions: Sequence[Decision], log: Sequence[LogLine]
+) -> tuple[dict[int, tuple[int, int]], dict[int, int]]:
+    """Return the lines with which the attempt of a decision begins, and its outcome is told, by the
+    decision's place; and the line that tells of a departure, by its place. Only where the log has
+    as many of them as there are."""
     attempts: dict[str, int] = {}
+    begun: dict[tuple[str, str, LogEvent], list[tuple[int, int]]] = {}
+    left: dict[str, list[int]] = {}
     for index, line in enumerate(log):
         if line.event is LogEvent.ATTEMPT:
             attempts[line.pod] = index
+        elif line.event is LogEvent.DEPARTURE:
+            left.setdefault(line.pod, []).append(index)
         elif line.event in (LogEvent.BINDING, LogEvent.PREEMPTION) and line.pod in attempts:
-            outcome = (line.pod, line.node, line.event is LogEvent.BINDING)
-            lines.setdefault(outcome, []).append(attempts[line.pod])
-    places: dict[tuple[str, str, bool], list[int]] = {}
+            lines = begun.setdefault((line.pod, line.node, line.event), [])
+            lines.append((attempts[line.pod], index))
+    places: dict[tuple[str, str, LogEvent], list[int]] = {}
+    departures: dict[str, list[int]] = {}
     for place, each in enumerate(decisions):
-        if isinstance(each, RecordedPlacement | PreemptionDecision):
-            outcome = (each.pod.key, each.node, isinstance(each, RecordedPlacement))
-            places.setdefault(outcome, []).append(place)
+        if isinstance(each, RecordedPlacement):
+            places.setdefault((each.pod.key, each.node, LogEvent.BINDING), []).append(place)
+        elif isinstance(each, PreemptionDecision):
+            places.setdefault((each.pod.key, each.node, LogEvent.PREEMPTION), []).append(place)
+        elif isinstance(each, PodEvent) and each.event is LogEvent.DEPARTURE:
+            departures.setdefault(each.pod.key, []).append(place)
+    return _paired(places, begun), _paired(departures, left)
+
+
+def _paired(places: Mapping[K, Sequence[int]], lines: Mapping[K, Sequence[V]]) -> dict[int, V]:
+    """Return the lines by place, where there are as many of one kind as of the other."""
     return {
         place: line
-        for outcome, own in places.items()
-        if len(own) == len(lines.get(outcome, ()))
-        for place, line in zip(own, lines[outcome], strict=True)
+        for key, own in places.items()
+        if len(own) == len(lines.get(key, ()))
+        for place, line in zip(own, lines[key], strict=True)
     }
 
 

@@ -9,6 +9,7 @@ from ksched_cli.analysis.audit.decisions import (
     PodEvent,
     PreemptionDecision,
     RecordedPlacement,
+    in_order_of_attempts,
     in_order_of_log,
     in_order_of_notices,
     logged_attempts,
@@ -95,6 +96,23 @@ def test_what_changes_on_a_node_stands_where_it_was_noticed() -> None:
         RecordedPlacement(PODS[P], "a", 0.0),
         PodEvent(PODS[P], "a", 0.0, LogEvent.ADDITION),
     ]
+
+
+@pytest.mark.parametrize("is_preemption", [True, False])
+def test_what_is_recorded_late_stands_before_what_left_after_its_outcome_in_the_log(
+    is_preemption: bool,
+) -> None:
+    """W left while P was decided: whether that was noticed, the log does not tell."""
+    gone = {key: PodEvent(PODS[key], "a", 0.0, LogEvent.DEPARTURE) for key in (V, W)}
+    decided: Decision = RecordedPlacement(PODS[P], "a", 0.0)
+    outcome = [LogLine(LogEvent.BINDING, P, "a")]
+    if is_preemption:
+        decided, outcome = PreemptionDecision(PODS[P], "a", (), 0.0), preemption(P, "a", 1)
+    log = [attempt(P), LogLine(LogEvent.DEPARTURE, W), *outcome, LogLine(LogEvent.DEPARTURE, V)]
+    decisions = [gone[W], gone[V], decided]
+    assert in_order_of_attempts(decisions, log) == (gone[W], decided, gone[V])
+    # A log that lacks a part tells nothing of that.
+    assert in_order_of_attempts(decisions, log[:-1]) == (*decisions,)
 
 
 def test_an_attempt_without_a_node_to_evict_from_has_failed() -> None:
