@@ -124,7 +124,7 @@ def test_trials_that_fail_are_passed_over(tmp_path: Path) -> None:
 
 def test_of_a_trial_the_mean_counts() -> None:
     assert means([outcome(2), outcome(5, 4)], ("nodesUsed", "placed")) == (3.5, 2.5)
-    with pytest.raises(TuningError, match='"gaps"; expected one of placed, pending'):
+    with pytest.raises(TuningError, match='"gaps"; ksched sweep -o csv lists the metrics'):
         means([outcome(2)], ("gaps",))
 
 
