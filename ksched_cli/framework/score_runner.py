@@ -143,13 +143,14 @@ class ScoreRunner:
             key = self._cache.shared_key(plugin, pod, self._caller, is_score=True)
             memo = part = None
             if key is not None and nodes.snapshot is self._snapshot:
-                if plugin.scope is Scope.ROW:
+                if plugin.scope is Scope.NODE:
+                    memo = self._node_memo(plugin, state, pod, key)
+                    if memo.has_parts:
+                        weigh = partial(self._weighted, plugin, state, pod)
+                        part = memo.part(memo.extremes(nodes), weigh)
+                elif not isinstance(plugin, NormalizeScore):
                     row_plugins[plugin] = self.weights[plugin.name]
                     continue
-                memo = self._node_memo(plugin, state, pod, key)
-                if memo.has_parts:
-                    weigh = partial(self._weighted, plugin, state, pod)
-                    part = memo.part(memo.extremes(nodes), weigh)
             if part is None:
                 others.append((plugin, memo))
             else:
