@@ -404,12 +404,10 @@ class WeekLike:
                 "no pod can arrive: none came in these hours of a week; --days 7 has them all"
             )
         drawn = Counter(draw.choices(range(len(owners)), expected, k=pods))
-        streams = [
-            self._events_of(
-                *owners[index], count, length, shapes[index], random.Random(draw.random())
-            )  # nosec B311  # as above
-            for index, count in sorted(drawn.items())
-        ]
+        streams = []
+        for index, count in sorted(drawn.items()):
+            chance = random.Random(draw.random())  # nosec B311  # as above
+            streams.append(self._events_of(*owners[index], count, length, shapes[index], chance))
         for count, (_, _, event) in enumerate(merge(*streams)):
             yield {"at": event["at"], "pod": f"pod-{count}", **event}
 
