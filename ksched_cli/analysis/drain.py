@@ -41,7 +41,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import Eviction
 from ksched_cli.errors import ExitCode, KschedError, UsageError
-from ksched_cli.plugins.pod_topology_spread import HONOR
+from ksched_cli.plugins.pod_topology_spread import HONOR, PodTopologySpread, default_constraints
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.disruption import synced, with_statuses
 from ksched_cli.scenario.drain import NO_CONTROLLER, Evictions, PodRules, has_empty_dir
@@ -65,7 +65,7 @@ FORCE = "--force"
 NOWHERE = "no other node takes it while this one is cordoned"
 
 Keys: TypeAlias = tuple[tuple[str, str], ...]
-"""Namespaces and names of disruption budgets; plugins and reasons."""
+"""Namespaces and names of disruption budgets."""
 
 
 class DrainBlocker(Part, frozen=True, omit_defaults=True):
@@ -88,7 +88,7 @@ class DrainBlocker(Part, frozen=True, omit_defaults=True):
     waits_for: str = ""
     owners: Annotated[tuple[str, ...], HIDDEN] = ()
     budgets: Annotated[Keys, HIDDEN] = ()
-    refusals: Annotated[Keys, HIDDEN] = ()
+    refusals: Annotated[tuple[tuple[str, str], ...], HIDDEN] = ()
 
 
 class BudgetUse(Part, frozen=True):
@@ -248,7 +248,7 @@ class _Drains:
         # 1. The nodes do not answer, but are listed: spread constraints count them, unless they
         #    honor taints.
         outage: DrainOutcome | None = None
-        if any(map(_counts_lost_nodes, base.pods_leaving(nodes))):
+        if any(_counts_lost_nodes(base, pod) for pod in base.pods_leaving(nodes)):
             with base.trial():
                 base.fail(nodes)
                 outage = base.drain(nodes, verifies=explains, gives_up=not explains)
@@ -298,14 +298,18 @@ class _Drains:
         return tuple(each for drain in self.outcomes for each in drain.recreated)
 
 
-def _counts_lost_nodes(pod: Pod) -> bool:
+def _counts_lost_nodes(base: DrainedCluster, pod: Pod) -> bool:
     """Return whether the pod has to be spread over domains, also over those of nodes whose taints
-    it does not tolerate.
+    it does not tolerate, by its own constraints or the configuration's default ones.
 
     Upstream: pkg/scheduler/framework/plugins/podtopologyspread/common.go
     (matchNodeInclusionPolicies)
     """
     constraints = pod.spec.topology_spread_constraints
+    framework = base.simulation.frameworks.get(pod.spec.scheduler_name)
+    if not constraints and framework is not None:
+        args = framework.profile.args.get(PodTopologySpread.name)
+        constraints = default_constraints(args) if args is not None else ()
     return any(not is_soft(each) and each.node_taints_policy != HONOR for each in constraints)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -406,6 +407,24 @@ def test_a_zone_that_is_lost_counts_for_spread_constraints_until_it_is_deleted(
     assert (code, answer["movesTo"]) == (0, {"default/p-a": "b"})
     anyway = spread_over_zones(whenUnsatisfiable="ScheduleAnyway")
     assert drain("a", "--failed", objects=anyway)[0] == 0
+
+
+def test_default_constraints_of_the_configuration_count_a_lost_zone_too(
+    drain: Answer, tmp_path: Path
+) -> None:
+    default = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    args = {"defaultingType": "List", "defaultConstraints": [default]}
+    profile = {"pluginConfig": [{"name": "PodTopologySpread", "args": args}]}
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        f"profiles: [{json.dumps(profile)}]\n"
+    )
+    objects = [replica_set("web", 3), *(node(name, labels={ZONE: name}) for name in "abc")]
+    objects += [owned(f"p-{name}", name) for name in "abc"]
+    code, answer = drain("a", "--failed", "--config", config, objects=objects)
+    assert (code, [each["pods"] for each in answer["blockedBy"]]) == (1, [["default/p-a"]])
+    assert drain("a", "--failed", objects=objects)[0] == 0
 
 
 def test_a_pod_that_finds_no_node_after_a_loss_either_is_named_once(drain: Answer) -> None:
