@@ -6,22 +6,20 @@ policies allocate, and how many they leave in fragments, when pods have requeste
 
 CHECKOUT is of hkust-adsl/kubernetes-scheduler-simulator, which has the trace and the paper's
 results. FOLDER gets what `ksched-fgd grid` writes, and rows.jsonl, with which the sweep resumes.
-Seeds are 42, 43, …, as in the paper. Needs plugins/ksched-fgd. Prints the means over the seeds with
-95 % intervals in Markdown, beside those of the paper's files, and how many of all values over the
-131 loads are equal.
+Seeds are 42, 43, …, as in the paper. Needs plugins/ksched-fgd. Prints in Markdown the
+means in per cent over the seeds with 95 % intervals, beside those of the paper's files, and how
+many of all values over the 131 loads are equal.
 """
 
 import argparse
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
+from interval_text import interval_text
 from ksched_fgd.experiment import POLICIES
 from ksched_fgd.grid import read_rows, write_grid
 from ksched_fgd.results import MEASURES, Table, agreement, read_results
-
-from ksched_cli.analysis.compare import Interval
 
 NODES, TUNE, FIRST_SEED = "openb_node_list_gpu_node.csv", 1.3, 42
 
@@ -46,22 +44,16 @@ def print_table(folder: Path, results: Path) -> None:
         ]
         agreements = [agreement(own, paper) for own, paper in pairs]
         equal = f"{sum(a.equal for a in agreements):,} of {sum(a.values for a in agreements):,}"
-        cells = " | ".join(_text([values[-1] for values in table.values()]) for table in ours)
+        cells = " | ".join(
+            interval_text([values[-1] for values in table.values()], 2) for table in ours
+        )
         print(f"| {name} | {len(runs)} | {cells} | {equal} |")
         cells = " | ".join(
-            _text([table[run][-1] for run in runs if run in table]) for table in papers
+            interval_text([table[run][-1] for run in runs if run in table], 2) for table in papers
         )
         print(f"| … the paper | {len(runs)} | {cells} | |")
     if failed:
         print(f"\n{failed:,} runs failed")
-
-
-def _text(values: Sequence[float]) -> str:
-    """The mean, and half of its 95 % interval, in per cent."""
-    if not values:
-        return ""
-    interval = Interval.of(values)
-    return f"{interval.mean:.2f} ± {(interval.high - interval.low) / 2:.2f}"
 
 
 def main() -> None:

@@ -18,12 +18,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from interval_text import interval_text
 from ksched_fgd.experiment import POLICIES, configuration
 from ksched_fgd.traces import read_nodes, read_pods
 from ksched_fgd.workload import draw_workload, manifests
 from ksched_pwr.pwr_measures import PwrMeasures
-
-from ksched_cli.analysis.compare import Interval
 
 NODES, TUNE, FIRST_SEED = "openb_node_list_gpu_node.csv", 1.3, 42
 LOADS = (20, 40, 60, 80, 100)
@@ -121,23 +120,15 @@ def print_table(folder: Path) -> None:
         for load in LOADS:
             name = f"{PwrMeasures.name}.watts.{load}"
             savings = [100 * (1 - own[name] / fgds[name]) for fgds, own in pairs]
-            cells.append(_text(savings, 1))
+            cells.append(interval_text(savings, 1))
         name = f"{PwrMeasures.name}.allocation.100"
-        cells.append(_text([runs[state][name] for state in sorted(runs)], 3))
+        cells.append(interval_text([runs[state][name] for state in sorted(runs)], 3))
         print(f"| {policy} | {len(pairs)} | {' | '.join(cells)} |")
         if policy in FIGURES:
             read, share = FIGURES[policy]
             cells = [f"{saving:.1f}" for saving in read]
             cells.append("" if share is None else f"{share:.3f}")
             print(f"| … the authors | 10 | {' | '.join(cells)} |")
-
-
-def _text(values: list[float], digits: int) -> str:
-    """The mean, and half of its 95 % interval."""
-    if not values:
-        return ""
-    interval = Interval.of(values)
-    return f"{interval.mean:.{digits}f} ± {(interval.high - interval.low) / 2:.{digits}f}"
 
 
 def main() -> None:
