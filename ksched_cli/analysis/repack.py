@@ -188,8 +188,8 @@ def repack_onto(
     # 2. The search, and how many of its nodes are of each shape and in each zone.
     listed, zones = prices_of(models, prices, like_of), set(map(zone_of, models))
     simulation = open_with((0,) * len(models))
-    growth = (open_with, listed, progress, base.live.snapshot, zones)
-    needed = nodes_needed(simulation, models, *growth)
+    running = base.live.snapshot
+    needed = nodes_needed(simulation, models, open_with, listed, progress, running, zones)
     simulation.close()
     mix, by_zone = dict.fromkeys(like_of.values(), 0), dict.fromkeys(sorted(zones - {""}), 0)
     for model in models if needed.mix else ():

@@ -95,7 +95,10 @@ def show(answer: Answer, options: CommonOptions) -> ExitCode:
     if form is Form.PARQUET:
         from ksched_cli.report.rows import as_parquet
 
-        _print_bytes(as_parquet(answer))
+        content = as_parquet(answer)
+        with _printing():
+            results().buffer.write(content)
+            results().flush()
         return ExitCode.DEFECT if answer.assumes else answer.exit_code
     text = render(answer, form, limit())
     if form in (Form.TABLE, Form.WIDE):
@@ -123,20 +126,16 @@ def _show_table(text: str) -> None:
 
 def print_text(text: str) -> None:
     """Print a text to where results are printed. Raises OutputError, ReaderGoneError."""
-    try:
+    with _printing():
         print(text, file=results(), flush=True)
-    except BrokenPipeError:
-        raise ReaderGoneError from None
-    except OSError as error:
-        raise OutputError(error) from None
 
 
-def _print_bytes(content: bytes) -> None:
-    """Write a file to where results are printed. Raises OutputError, ReaderGoneError."""
+@contextmanager
+def _printing() -> Iterator[None]:
+    """Raise OutputError where what is printed meanwhile cannot be written, ReaderGoneError where
+    nobody reads it."""
     try:
-        stream = results()
-        stream.buffer.write(content)
-        stream.flush()
+        yield
     except BrokenPipeError:
         raise ReaderGoneError from None
     except OSError as error:

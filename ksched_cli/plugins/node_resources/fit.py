@@ -121,7 +121,8 @@ class NodeResourcesFit(
         return ()
 
     def cache_key(self, pod: PodInfo) -> Hashable | None:
-        # What a resized pod has on its node counts for no other.
+        """Return all that the plugin reads of a pod; None for a resized one, as what it has on its
+        node already counts for no other."""
         return None if pod.is_resized else super().cache_key(pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
