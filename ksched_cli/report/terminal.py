@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 
 from ksched_cli.report.cells import (
     LISTED_NAMES,
@@ -231,33 +232,35 @@ class _Terminal:
             yield self._styled("\n".join(line.rstrip() for line in own), code)
 
     def _paragraphs(self, table: Table, texts: Sequence[Sequence[str]]) -> str:
-        """Return each row as its first cell, and below it the others, each after its header."""
+        """Return each row as its first cell, and below it the others, each after its header. Rows
+        one after the other with the same first cell have it once, and hang."""
         first = 1 if table.marks else 0
         headers = [column[0].lower() for column in texts]
         for at, column in enumerate(table.columns, first):
             if column.named:
                 headers[at] = f"{printable(column.title)}:"
         lines = []
-        for row in zip(*(column[1:] for column in texts), strict=True):
-            mark = f"{row[0]} " if first else ""
-            name = row[first].replace(NO_BREAK, " ")
+        rows = zip(*(column[1:] for column in texts), strict=True)
+        for cells, alike in groupby(rows, key=itemgetter(slice(first + 1))):
+            name = cells[first].replace(NO_BREAK, " ")
             if name and table.columns[0].kind.is_figure:
                 name = f"{headers[first]} {name}"
             if name:
-                lines += _wrap(f"{mark}{name}", self._width or 0)
-            others = [
-                f"{header} {cell}".lstrip().replace("\n", "; ").replace(NO_BREAK, " ")
-                for header, cell in zip(headers[first + 1 :], row[first + 1 :], strict=True)
-                if cell
-            ]
-            text = "; ".join(others)
-            lines += textwrap.wrap(
-                text,
-                self._width or 0,
-                initial_indent=INDENT,
-                subsequent_indent=INDENT,
-                break_on_hyphens=False,
-            )
+                lines += _wrap(" ".join((*cells[:first], name)), self._width or 0)
+            below = [*alike]
+            for row in below:
+                others = [
+                    f"{header} {cell}".lstrip().replace("\n", "; ").replace(NO_BREAK, " ")
+                    for header, cell in zip(headers[first + 1 :], row[first + 1 :], strict=True)
+                    if cell
+                ]
+                lines += textwrap.wrap(
+                    "; ".join(others),
+                    self._width or 0,
+                    initial_indent=INDENT,
+                    subsequent_indent=INDENT * (2 if len(below) > 1 else 1),
+                    break_on_hyphens=False,
+                )
         return "\n".join(lines)
 
 

@@ -121,8 +121,8 @@ class StudyDocument(SettingAxes, frozen=True, kw_only=True):
     """What sweeps and searches have in common.
 
     states: a path, or a list of paths and of {name, files}; relative to this file
-    changes: a list of changes in kubectl's words and of {name, changes} or {name, scenario: FILE},
-            each done to the state on its own; without both, nothing is done
+    changes: a list of changes in kubectl's words, of none, and of {name, changes} or {name,
+            scenario: FILE}, each done to the state on its own; without both, nothing is done
     timelines: Paths, or {name, file}; each run replays one, as `ksched replay` does.
     prices: What nodes cost in replays, in the form of --price: NODE=N, LABEL=VALUE=N or a file;
             {name, prices} for several together.
@@ -282,7 +282,9 @@ def _change_values(document: OwnDocument, data: StudyDocument) -> Iterator[Value
     for index, entry in enumerate(data.changes or ()):
         place: Place = (CHANGES, index)
         name = entry if isinstance(entry, str) else entry.name
-        if isinstance(entry, str):
+        if entry == _NONE:
+            sources = []
+        elif isinstance(entry, str):
             sources = [_change(document, entry, place)]
         elif entry.scenario and entry.changes is not UNSET:
             raise document.error("has both changes and a scenario; keep one of them", *place)

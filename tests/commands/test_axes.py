@@ -300,7 +300,7 @@ def outcome_of(ksched: Callable[..., tuple[int, str, str]], axis: str, own: Any)
 SWEPT: dict[str, dict[str, Any]] = {
     "state": {"states": ["cluster.json", "other.json"]},
     "workloads": {"noWorkloads": [False, True]},
-    "change": {"changes": [{"name": "none"}, "cordon c"]},
+    "change": {"changes": ["none", "cordon c"]},
     "scenario": {"changes": [{"name": "none"}, {"name": "c", "scenario": "scenario.yaml"}]},
     "configuration": {"configurations": [{"name": "none"}, "packing.yaml"]},
     "patch": {

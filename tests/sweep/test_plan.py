@@ -83,7 +83,7 @@ def test_variants_are_named_by_what_varies_and_paired_by_the_rest(tmp_path: Path
 
 
 def test_changes_are_compared_where_nothing_else_varies(tmp_path: Path) -> None:
-    changes = [{"name": "none"}, "cordon a"]
+    changes = ["none", "cordon a"]
     assert names(tmp_path, changes=changes) == ["none", "cordon a"]
     sweep = plan(tmp_path, changes=changes, seeds=2)
     assert len({sweep.pair(indexes) for indexes in sweep.indexes()}) == 2, "seeds"
