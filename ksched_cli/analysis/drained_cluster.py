@@ -23,6 +23,7 @@ from ksched_cli.analysis.recreation import RecreatedPod
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Node, Pod, PodDisruptionBudget
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus, TopologySpreadConstraint
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.live_cluster import LiveCluster, Trial
 from ksched_cli.engine.queue import why_ignored
@@ -194,11 +195,22 @@ class DrainedCluster:
 
     def seems_to_leave(self, node: str) -> bool:
         """Guess whether a drain of the node would finish, at little cost: its pods are tried on the
-        other nodes while it is there and takes none."""
+        other nodes while it is there and takes none; first the largest, which mostly tells."""
         live, snapshot = self.live, self.live.snapshot
-        pods = self.pods_leaving((node,))
-        if live.reaches_beyond(map(live.engine.catalog.info, pods)):
+        allocatable, row = snapshot.node_columns.allocatable, snapshot.row[node]
+        infos = [live.info(pod) for pod in self.pods_leaving((node,))]
+        if live.reaches_beyond(infos):
             return True
+
+        def share(pod: PodInfo) -> float:
+            """The largest share of a resource of the node that the pod requests."""
+            requests = pod.resources.requests.items()
+            has = {name: allocatable[name].item(row) for name, _ in requests if name in allocatable}
+            return max(
+                (amount / has[name] for name, amount in requests if has.get(name)), default=0
+            )
+
+        pods = [info.pod for info in sorted(infos, key=share, reverse=True)]
         # A domain that the node alone is in is gone with it.
         for pod in pods:
             for constraint in pod.spec.topology_spread_constraints:
@@ -207,9 +219,12 @@ class DrainedCluster:
                 if not is_soft(constraint) and np.count_nonzero(codes == own) == 1:
                     return True
         with live.trial():
-            live.evict(pods)
-            live.run(closed=(node,), stops_at=self._stays_nowhere)
-            return not live.waiting
+            for some in (pods[:1], pods[1:]):
+                live.evict(some)
+                live.run(closed=(node,), stops_at=self._stays_nowhere)
+                if live.waiting:
+                    return False
+        return True
 
     def _stays_nowhere(self, attempt: Attempt) -> bool:
         """Whether no placement of another pod would help one that has just found no node."""

@@ -443,7 +443,11 @@ class Shrinking:
                 break
             # Those that block a drain of all at once would mostly do so again.
             self._blocking.update({*chosen, *more}.difference(larger))
+            gained = self.worth(larger) - self.worth(chosen)
             chosen = larger
+            # All others are asked again in each round: the next one gains less than this one.
+            if gained < self.worth(chosen) / 100:
+                break
         # 2. Each is drained by itself. What fails then is left out. To fill the room that this
         # makes takes longer than all else, and saved up to 2 % more (benchmarks/planning.py).
         while (plan := self.plan(chosen)).failed:
@@ -500,8 +504,9 @@ class Shrinking:
         return plan
 
     def _search(self, nodes: Sequence[str], maximum: int, before: Sequence[str]) -> list[str]:
-        """Drain batches of nodes, each with the ones before, whose size doubles while they succeed
-        and halves where they do not. Pods may move more than once here. before: that are gone"""
+        """Drain batches of nodes, each with the ones before. Their size doubles after two that
+        succeed, and halves after one that does not. Pods may move more than once here. before: that
+        are gone"""
         chosen, begin, size, finished = list[str](), 0, 1, True
         while begin < len(nodes) and len(chosen) < maximum:
             batch = nodes[begin : begin + min(size, maximum - len(chosen))]
@@ -527,8 +532,8 @@ class Shrinking:
             if finishes or len(batch) == 1:
                 begin += len(batch)
                 self.progress.step(begin, len(nodes), counted_nodes(len(chosen)))
+            size = size * (2 if finished else 1) if finishes else max(size // 2, 1)
             finished = finishes
-            size = size * 2 if finishes else max(size // 2, 1)
         return chosen
 
     def _reserve(self, chosen: int, more: int) -> None:
