@@ -30,7 +30,7 @@ from ksched_cli.kube.small_files import read_small_file
 
 if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
-    from urllib3 import BaseHTTPResponse, Timeout
+    from urllib3 import BaseHTTPResponse, PoolManager, Timeout
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding an answer raises that is no JSON, or no JSON of the expected shape."""
@@ -116,7 +116,6 @@ class ApiServer:
     """GET requests to one API server, over kept connections. url: as in the kubeconfig."""
 
     def __init__(self, configuration: Configuration, identity: Identity) -> None:
-        from kubernetes.client.rest import RESTClientObject
         from urllib3 import disable_warnings
         from urllib3.exceptions import InsecureRequestWarning
 
@@ -128,10 +127,39 @@ class ApiServer:
         self._configuration = configuration
         self._streams: set[BaseHTTPResponse] = set()
         self._streams_ended = False
+        self._certificates: tuple[int, ...] | None = None
         try:
-            self._rest = RESTClientObject(configuration)
+            self._pool()
         except Exception as error:  # unreadable certificates, a proxy's scheme that it cannot
             raise KubeconfigError(f"{identity.source} cannot be used: {error}") from None
+
+    def _pool(self) -> PoolManager:
+        """Return the connections to the server; others where a file of certificates has changed.
+
+        All of them share what TLS needs. urllib3 would read the certificates for each connection,
+        and memory would grow with every one that breaks, by 0.4 MiB.
+        """
+        from kubernetes.client.rest import RESTClientObject
+        from urllib3.util.ssl_ import create_urllib3_context
+
+        settings = self._configuration
+        files = (settings.ssl_ca_cert, settings.cert_file, settings.key_file)
+        written = tuple(os.stat(file).st_mtime_ns for file in files if file)
+        if written != self._certificates:
+            pool = RESTClientObject(settings).pool_manager
+            parts = pool.connection_pool_kw
+            context = create_urllib3_context(cert_reqs=parts["cert_reqs"])
+            authorities, data = parts.pop("ca_certs"), parts.pop("ca_cert_data", None)
+            if authorities or data:
+                context.load_verify_locations(authorities, cadata=data)
+            elif settings.verify_ssl:
+                context.load_default_certs()
+            certificate, key = parts.pop("cert_file"), parts.pop("key_file")
+            if certificate:
+                context.load_cert_chain(certificate, key)
+            parts["ssl_context"] = context
+            self._connections, self._certificates = pool, written
+        return self._connections
 
     def get(
         self,
@@ -196,7 +224,7 @@ class ApiServer:
         from urllib3.exceptions import ProtocolError
 
         request = partial(
-            self._rest.pool_manager.request,
+            self._pool().request,
             "GET",
             url,
             headers=headers,
@@ -226,7 +254,7 @@ class ApiServer:
         for remaining in range(RETRIES, -1, -1):
             retry_after = 0.0
             try:
-                response = self._rest.pool_manager.request(
+                response = self._pool().request(
                     "GET",
                     url,
                     headers=self._headers(),

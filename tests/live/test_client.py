@@ -1,8 +1,10 @@
 """Requests to an API server, and one message for each way in which they fail."""
 
+import os
 import socket
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -173,3 +175,38 @@ def test_a_certificate_of_nobody_we_know_is_an_error(
     with pytest.raises(ClusterError, match=r"does not answer: .*certificate verify failed"):
         connected(server).get("/version")
     assert connected(server, cluster={"insecure-skip-tls-verify": True}).get("/version")
+
+
+def test_certificates_are_read_once_however_many_connections_break(
+    serve: Serve,
+    connected: Connect,
+    authority: trustme.CA,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    server = serve(tls=tls_context(authority, asks_for_certificate=False))
+    server.faults.passing["/version"] = [CUT] * RETRIES
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    reads, load = [], ssl.SSLContext.load_verify_locations
+
+    def counted(context: ssl.SSLContext, *args: Any, **rest: Any) -> None:
+        reads.append(args)
+        load(context, *args, **rest)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", counted)
+    connection = connected(server, cluster={"certificate-authority": "ca.pem"})
+    assert connection.get("/version")
+    assert (len(server.requests), len(reads)) == (RETRIES + 1, 1)
+
+
+def test_a_certificate_that_is_renewed_on_disk_is_read_again(
+    serve: Serve, connected: Connect, authority: trustme.CA, tmp_path: Path
+) -> None:
+    server, file = serve(tls=tls_context(authority, asks_for_certificate=False)), tmp_path / "ca"
+    file.write_bytes(trustme.CA().cert_pem.bytes())
+    connection = connected(server, cluster={"certificate-authority": "ca"})
+    with pytest.raises(ClusterError, match="certificate verify failed"):
+        connection.get("/version")
+    file.write_bytes(authority.cert_pem.bytes())
+    os.utime(file, ns=(0, 1))
+    assert connection.get("/version")

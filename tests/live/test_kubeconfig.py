@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import trustme
 
 from ksched_cli.live import client
 from ksched_cli.live.client import KubeconfigError, MissingClientError, connect
@@ -129,7 +130,8 @@ def test_in_a_cluster_it_is_the_service_account(
 
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
-    for name, text in (("token", "t1"), ("ca.crt", "-"), ("namespace", "web\n")):
+    authority = trustme.CA().cert_pem.bytes().decode()
+    for name, text in (("token", "t1"), ("ca.crt", authority), ("namespace", "web\n")):
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
