@@ -13,6 +13,7 @@ import pytest
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
 from tests.run.runs import AUTOSCALER, OBJECTS, PACKING, PLUGIN, TIMELINE
+from tests.thorough import every
 
 OVER_TIME = ("--timeline", "week.json")
 STRATEGY = '{"type":"MostAllocated","resources":[{"name":"cpu","weight":1}]}'
@@ -214,15 +215,7 @@ def ask(ksched: Ksched, files: Path, answers: dict[tuple[str, ...], dict[str, An
     return ask
 
 
-# Each axis by a third of the commands; all in CI.
-PAIRS = [
-    pytest.param(command, axis, marks=pytest.mark.slow if (row + column) % 3 else ())
-    for row, command in enumerate(QUESTIONS)
-    for column, axis in enumerate(AXES)
-]
-
-
-@pytest.mark.parametrize(("command", "axis"), PAIRS)
+@pytest.mark.parametrize(("command", "axis"), every(5, [*QUESTIONS], [*AXES]))
 def test_a_question_takes_every_axis(ask: Ask, command: str, axis: str) -> None:
     shared, own, _ = AXES[axis]
     answers = []

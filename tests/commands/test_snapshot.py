@@ -23,6 +23,7 @@ from tests.live.fake_api_server import (
     write_kubeconfig,
 )
 from tests.report.schemas import conforms
+from tests.thorough import every
 
 OBJECTS = (node("n"), pod("p", namespace="web"))
 
@@ -165,8 +166,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("path", PLACES)
-@pytest.mark.parametrize("name", LASTING)
+@pytest.mark.parametrize(("name", "path"), every(3, [*LASTING], PLACES))
 def test_a_fault_that_lasts_is_one_message_and_leaves_the_old_file(
     name: str,
     path: str,
