@@ -19,6 +19,12 @@ def first(count: int, cases: Sequence[T]) -> list[Any]:
     return [pytest.param(case, marks=slow * (at >= count)) for at, case in enumerate(cases)]
 
 
+def newest_and_another(number: int, releases: Sequence[T]) -> set[T]:
+    """The releases that the plain suite tries a case with: the last one, and another in turn."""
+    *others, newest = releases
+    return {newest, others[number % len(others)]} if others else {newest}
+
+
 def every(count: int, rows: Sequence[T], columns: Sequence[Any]) -> list[Any]:
     """Parameters of a test: all pairs, of which the plain suite tries one in `count`, so that it
     has each row and each column."""

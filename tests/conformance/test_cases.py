@@ -33,6 +33,7 @@ from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.testing import check
 from tests.extenders.servers import QuietServer
+from tests.thorough import newest_and_another
 
 HERE = Path(__file__).parent
 SCHEMA = HERE.parent.parent / "schemas" / "schedule_result.json"
@@ -54,12 +55,12 @@ CASES = [file.parent for file in sorted(HERE.glob("cases/*/*/state.yaml"))]
 
 def parameters(number: int, case: Path) -> Iterator[ParameterSet]:
     """The case with each release that decided it. The plain suite tries a generated case, whose
-    name is a number, with its newest minor and with one other release, in turn."""
+    name is a number, with two releases."""
     family = case.parent.name
     reason = UNSTEADY.get((family, case.name))
-    *others, newest = (each for each in RELEASES if expected_file(case, each).exists())
-    plain = {newest, others[number % len(others)]} if others else {newest}
-    for release in (*others, newest):
+    releases = [each for each in RELEASES if expected_file(case, each).exists()]
+    plain = newest_and_another(number, releases)
+    for release in releases:
         marks = [pytest.mark.skip(reason=reason)] if reason else []
         if case.name.isdigit() and release not in plain:
             marks.append(pytest.mark.slow)
