@@ -73,6 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """The thousands of tests that were collected stay: they are not searched for garbage."""
     gc.freeze()
+    gc.collect(0)  # the count of new objects begins anew
 
 
 def pytest_runtest_setup() -> None:
@@ -131,10 +132,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture
 def runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps make their runs in this process; others take long to start."""
-    from ksched_cli.sweep import execution, run_process
+    from ksched_cli.sweep import execution, questions
     from tests.sweep.sweeps import in_this_process
 
-    for module in (execution, run_process):
+    for module in (execution, questions):
         monkeypatch.setattr(module, "serially", lambda shared, timeout: in_this_process(shared))
 
 
