@@ -19,6 +19,12 @@ def first(count: int, cases: Sequence[T]) -> list[Any]:
     return [pytest.param(case, marks=slow * (at >= count)) for at, case in enumerate(cases)]
 
 
+def each_second(cases: Sequence[T], offset: int = 0) -> list[Any]:
+    """Parameters of a test: the plain suite tries each second of these cases, from `offset` on."""
+    slow = [pytest.mark.slow]
+    return [pytest.param(each, marks=slow * ((at + offset) % 2)) for at, each in enumerate(cases)]
+
+
 def newest_and_another(number: int, releases: Sequence[T]) -> set[T]:
     """The releases that the plain suite tries a case with: the last one, and another in turn."""
     *others, newest = releases

@@ -56,9 +56,9 @@ COMMANDS = {
     "schedule-markdown": "schedule -o markdown -n shop --by pool",
 }
 # Each takes half a second or more; of `shrink` and `fix` others of their kind are tried always.
-SLOW = {"fix-devices", "fix-label", "fix-pending", "fix-short-of-cpu", "fix-spread",
-        "fix-volume-zone", "shrink-flags", "shrink-markdown", "shrink-prices",
-        "shrink-wide"}  # fmt: skip
+SLOW = {"fix-devices", "fix-label", "fix-markdown", "fix-pending", "fix-short-of-cpu",
+        "fix-spread", "fix-volume-zone", "shrink-flags", "shrink-markdown", "shrink-prices",
+        "shrink-wide", "upgrade"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
