@@ -44,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def is_thorough(config: pytest.Config) -> bool:
+    """Return what tests.thorough does, before hypothesis has loaded the profile, too."""
     return bool(config.getoption("--hypothesis-profile") == "thorough")
 
 
@@ -64,10 +65,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if runs_slow_tests(config):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
+    slow = {item for item in items if item.get_closest_marker("slow")}
     if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=[*slow])
+        items[:] = [item for item in items if item not in slow]
 
 
 def pytest_collection_finish() -> None:
