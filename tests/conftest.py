@@ -12,13 +12,14 @@ from unittest import mock
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from ksched_cli.framework import discovery
 from tests.extenders.fixtures import extended, serve  # noqa: F401  # fixtures
 
 # A slow machine is no fault of the code; the examples are the same for everybody. CI draws more of
 # them, with `--hypothesis-profile thorough`.
-for profile, examples in (("ksched", 8), ("thorough", 30)):
+for profile, examples in (("ksched", 5), ("thorough", 30)):
     settings.register_profile(
         profile,
         deadline=None,
@@ -31,7 +32,9 @@ settings.load_profile("ksched")
 # A process that a test starts would compile all of ksched again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-gc.disable()  # until all tests are collected
+# Collecting takes a tenth of the time of the tests: it happens where a process has much garbage.
+gc.disable()
+MUCH = 6_000_000  # new objects, about a gigabyte
 
 MOMENT = 0.005  # seconds; `--durations` does not list what takes less
 
@@ -40,11 +43,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="Write the golden files anew.")
 
 
+def is_thorough(config: pytest.Config) -> bool:
+    """Return what tests.thorough does, before hypothesis has loaded the profile, too."""
+    return bool(config.getoption("--hypothesis-profile") == "thorough")
+
+
 def runs_slow_tests(config: pytest.Config) -> bool:
     """What starts many processes, or many times the same, runs in CI, with the thorough profile,
     and where its file is named."""
     is_named = any(".py" in argument for argument in config.invocation_params.args)
-    return is_named or config.getoption("--hypothesis-profile") == "thorough"
+    return is_named or is_thorough(config)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -57,17 +65,34 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if runs_slow_tests(config):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
+    slow = {item for item in items if item.get_closest_marker("slow")}
     if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=[*slow])
+        items[:] = [item for item in items if item not in slow]
 
 
 def pytest_collection_finish() -> None:
     """The thousands of tests that were collected stay: they are not searched for garbage."""
     gc.freeze()
-    gc.enable()
-    gc.set_threshold(3_000_000, 10, 10)
+    gc.collect(0)  # the count of new objects begins anew
+
+
+def pytest_runtest_setup() -> None:
+    if gc.get_count()[0] > MUCH:
+        gc.collect()
+
+
+def pytest_unconfigure() -> None:
+    """Python's last collection need not look for garbage in what ends with the process."""
+    gc.freeze()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Examples in the plain suite do not depend on the constants in the code that a process has
+    imported so far; hypothesis would parse all of that in each process."""
+    if not is_thorough(config):
+        none = type(providers.GLOBAL_CONSTANTS)()
+        mock.patch.object(providers, "_get_local_constants", return_value=none).start()
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
@@ -108,10 +133,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture
 def runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps make their runs in this process; others take long to start."""
-    from ksched_cli.sweep import execution, run_process
+    from ksched_cli.sweep import execution, questions
     from tests.sweep.sweeps import in_this_process
 
-    for module in (execution, run_process):
+    for module in (execution, questions):
         monkeypatch.setattr(module, "serially", lambda shared, timeout: in_this_process(shared))
 
 

@@ -13,7 +13,7 @@ import typer
 from ksched_cli.commands import main as entry
 from ksched_cli.commands import output
 from ksched_cli.kube.streams import LIMIT, MAX_SIZE
-from tests.commands.runners import Ksched, WriteConfig, WriteState
+from tests.commands.runners import ExitCode, Ksched, WriteConfig, WriteState
 
 APPLICATION = entry.application
 
@@ -33,22 +33,33 @@ def _settings_of_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def ksched(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ksched:
-    """Exit code, standard output and standard error of a command line."""
+def exit_code(monkeypatch: pytest.MonkeyPatch) -> ExitCode:
+    """The exit code of a command line."""
     monkeypatch.delenv("KSCHED_CONFIG", raising=False)
     monkeypatch.delenv("KSCHED_STATE", raising=False)
     monkeypatch.setattr(LIMIT, "size", MAX_SIZE)
     monkeypatch.setattr(entry, "application", lambda names: built(tuple(names)))
 
-    def run(*args: Path | int | str) -> tuple[int, str, str]:
+    def run(*args: Path | int | str) -> int:
         monkeypatch.setattr(sys, "argv", ["ksched", *map(str, args)])
         with pytest.raises(SystemExit) as exit:
             entry.main()
-        captured = capsys.readouterr()
         assert isinstance(exit.value.code, int)
-        return exit.value.code, captured.out, captured.err
+        return exit.value.code
 
     return run
+
+
+@pytest.fixture
+def ksched(exit_code: ExitCode, capsys: pytest.CaptureFixture[str]) -> Ksched:
+    """Exit code, standard output and standard error of a command line."""
+
+    def ksched(*args: Path | int | str) -> tuple[int, str, str]:
+        code = exit_code(*args)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return ksched
 
 
 @pytest.fixture

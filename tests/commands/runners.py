@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 from tests.report.schemas import conforms
 
+# Command line → exit code.
+ExitCode: TypeAlias = Callable[..., int]
 # Command line → exit code, standard output, standard error.
 Ksched: TypeAlias = Callable[..., tuple[int, str, str]]
 # Objects → the path of a state file with them.

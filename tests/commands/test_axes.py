@@ -13,6 +13,7 @@ import pytest
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
 from tests.run.runs import AUTOSCALER, OBJECTS, PACKING, PLUGIN, TIMELINE
+from tests.thorough import each_second, every
 
 OVER_TIME = ("--timeline", "week.json")
 STRATEGY = '{"type":"MostAllocated","resources":[{"name":"cpu","weight":1}]}'
@@ -214,15 +215,7 @@ def ask(ksched: Ksched, files: Path, answers: dict[tuple[str, ...], dict[str, An
     return ask
 
 
-# Each axis by a third of the commands; all in CI.
-PAIRS = [
-    pytest.param(command, axis, marks=pytest.mark.slow if (row + column) % 3 else ())
-    for row, command in enumerate(QUESTIONS)
-    for column, axis in enumerate(AXES)
-]
-
-
-@pytest.mark.parametrize(("command", "axis"), PAIRS)
+@pytest.mark.parametrize(("command", "axis"), every(5, [*QUESTIONS], [*AXES]))
 def test_a_question_takes_every_axis(ask: Ask, command: str, axis: str) -> None:
     shared, own, _ = AXES[axis]
     answers = []
@@ -235,7 +228,7 @@ def test_a_question_takes_every_axis(ask: Ask, command: str, axis: str) -> None:
         assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("axis", [axis for axis in AXES if axis != "timeline"])
+@pytest.mark.parametrize("axis", each_second([axis for axis in AXES if axis != "timeline"]))
 def test_replay_takes_every_axis(ask: Ask, axis: str) -> None:
     shared, own, _ = AXES[axis]
     shared = shared if shared != OVER_TIME else ()
@@ -248,7 +241,7 @@ def test_replay_takes_every_axis(ask: Ask, axis: str) -> None:
     assert (answers[0] != answers[1]) == (axis not in IDLE or axis == "prices")
 
 
-@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("axis", each_second([*AXES], 1))
 def test_compare_takes_every_axis_as_a_side(ksched: Ksched, files: Path, axis: str) -> None:
     shared, own, _ = AXES[axis]
     if axis == "timeline":
@@ -265,7 +258,7 @@ def test_compare_takes_every_axis_as_a_side(ksched: Ksched, files: Path, axis: s
     assert bool(second["differing"]) == (axis not in IDLE), second
 
 
-@pytest.mark.parametrize("axis", [axis for axis in AXES if AXES[axis][2]])
+@pytest.mark.parametrize("axis", each_second([axis for axis in AXES if AXES[axis][2]], 1))
 def test_expectations_take_every_axis(ksched: Ksched, files: Path, axis: str) -> None:
     _, own, fields = AXES[axis]
     document: dict[str, Any] = {"apiVersion": "ksched/v1", "kind": "Expectations"}
@@ -335,7 +328,7 @@ SWEPT: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("axis", each_second([*AXES]))
 def test_a_sweep_takes_every_axis(ksched: Ksched, files: Path, runs_here: None, axis: str) -> None:
     shorter = {"events": TIMELINE["events"][:1]}
     (files / "shorter.json").write_text(json.dumps({**TIMELINE, **shorter}))

@@ -470,9 +470,9 @@ def test_each_copy_of_a_pod_has_claims_of_its_own(capacity: Answer, write_pod: W
         devices.thing("ResourceClaimTemplate", "one", template, namespace="default"),
     ]
     waiting = pod("p", spec=reference)
-    _, fits = capacity("-f", write_pod(waiting), objects=objects)
+    _, fits = capacity("-f", write_pod(waiting), "--max", 9, objects=objects)
     assert [workload["more"] for workload in fits["workloads"]] == [2]
-    assert capacity("p", objects=[*objects, waiting])[1]["count"] == 3
+    assert capacity("p", "--max", 9, objects=[*objects, waiting])[1]["count"] == 3
     assert capacity("p", "--max", 1, objects=[*objects, waiting])[1]["count"] == 1
     running = pod("q", node="a", spec=reference)
-    assert capacity("q", objects=[*objects, running, waiting])[1]["count"] == 2
+    assert capacity("q", "--max", 9, objects=[*objects, running, waiting])[1]["count"] == 2

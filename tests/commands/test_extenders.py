@@ -1,8 +1,6 @@
 """Extenders from the command line."""
 
 import json
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 from runpy import run_path
@@ -162,15 +160,6 @@ def test_explain_names_the_extender(run: Ksched, serve: Serve) -> None:
     assert code == 1
     assert f"{server.url}/rank" in out
     assert "full" in out
-
-
-def test_nothing_of_http_is_loaded_without_extenders() -> None:
-    code = (
-        "import sys; from ksched_cli.testing import *;"
-        "simulate(cluster(node('a'), pod('p'))); print('urllib3' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
 
 
 def test_the_example_runs_as_its_first_lines_say(

@@ -3,8 +3,6 @@
 import csv
 import io
 import shlex
-import subprocess
-import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -13,7 +11,7 @@ import pytest
 from ksched_cli.answers import Answer
 from ksched_cli.report.rows import as_parquet
 from ksched_cli.testing import node, pod
-from tests.commands.runners import Ksched, WriteConfig, WriteState
+from tests.commands.runners import ExitCode, Ksched, WriteConfig, WriteState
 
 VALID = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -100,17 +98,20 @@ def test_quiet_says_nothing_beside_the_result(ksched: Ksched, write_state: Write
     ],
 )
 def test_rows_are_the_same_as_csv_and_as_typed_parquet(
-    command: str, write_state: WriteState
+    command: str,
+    write_state: WriteState,
+    exit_code: ExitCode,
+    capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path = str(write_state(node("a", cpu=2), node("b", cpu=2), pod("p", cpu=1), pod("r", node="a")))
 
     def output(form: str) -> bytes:
         name, *rest = shlex.split(command)
-        line = [sys.executable, "-m", "ksched_cli", name, "--state", path, *rest, "-o", form]
-        done = subprocess.run(line, capture_output=True, check=False)
-        assert done.returncode in (0, 1), done.stderr
-        return done.stdout
+        code = exit_code(name, "--state", path, *rest, "-o", form)
+        captured = capsysbinary.readouterr()
+        assert code in (0, 1), captured.err
+        return captured.out
 
     rows = [*csv.DictReader(io.StringIO(output("csv").decode()))]
     table = parquet.read_table(io.BytesIO(output("parquet")))

@@ -26,6 +26,7 @@ from tests.live.fake_api_server import (
     write_kubeconfig,
 )
 from tests.report.schemas import conforms
+from tests.thorough import every
 
 
 @pytest.fixture
@@ -116,8 +117,7 @@ def test_groups_are_recorded_and_renamed_where_their_gates_are_named(
     assert "mine" not in state
 
 
-@pytest.mark.parametrize("path", [*PLACES, "/api/v1/events"])
-@pytest.mark.parametrize("name", LASTING)
+@pytest.mark.parametrize(("name", "path"), every(3, [*LASTING], [*PLACES, "/api/v1/events"]))
 def test_a_fault_that_lasts_at_the_beginning_is_one_message_and_no_file(
     name: str,
     path: str,
@@ -147,8 +147,7 @@ def test_what_is_refused_or_absent_is_a_warning_where_there_is_a_state_without_i
     assert (tmp_path / "day.jsonl").exists() == (not ends)
 
 
-@pytest.mark.parametrize("path", PLACES)
-@pytest.mark.parametrize("outage", [429, 500, CLOSED, CUT])
+@pytest.mark.parametrize(("outage", "path"), every(2, [429, 500, CLOSED, CUT], PLACES))
 def test_a_fault_that_passes_at_the_beginning_changes_nothing(
     path: str, outage: Outage, ksched: Ksched, cluster: ApiServer, tmp_path: Path
 ) -> None:

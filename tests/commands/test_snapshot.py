@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import pytest
 
 from ksched_cli.live import client
 from ksched_cli.testing import node, pod
-from tests.commands.runners import Ksched, WriteState
+from tests.commands.runners import Ksched
 from tests.live.fake_api_server import (
     CLOSED,
     CUT,
@@ -23,6 +21,7 @@ from tests.live.fake_api_server import (
     write_kubeconfig,
 )
 from tests.report.schemas import conforms
+from tests.thorough import every
 
 OBJECTS = (node("n"), pod("p", namespace="web"))
 
@@ -165,8 +164,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("path", PLACES)
-@pytest.mark.parametrize("name", LASTING)
+@pytest.mark.parametrize(("name", "path"), every(3, [*LASTING], PLACES))
 def test_a_fault_that_lasts_is_one_message_and_leaves_the_old_file(
     name: str,
     path: str,
@@ -229,17 +227,3 @@ def test_a_list_that_breaks_in_its_middle_leaves_no_file(
     code, out, _ = ksched("snapshot", "a.json")
     assert (code, out) == (2, "")
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
-
-
-def test_a_state_in_a_file_loads_nothing_of_the_client(write_state: WriteState) -> None:
-    program = (
-        f"import sys; sys.argv[1:] = ['schedule', '--state', {str(write_state(*OBJECTS))!r}]\n"
-        "from ksched_cli.commands.main import main\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as exit:\n"
-        "    assert exit.code == 0\n"
-        "assert not {'kubernetes', 'requests', 'ksched_cli.live.snapshot'} & set(sys.modules)"
-    )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert run.returncode == 0, run.stderr.decode()

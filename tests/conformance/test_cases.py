@@ -4,6 +4,7 @@ a replay of each."""
 import json
 import runpy
 import threading
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,12 @@ from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.testing import check
 from tests.extenders.servers import QuietServer
+from tests.thorough import newest_and_another
 
 HERE = Path(__file__).parent
 SCHEMA = HERE.parent.parent / "schemas" / "schedule_result.json"
 # Some cases have been decided by another patch release, too.
-RELEASES = (*MINORS, *PATCHES)
+RELEASES = (*PATCHES, *MINORS)
 REGISTRIES = {release: registry_of(release_of(release)) for release in RELEASES}
 EXTENDER_PORT = "18700"
 
@@ -51,11 +53,18 @@ VALIDATED: set[str] = set()
 CASES = [file.parent for file in sorted(HERE.glob("cases/*/*/state.yaml"))]
 
 
-def parameter(case: Path, minor: str) -> ParameterSet:
+def parameters(number: int, case: Path) -> Iterator[ParameterSet]:
+    """The case with each release that decided it. The plain suite tries a generated case, whose
+    name is a number, with two releases."""
     family = case.parent.name
     reason = UNSTEADY.get((family, case.name))
-    marks = [pytest.mark.skip(reason=reason)] if reason else []
-    return pytest.param(case, minor, id=f"{family}-{case.name}-{minor}", marks=marks)
+    releases = [each for each in RELEASES if expected_file(case, each).exists()]
+    plain = newest_and_another(number, releases)
+    for release in releases:
+        marks = [pytest.mark.skip(reason=reason)] if reason else []
+        if case.name.isdigit() and release not in plain:
+            marks.append(pytest.mark.slow)
+        yield pytest.param(case, release, id=f"{family}-{case.name}-{release}", marks=marks)
 
 
 @cache
@@ -108,12 +117,7 @@ def decide(case: Path, minor: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("case", "minor"),
-    [
-        parameter(case, minor)
-        for case in CASES
-        for minor in RELEASES
-        if expected_file(case, minor).exists()
-    ],
+    [each for number, case in enumerate(CASES) for each in parameters(number, case)],
 )
 def test_a_state_is_decided_as_kube_scheduler_decided_it(case: Path, minor: str) -> None:
     decision = decide(case, minor)

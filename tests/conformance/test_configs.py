@@ -14,11 +14,18 @@ from ksched_cli.config.parsing import SCHEME
 from ksched_cli.config.review import judge, review_bytes
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
+from tests.thorough import newest_and_another
 
 REGISTRIES = {minor: registry_of(release_of(minor)) for minor in MINORS}
+FOLDERS = sorted(Path(__file__).with_name("configs").iterdir())
 CASES = [
-    pytest.param(case, minor, id=f"{case.name}-{minor}")
-    for case in sorted(Path(__file__).with_name("configs").iterdir())
+    pytest.param(
+        case,
+        minor,
+        id=f"{case.name}-{minor}",
+        marks=[pytest.mark.slow] * (minor not in newest_and_another(number, MINORS)),
+    )
+    for number, case in enumerate(FOLDERS)
     for minor in MINORS
     if expected_file(case, minor).exists()
 ]

@@ -26,6 +26,7 @@ from ksched_cli.report.forms import Form, render
 from ksched_cli.report.limit import Limit
 from tests.report import eks, gke
 from tests.report.eks import NAMES, deployment
+from tests.thorough import is_thorough
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTHS = (80, 120)
@@ -63,6 +64,10 @@ TEN: dict[str, tuple[Question[Any], str]] = {
 }
 
 
+# Each takes a second or more.
+SLOW = ("fix", "drain-zones")
+
+
 @pytest.fixture(scope="module")
 def run() -> Run:
     return Run(state=eks.cluster_objects())
@@ -83,7 +88,7 @@ def test_the_first_screen_answers_at_every_width(
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "fix")) for name in TEN]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in TEN]
 )
 def test_the_first_line_of_ten_answers_is_the_answer(
     name: str, gke_run: Run, request: pytest.FixtureRequest
@@ -100,7 +105,7 @@ def _screens(
     """Yield the answer at each width, which is as its golden file says."""
     inputs, described = inputs_of([run])
     text_at = partial(render, ask(question, *described, inputs=inputs), Form.TABLE)
-    for width in range(40, 201, 4):
+    for width in range(40, 201, 4 if is_thorough() else 20):
         lines = text_at(Limit(width, 40)).splitlines()
         prose = [line for line in lines if not line.startswith(COMMANDS)]
         assert max(map(len, prose)) <= width

@@ -218,7 +218,7 @@ def test_from_1_37_on_no_sum_of_counts_wraps(counts: list[int], problem: str) ->
 @pytest.mark.parametrize("minor", MINORS)
 def test_a_search_is_as_deep_as_there_are_devices(minor: str) -> None:
     """Python's own limit of calls stays as it is."""
-    count = 500
+    count = 300
     names = [f"c{i:03}" for i in range(count)]
     case = {
         "slices": [{"node": "a", "devices": {name: {} for name in names}}],

@@ -1,7 +1,5 @@
 """Resources that device classes back, in the filters and scores of the resource plugins."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -60,18 +58,3 @@ def test_balanced_allocation_fails_over_a_class_with_selectors_as_upstream_does(
     assert scores_of("NodeResourcesFit", selective) == {"m": 25, "n": 50}
     with pytest.raises(AssertionError, match="no CEL cache"):
         scores_of("NodeResourcesBalancedAllocation", selective)
-
-
-def test_the_language_of_selectors_is_not_loaded_where_no_class_backs_a_resource() -> None:
-    script = (
-        "import sys\n"
-        "from ksched_cli.cluster.state import ClusterState\n"
-        "from ksched_cli.config.load import default_configuration\n"
-        "from ksched_cli.engine.simulation import Simulation\n"
-        "from ksched_cli.kube.versions import release_of\n"
-        "from ksched_cli.plugins import registry_of\n"
-        "registry = registry_of(release_of('1.36'))\n"
-        "Simulation(ClusterState(), default_configuration(registry), registry)\n"
-        "assert not [name for name in sys.modules if name.startswith('ksched_cli.cel')]\n"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)

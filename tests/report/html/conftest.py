@@ -10,6 +10,7 @@ from tests.commands import conftest
 from tests.commands.runners import Ksched, WriteState
 from tests.report.html.pages import PageOf, Parsed, check_stands_alone
 
+exit_code = conftest.exit_code
 ksched = conftest.ksched
 write_state = conftest.write_state
 write_config = conftest.write_config
