@@ -12,7 +12,6 @@ from unittest import mock
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
 
 from ksched_cli.framework import discovery
 from tests.extenders.fixtures import extended, serve  # noqa: F401  # fixtures
@@ -34,7 +33,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # Collecting takes a tenth of the time of the tests: it happens where a process has much garbage.
 gc.disable()
-MUCH = 6_000_000  # new objects, about a gigabyte
+MUCH = 3_000_000  # new objects, half a gigabyte
 
 MOMENT = 0.005  # seconds; `--durations` does not list what takes less
 
@@ -85,14 +84,6 @@ def pytest_runtest_setup() -> None:
 def pytest_unconfigure() -> None:
     """Python's last collection need not look for garbage in what ends with the process."""
     gc.freeze()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Examples in the plain suite do not depend on the constants in the code that a process has
-    imported so far; hypothesis would parse all of that in each process."""
-    if not is_thorough(config):
-        none = type(providers.GLOBAL_CONSTANTS)()
-        mock.patch.object(providers, "_get_local_constants", return_value=none).start()
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
