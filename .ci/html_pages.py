@@ -546,8 +546,8 @@ def answer(ksched: list[str], case: Case, form: str) -> str:
 
 
 def tabs_of(browser: Browser) -> dict[str, Page]:
-    """A tab for each mode, in which one page after another is opened: a tab has a process of its own,
-    which compiles axe-core once."""
+    """A tab for each mode, in which one page after another is opened: a tab has a process of its
+    own, which compiles axe-core once."""
     size = {"viewport": {"width": 1280, "height": 900}}
     return {mode: browser.new_context(**size | fields).new_page() for mode, fields in MODES.items()}
 
