@@ -545,26 +545,36 @@ def answer(ksched: list[str], case: Case, form: str) -> str:
     return run.stdout
 
 
+def tabs_of(browser: Browser) -> dict[str, Page]:
+    """A tab for each mode, in which one page after another is opened: a tab has a process of its
+    own, which compiles axe-core once."""
+    size = {"viewport": {"width": 1280, "height": 900}}
+    return {mode: browser.new_context(**size | fields).new_page() for mode, fields in MODES.items()}
+
+
 @contextmanager
-def opened(browser: Browser, file: Path, mode: str) -> Iterator[Page]:
+def opened(page: Page, file: Path) -> Iterator[None]:
     """The page, which must neither complain nor ask for anything."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **MODES[mode]})
-    page = context.new_page()
     problems: list[str] = []
-    page.on("console", lambda message: problems.append(f"console: {message.text}"))
-    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
-    page.on(
-        "request",
-        lambda request: (
+    hear: dict[Any, Callable[[Any], None]] = {
+        "console": lambda message: problems.append(f"console: {message.text}"),
+        "pageerror": lambda error: problems.append(f"error: {error}"),
+        "dialog": lambda dialog: problems.append(f"dialog: {dialog.message}"),
+        "request": lambda request: (
             None
             if request.url in (file.as_uri(), "data:,")
             else problems.append(f"request: {request.url}")
         ),
-    )
-    page.goto(file.as_uri())
-    yield page
-    context.close()
+    }
+    for event, listener in hear.items():
+        page.on(event, listener)
+    page.mouse.move(0, 0)  # where it was left it would point at something of the next page
+    try:
+        page.goto(file.as_uri())
+        yield
+    finally:
+        for event, listener in hear.items():
+            page.remove_listener(event, listener)
     assert not problems, problems
 
 
@@ -580,7 +590,7 @@ def picture(page: Page, name: str, mode: str, folder: Path | None) -> None:
 
 
 def check(
-    browser: Browser, case: Case, ksched: list[str], folder: Path, pictures: Path | None
+    tabs: dict[str, Page], case: Case, ksched: list[str], folder: Path, pictures: Path | None
 ) -> None:
     file = folder / f"{case.name}.html"
     file.write_text(answer(ksched, case, "html"))
@@ -588,14 +598,16 @@ def check(
     size = file.stat().st_size
     assert size < case.largest, size
     start = time.monotonic()
-    with opened(browser, file, "light") as page:
+    page = tabs["light"]
+    with opened(page, file):
         seconds = time.monotonic() - start
         assert seconds < LONGEST, f"open after {seconds:.1f} s"
         picture(page, case.name, "light", pictures)
         case.check(page, document)
         assert not violations(page), violations(page)
     for mode in ("narrow",) if case.is_large else ("dark", "narrow"):
-        with opened(browser, file, mode) as page:
+        page = tabs[mode]
+        with opened(page, file):
             if not case.is_large:
                 assert not violations(page), (mode, violations(page))
             width = page.evaluate("document.documentElement.scrollWidth")
@@ -604,7 +616,9 @@ def check(
     if case.is_large:
         print(f"{case.name}: {size:,} bytes, opened in {seconds:.2f} s", flush=True)
         return
-    with opened(browser, file, "print") as page:
+    page = tabs["print"]
+    page.emulate_media(media="screen")
+    with opened(page, file):
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.locator("nav:visible, input:visible, #theme:visible").count() == 0
@@ -629,12 +643,13 @@ def main() -> int:
         browser = playwright.chromium.launch(
             executable_path=arguments.browser, args=["--no-sandbox"]
         )
+        tabs = tabs_of(browser)
         with warm(folder, arguments.ksched) as ksched, cluster(folder, arguments.ksched) as live:
             for case in chain(live, cases(folder, arguments.ksched)):
                 if arguments.names and case.name not in arguments.names:
                     continue
                 try:
-                    check(browser, case, ksched, folder, arguments.screenshots)
+                    check(tabs, case, ksched, folder, arguments.screenshots)
                 except (AssertionError, Error) as error:
                     failures += 1
                     reason = str(error) or "a check failed"

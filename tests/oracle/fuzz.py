@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Random clusters and configurations, decided by kube-scheduler and by ksched.
 
-    fuzz.py [--kubernetes-version MINOR] [--family F …] [--count N] [--seed S] [--seconds T]
-            [--jobs J] [--oracle-only]
+    fuzz.py [--kubernetes-version MINOR] [--family F … | --with-extenders] [--count N] [--seed S]
+            [--seconds T] [--jobs J] [--oracle-only]
 
 Every difference is shown, made small and saved as a case of tests/conformance. A case that
 kube-scheduler decides differently from run to run is counted as unsteady and left out; one in
@@ -240,6 +240,7 @@ def main() -> int:
     parser.add_argument("--kubernetes-version", choices=list(RELEASES), default=OLDEST)
     parser.add_argument("--family", action="append", choices=list(FAMILIES), metavar="F")
     parser.add_argument("--count", type=int, default=100, help="cases per family")
+    parser.add_argument("--with-extenders", action="store_true", help="and families that ask one")
     parser.add_argument("--seed", type=int, default=1, help="the first case's")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no case after that")
     parser.add_argument("--jobs", type=int, default=2)
@@ -256,9 +257,10 @@ def main() -> int:
     except UnavailableError as why:
         print(f"no oracle: {why}", file=sys.stderr)
         return 2
+    extenders = sorted(WITH_EXTENDERS) if options.with_extenders else ()
     families = options.family or [
         family
-        for family in PATCHES.get(MINOR, DEFAULT_FAMILIES)
+        for family in (*PATCHES.get(MINOR, DEFAULT_FAMILIES), *extenders)
         if SINCE.get(family, MINOR) <= MINOR
     ]
     counts = {family: Counter[str]() for family in families}
