@@ -283,11 +283,11 @@ class _Reader:
             if any(why_ignored(each, self.scheduler_names) for each in (pod, now)):
                 continue
             # An event keeps the first of several messages; the condition has the last one.
-            messages = [c.message for c in now.status.conditions if c.type == "PodScheduled"]
+            scheduled = (c for c in now.status.conditions if c.type == "PodScheduled")
             refusal = self.events.refusals.get(uid)
             yield LastRefusal(
                 pod,
-                messages[0] if messages else "",
+                next((condition.message for condition in scheduled), ""),
                 not (self.departed or self.unseen) and refusal is not None and refusal.time > last,
             )
 
@@ -441,7 +441,6 @@ def _timed_events(state: ClusterState) -> Iterator[tuple[float, Plain]]:
                 or event.get("eventTime")
                 or event.get("lastTimestamp")
                 or event.get("deprecatedLastTimestamp")
-                or _object(event.get("metadata")).get("creationTimestamp")
             )
             yield seconds(last), event
 

@@ -94,12 +94,22 @@ def test_a_claim_that_came_later_does_not_give_the_node_away(has_volume_before: 
     assert [(d.node, d.expected) for d in answer.differ] == [("a", ("b",))]
 
 
-def test_a_claim_that_a_controller_bound_is_bound() -> None:
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_claim_that_a_controller_bound_is_bound(is_new: bool) -> None:
+    """Its volume may be as new as the binding."""
     at_once = storage_class("local", wait=False)
-    before = cluster(*NODES, at_once, volume("v1", on=["a"]), claim("c"), using("p", "c"))
+    unbound = volume("v1", on=["a"])
+    before = cluster(*NODES, at_once, *[unbound][is_new:], claim("c"), using("p", "c"))
     taken = volume("v1", on=["a"], claim="c", phase="Bound")
     answer = audited(before, {"p": "a"}, at_once, taken, claim("c", volume="v1"))
     assert (answer.decisions, answer.differ) == (1, ())
+
+
+def test_a_claim_that_came_later_and_waits_is_there_from_the_beginning() -> None:
+    local, p = storage_class("local"), using("p", "c")
+    before, after = cluster(*NODES, local), cluster(*NODES, local, claim("c"), p)
+    state = read_decision_log(before, after, simulation(before).frameworks, ()).state
+    assert state.persistent_volume_claims == after.persistent_volume_claims
 
 
 def test_a_volume_that_was_made_for_a_claim_was_not_there_before() -> None:
