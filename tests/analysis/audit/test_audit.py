@@ -273,6 +273,28 @@ def test_a_pod_left_pending_though_a_node_fits_differs_where_nothing_came_after(
     assert "it fits on a by now" in unexplained.reason
 
 
+@pytest.mark.parametrize("priority", [0, 9])
+def test_a_pod_that_fits_since_another_one_left_may_not_have_been_tried_again(
+    priority: int,
+) -> None:
+    """The second state has it before that, be it that the other one was evicted for it or not."""
+    before = cluster(
+        node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=priority)
+    )
+    v, p = before.pods
+    left, refusal = pending(p, "0/1 nodes are available: 1 Insufficient cpu.", 3)
+    events = (preempted(v, p, "a", 3), refusal)[priority == 0 :]
+    after = replace(before, pods=(left,), others={"Event": events})
+    tried = [
+        LogLine(LogEvent.ATTEMPT, p.key),
+        LogLine(LogEvent.REFUSAL, p.key, message="0/1 nodes are available: 1 Insufficient cpu."),
+    ]
+    log = [*(preempting(p.key, "a", v.key) if priority else tried)]
+    answer = audited(before, after, log=[*log, LogLine(LogEvent.DEPARTURE, v.key)])
+    assert answer.differ == ()
+    assert ["it fits on a by now" in each.reason for each in answer.unexplained] == [True]
+
+
 def test_a_node_that_changed_in_between_leaves_a_decision_unexplained() -> None:
     before = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=2))
     tainted = cluster(node("a", cpu=4), node("b", cpu=8, taints=["x:NoSchedule"]))

@@ -84,7 +84,6 @@ def test_evictions_for_one_pod_are_a_decision() -> None:
     first, second, p, q = before.pods
     events = (
         scheduled(q, "a", 9),
-        preempted(cluster(pod("ghost")).pods[0], p, "a", 3),
         preempted(second, p, "a", 4),
         preempted(first, p, "a", 5),
         scheduled(p, "a", 7),
@@ -131,11 +130,12 @@ def test_a_pod_that_only_an_event_tells_of_is_unexplained() -> None:
 
 def test_an_eviction_for_a_pod_that_is_not_there_leaves_the_victim_departed() -> None:
     before = cluster(node("a"), pod("v", node="a"))
-    ghost = cluster(pod("ghost")).pods[0]
-    events = (preempted(before.pods[0], ghost, "a", 1),)
+    ghost, other = cluster(pod("ghost"), pod("other")).pods
+    events = preempted(other, ghost, "a", 1), preempted(before.pods[0], ghost, "a", 1)
     after = replace(before, pods=(), others={"Event": events})
     answer = read_decision_log(before, after, PROFILES, ())
     assert answer.departed == {"default/v": "a"}
+    assert [each.pod for each in answer.unexplained] == ["default/v"]
     assert "in neither state" in answer.unexplained[0].reason
 
 
@@ -306,19 +306,6 @@ def test_an_eviction_names_the_preemptor() -> None:
     assert (eviction.pod, eviction.node, eviction.preemptor) == ("default/p", "node-1", Q.uid)
 
 
-def test_of_several_refusals_the_last_counts() -> None:
-    later, earlier = (event("FailedScheduling", P, "0/3 nodes", number) for number in (9, 2))
-    events = scheduler_events(ClusterState(others={"Event": (later, earlier)}))
-    assert events.refusals[P.uid].time == pytest.approx(seconds(moment(9)), abs=1e-6)
-
-
-def test_a_series_counts_with_its_last_time() -> None:
-    repeated = event("FailedScheduling", P, "0/3 nodes", 2)
-    repeated["series"] = {"count": 2, "lastObservedTime": moment(30)}
-    events = scheduler_events(ClusterState(others={"Event": (repeated,)}))
-    assert events.refusals[P.uid].time == pytest.approx(seconds(moment(30)), abs=1e-6)
-
-
 def test_events_of_the_newer_group_are_read_too() -> None:
     newer = {
         "apiVersion": "events.k8s.io/v1",
@@ -333,10 +320,10 @@ def test_events_of_the_newer_group_are_read_too() -> None:
 
 
 @pytest.mark.parametrize("field", ["lastTimestamp", "deprecatedLastTimestamp"])
-def test_events_without_a_time_of_their_own_have_that_of_the_last_one(field: str) -> None:
-    older = event("FailedScheduling", P, "0/3 nodes", 2) | {"eventTime": None, field: moment(7)}
+def test_events_of_older_recorders_have_their_time_elsewhere(field: str) -> None:
+    older = scheduled(P, "a", 2) | {"eventTime": None, field: moment(7)}
     events = scheduler_events(ClusterState(others={"Event": (older,)}))
-    assert events.refusals[P.uid].time == pytest.approx(seconds(moment(7)), abs=1e-6)
+    assert events.bindings[P.uid].time == pytest.approx(seconds(moment(7)), abs=1e-6)
 
 
 @pytest.mark.parametrize("note", ["Successfully assigned", "moved to b", ""])
