@@ -1,6 +1,7 @@
 """Volumes that claims get between two states are the scheduler's choice."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from ksched_cli.analysis.audit.decisions import LogEvent, LogLine
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.audit.aftermath import bound, scheduled
+from tests.analysis.audit.test_recorded_decisions import bind, recorded
 from tests.volumes import CSI, claim, csi_node, storage_class, volume
 
 NODES = [
@@ -65,6 +67,20 @@ def test_of_equal_volumes_the_real_one_is_taken(is_new: bool) -> None:
         *pods[first:],
     )
     assert (answer.decisions, answer.differ, answer.unexplained) == (2, (), ())
+
+
+@pytest.mark.parametrize("volume_of_p", ["v2", ""])
+def test_a_recording_tells_which_of_equal_volumes_is_taken(
+    volume_of_p: str, tmp_path: Path
+) -> None:
+    """Where it does not, `p` has v1, and `q` could not be on b."""
+    volumes = [volume("v1", on=["a", "b"]), volume("v2", on=["a"])]
+    objects = [*NODES, storage_class("local"), *volumes, claim("c"), claim("d")]
+    p = using("p", "c", node_selector={"kubernetes.io/hostname": "a"})
+    put: dict[str, Any] = {"put": claim("c", volume=volume_of_p), "decided": True}
+    events = [{"pod": p}, put, bind("p", "a")]
+    answer = recorded(tmp_path, objects, *events, {"pod": using("q", "d")}, bind("q", "b"))
+    assert [each.pod for each in answer.differ] == ["default/q"] * (not volume_of_p)
 
 
 def test_two_claims_of_a_pod_may_have_got_what_the_other_one_would() -> None:

@@ -607,22 +607,76 @@ def test_a_pod_that_came_after_a_binding_does_not_explain_it(folder: Path) -> No
     assert [each.pod for each in answer.differ] == ["default/p"]
 
 
+@pytest.mark.parametrize("failed", ["", "in the state", "in the recording"])
 @pytest.mark.parametrize("is_nominated", [False, True])
 def test_a_nomination_without_evictions_tells_when_a_binding_was_decided_on(
-    is_nominated: bool, folder: Path
+    is_nominated: bool, failed: str, folder: Path
 ) -> None:
-    """`p` is bound long after `q`, which goes to the room that `p` leaves."""
-    nominated = {"namespace": "default", "name": "p", "nominatedNode": "a", "message": ""}
+    """`p` is bound long after `q`, which goes to the room that `p` leaves. The message of an
+    attempt before stays in its status meanwhile."""
+    message = "none fits" if failed else ""
+    p = pod("p", cpu=3)
+    p["status"]["conditions"] = [
+        {"type": "Ready", "status": "False", "message": "it waits"},
+        {"type": "PodScheduled", "status": "False", "message": message},
+    ]
+    failure = {"namespace": "default", "name": "p", "message": message}
+    is_there = failed == "in the state"
     answer = recorded(
         folder,
-        [node("a", cpu=4), node("b", cpu=3)],
-        {"pod": pod("p", cpu=3)},
-        *([{"decision": nominated}] if is_nominated else []),
+        [node("a", cpu=4), node("b", cpu=3), *[p][:is_there]],
+        *([] if is_there else [{"pod": pod("p", cpu=3)}]),
+        *([{"decision": failure}] if failed == "in the recording" else []),
+        *([{"decision": {**failure, "nominatedNode": "a"}}] if is_nominated else []),
         {"pod": pod("q", cpu=2)},
         bind("q", "b"),
         bind("p", "a"),
     )
     assert (len(answer.differ), agreeing(answer)["best"]) == ((0, 2) if is_nominated else (1, 1))
+
+
+def test_a_binding_that_fails_is_no_eviction(folder: Path) -> None:
+    """`p` is nominated to a while it is bound there, which is tried in vain: a is cordoned."""
+    nominated = {"namespace": "default", "name": "p", "nominatedNode": "a", "message": ""}
+    answer = recorded(
+        folder,
+        [node("a", cpu=4), node("b", cpu=3)],
+        {"pod": pod("p", cpu=3)},
+        {"decision": nominated},
+        {"put": node("a", cpu=4, unschedulable=True)},
+        bind("p", "b"),
+    )
+    assert (answer.differ, agreeing(answer)) == ((), {"best": 1})
+
+
+def test_a_pod_may_evict_others_on_its_node_again_once_its_nomination_was_taken_back(
+    folder: Path,
+) -> None:
+    """`high` takes the room of `low-1`, which leaves for `mid`; `mid` evicts `low-2`, too, then."""
+    answer = recorded(
+        folder,
+        [
+            node("a", cpu=2),
+            *(pod(f"low-{priority}", cpu=1, node="a", priority=priority) for priority in (1, 2)),
+            pod("mid", cpu=1, priority=5),
+            pod("high", cpu=1, priority=9),
+        ],
+        makes_room("mid"),
+        leaves("low-1", gracePeriod=30, preempted=True),
+        for_mid("low-1"),
+        makes_room("high"),
+        makes_room("mid", nominated=""),
+        makes_room("mid", victims=2),
+        leaves("low-2", gracePeriod=30, preempted=True),
+        for_mid("low-2"),
+        leaves("low-1", preempted=True),
+        leaves("low-2", preempted=True),
+        bind("high", "a"),
+        bind("mid", "a"),
+        minor="1.37",
+    )
+    assert (answer.differ, answer.unexplained) == ((), ())
+    assert agreeing(answer) == {"preempts": 3, "nominated": 2}
 
 
 def images(*sizes: int) -> list[Any]:
