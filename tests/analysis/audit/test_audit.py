@@ -190,9 +190,14 @@ def test_every_decision_is_counted_once() -> None:
         pod("q", cpu=2, priority=4),
         pod("r", cpu=9),
     )
-    answer = audited(before, aftermath(before))
+    after = aftermath(before)
+    decision_log = read_decision_log(before, after, simulation(before).frameworks, log_of(after))
+    progress: list[tuple[int, int]] = []
+    answer = audit(simulation, decision_log, lambda *counts: progress.append(counts))
     assert agreeing(answer) == {"best": 1, "preempts": 1, "nominated": 1, "refused": 1}
     assert (answer.decisions, answer.agree, answer.order) == (4, 4, OrderSource.LOG)
+    total = len(decision_log.decisions) + len(decision_log.refused)
+    assert progress == [(place, total) for place in range(1, total + 1)]
 
 
 def test_a_worse_node_differs_score_by_score() -> None:

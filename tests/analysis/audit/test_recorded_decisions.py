@@ -118,6 +118,22 @@ def test_a_node_that_came_just_before_may_not_have_been_noticed(seconds: int, fo
     assert (len(answer.differ), agreeing(answer)) == (is_late, {} if is_late else {"reordered": 1})
 
 
+def test_nodes_that_came_one_after_the_other_may_all_not_have_been_noticed(folder: Path) -> None:
+    """`q`, which is bound in between, may use neither."""
+    q = pod("q", cpu=1, node_selector={"small": ""})
+    answer = recorded(
+        folder,
+        [node("b", cpu=2), node("s", cpu=1, labels={"small": ""})],
+        {"at": 90, "pod": pod("p", cpu=1)},
+        {"at": 91, "pod": q},
+        {"at": 100, "put": node("a", cpu=8)},
+        {"at": 100.5, **bind("q", "s")},
+        {"at": 101, "put": node("c", cpu=8)},
+        {"at": 102, **bind("p", "b")},
+    )
+    assert (answer.differ, agreeing(answer)) == ((), {"best": 1, "reordered": 1})
+
+
 def test_a_node_that_came_just_before_excuses_no_other_node(folder: Path) -> None:
     """Without a, `p` would have gone to b."""
     answer = recorded(
@@ -715,7 +731,9 @@ def of_size(size: int) -> list[Any]:
 
 @pytest.mark.parametrize("size", [30, 900])
 def test_a_size_that_a_node_reports_of_an_image_may_decide(size: int, folder: Path) -> None:
-    answer = recorded(folder, of_size(size), {"pod": of_web("p")}, bind("p", "b"))
+    """`o` has another image, and agrees with each size."""
+    events = [{"pod": pod("o", cpu="10m")}, bind("o", "a"), {"pod": of_web("p")}, bind("p", "b")]
+    answer = recorded(folder, of_size(size), *events)
     assert (len(answer.differ), answer.unexplained) == ((size == 30), ())
 
 
