@@ -483,22 +483,31 @@ def test_a_change_that_pods_before_had_noticed_excuses_nothing(knows: bool, fold
     assert [each.pod for each in answer.differ] == (["default/p"] if knows else [])
 
 
-def test_what_left_before_a_pod_came_was_noticed(folder: Path) -> None:
+@pytest.mark.parametrize("comes", [False, True])
+@pytest.mark.parametrize("seconds", [0, 0.5])
+def test_what_left_before_a_pod_came_was_noticed(seconds: float, comes: bool, folder: Path) -> None:
+    """A node that came before may not have been: nodes are noticed apart from pods."""
     answer = recorded(
         folder,
         [node("a", cpu=8), node("b", cpu=2), pod("big", cpu=8, node="a")],
+        *([{"at": 99, "put": node("c", cpu=16)}] if comes else []),
         {"at": 100, **leaves("big")},
-        {"at": 100.5, "pod": pod("p", cpu=1)},
+        {"at": 100 + seconds, "pod": pod("p", cpu=1)},
         {"at": 101, **bind("p", "b")},
     )
-    assert [each.pod for each in answer.differ] == ["default/p"]
+    assert [each.pod for each in answer.differ] == ["default/p"] * (seconds > 0)
 
 
 def test_an_order_has_to_explain_the_other_pods_too(folder: Path) -> None:
     """`high` may have been first. With it on b, `low` would not have gone there, but to a."""
     answer = recorded(
         folder,
-        [node("a", cpu=8), node("b", cpu=8), pod("x", cpu="500m", node="a")],
+        [
+            node("a", cpu=8),
+            node("b", cpu=8),
+            pod("x", cpu="500m", node="a"),
+            pod("z", cpu="100m", node="b"),
+        ],
         {"at": 100, "pod": pod("low", cpu=2)},
         {"at": 100.1, "pod": pod("high", cpu=1, priority=9)},
         {"at": 100.2, **bind("low", "b")},
@@ -746,22 +755,10 @@ def test_one_size_of_an_image_decides_all(folder: Path) -> None:
     assert (answer.decisions, answer.agree) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("app", "came", "overtakes"),
-    [("x", "pq", True), ("other", "pq", False), ("x", "qp", False)],
-)
-def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(
-    app: str, came: str, overtakes: bool, folder: Path
-) -> None:
-    """q may not go to a1, which is better, once p of its app is in that zone, on another node. It
-    is not before p in the queue if it came later."""
-    nodes = [
-        node("a1", cpu=16, labels={"zone": "a"}),
-        node("a2", cpu=4, labels={"zone": "a", "small": ""}),
-        node("b1", cpu=8, labels={"zone": "b"}),
-    ]
-    q = pod("q", cpu=1, labels={"app": "x"})
-    q["spec"]["topologySpreadConstraints"] = [
+def spread(name: str) -> Any:
+    """A pod of app x, of which there may be one more in a zone than in another."""
+    manifest = pod(name, cpu=1, labels={"app": "x"})
+    manifest["spec"]["topologySpreadConstraints"] = [
         {
             "maxSkew": 1,
             "topologyKey": "zone",
@@ -769,13 +766,60 @@ def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(
             "labelSelector": {"matchLabels": {"app": "x"}},
         }
     ]
-    p = pod("p", cpu=1, labels={"app": app})
-    p["spec"]["nodeSelector"] = {"small": ""}
-    bindings = {**bind("q", "b1"), "at": 400}, {**bind("p", "a2"), "at": 400.05}
-    pods = [{"pod": {"p": p, "q": q}[name]} for name in came]
-    answer = recorded(folder, nodes, *pods, *bindings)
+    return manifest
+
+
+ZONES = [
+    node("a1", cpu=16, labels={"zone": "a"}),
+    node("a2", cpu=4, labels={"zone": "a", "small": "a"}),
+    node("b1", cpu=8, labels={"zone": "b"}),
+    node("b2", cpu=4, labels={"zone": "b", "small": "b"}),
+]
+
+
+def small(name: str, zone: str, app: str = "x") -> Any:
+    """A pod that fits on one of the small nodes alone."""
+    return pod(name, cpu=1, labels={"app": app}, node_selector={"small": zone})
+
+
+@pytest.mark.parametrize(
+    ("app", "came", "overtakes"),
+    [("x", "rpq", True), ("other", "rpq", False), ("x", "rqp", False)],
+)
+def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(
+    app: str, came: str, overtakes: bool, folder: Path
+) -> None:
+    """q may not go to a1, which is better, once p of its app is in that zone, on another node. It
+    is not before p in the queue if it came later. r makes no difference."""
+    manifests = {"p": small("p", "a", app), "q": spread("q"), "r": small("r", "a", "other")}
+    places = {"q": "b1", "r": "a2", "p": "a2"}
+    bindings = [
+        {**bind(name, on), "at": 400 + number / 100}
+        for number, (name, on) in enumerate(places.items())
+    ]
+    answer = recorded(folder, ZONES, *({"pod": manifests[name]} for name in came), *bindings)
     assert [each.pod for each in answer.differ] == ([] if overtakes else ["default/q"])
     assert answer.summary.reordered == overtakes
+
+
+@pytest.mark.parametrize("came", ["qef", "efq"])
+def test_a_binding_may_have_been_decided_on_before_the_last_but_one(
+    came: str, folder: Path
+) -> None:
+    """q may not go to a1 once f is in that zone, unless e is in the other one, which is not ahead
+    of q where q came first."""
+    manifests = {"q": spread("q"), "e": small("e", "b"), "f": small("f", "a")}
+    early = [each for name in "st" for each in ({"pod": small(name, "a", "s")}, bind(name, "a2"))]
+    places = {"e": "b2", "f": "a2", "q": "b1"}
+    bindings = [
+        {**bind(name, on), "at": 900 + number / 100}
+        for number, (name, on) in enumerate(places.items())
+    ]
+    pods = [{"pod": manifests[name]} for name in came]
+    answer = recorded(folder, ZONES, *early, *pods, *bindings)
+    is_reordered = came == "qef"
+    assert [each.pod for each in answer.differ] == ([] if is_reordered else ["default/q"])
+    assert answer.summary.reordered == is_reordered
 
 
 def test_what_a_recorder_has_missed_is_not_judged(folder: Path) -> None:
