@@ -109,6 +109,52 @@ def test_of_equally_important_pods_the_one_that_changed_last_is_evicted() -> Non
         assert len(answer.differ) == differences
 
 
+@pytest.mark.parametrize("are_noticed", [True, False])
+def test_of_equally_important_pods_the_one_that_was_noticed_last_is_evicted(
+    are_noticed: bool,
+) -> None:
+    """`w` was placed last; that `v` is on the node is noticed after that `w` is."""
+    pods = [pod("v", cpu=1), pod("w", cpu=1), pod("p", cpu=1, priority=9)]
+    before = cluster(node("a", cpu=2), *pods)
+    v, w, p = before.pods
+    events = scheduled(v, "a", 1), scheduled(w, "a", 2), preempted(v, p, "a", 3)
+    after = replace(before, pods=(bound(w, "a", 8), bound(p, "a", 9)), others={"Event": events})
+    log = [
+        LogLine(LogEvent.ATTEMPT, v.key),
+        LogLine(LogEvent.ATTEMPT, w.key),
+        *[LogLine(LogEvent.ADDITION, each.key) for each in (w, v) if are_noticed],
+        *preempting(p.key, "a", v.key),
+        LogLine(LogEvent.DEPARTURE, v.key),
+        LogLine(LogEvent.ATTEMPT, p.key),
+    ]
+    answer = audited(before, after, log=log)
+    assert [each.pod for each in answer.differ] == [p.key] * (not are_noticed)
+
+
+def test_a_less_important_pod_takes_back_no_nomination() -> None:
+    """`q` has to go to b: the room on a is for both that made it."""
+    before = cluster(
+        node("a", cpu=2, labels={"on": "a"}),
+        node("b", cpu=1),
+        *(pod(name, cpu=1, node="a", priority=n) for n, name in enumerate("vw")),
+        pod("high", cpu=1, priority=9, node_selector={"on": "a"}),
+        pod("mid", cpu=1, priority=5, node_selector={"on": "a"}),
+        pod("q", cpu=1),
+    )
+    v, w, high, mid, q = before.pods
+    pods = bound(high, "a", 8), bound(mid, "a", 9), bound(q, "b", 7)
+    log = [
+        *preempting(high.key, "a", v.key),
+        LogLine(LogEvent.DEPARTURE, v.key),
+        *preempting(mid.key, "a", w.key),
+        LogLine(LogEvent.DEPARTURE, w.key),
+        *(LogLine(LogEvent.ATTEMPT, each.key) for each in (q, high, mid)),
+    ]
+    answer = audited(before, replace(before, pods=pods), log=log)
+    assert answer.differ == ()
+    assert agreeing(answer) == {"preempts": 2, "nominated": 2, "best": 1}
+
+
 @pytest.mark.parametrize("is_removed", [True, False])
 def test_a_pod_that_leaves_the_queue_is_nominated_no_more(is_removed: bool) -> None:
     """`p` is nominated to a at first, and is deleted; then `q` goes there."""
