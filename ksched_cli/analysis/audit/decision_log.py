@@ -116,9 +116,7 @@ class _Reader:
         self.pods_after = {pod.uid: pod for pod in after.pods}
         self.nodes = {node.name for node in before.nodes}
         self.unexplained: list[Unexplained] = []
-        # Key of a pod → the node that it left, nobody knows when, or was evicted from.
         self.departed: dict[str, str] = {}
-        self.evicted: dict[str, str] = {}
         # By UID, as the scheduler was given them.
         self.unplaced: dict[str, Pod] = {}
         self.unseen: dict[str, UnseenPod] = {}
@@ -138,7 +136,6 @@ class _Reader:
                 self.unplaced[uid] = structs.replace(pod, node_name="", status=status)
         self._find_unseen(log)
         placements = [*self._placements(), *self._placements_of_gone()]
-        self._find_evicted()
         self._find_departed()
         decisions = self._in_order_of_log(placements, log)
         state, newcomers, chosen_volumes = self._state()
@@ -206,27 +203,19 @@ class _Reader:
                 )
                 self.unexplained.append(Unexplained(pod.key, reason))
 
-    def _find_evicted(self) -> None:
-        """Note the pods that were evicted, as events tell. Those that were evicted for a pod in
-        neither state left nobody knows when."""
-        for uid, event in self.events.evictions.items():
-            if event.preemptor in self.unplaced:
-                self.evicted[event.pod] = event.node
-            elif uid in self.pods_before or uid in self.unplaced:
-                reason = "the pod that it was evicted for is in neither state"
-                self.unexplained.append(Unexplained(event.pod, reason))
-                self.departed[event.pod] = event.node
-
     def _find_departed(self) -> None:
-        """Note the pods that were on a node and are gone or finished, except evicted ones."""
+        """Note the pods that were on a node and are gone or finished."""
         for uid, pod in (self.pods_before | self.unplaced).items():
             now = self.pods_after.get(uid)
             has_left = now is None or now.finished
             node = pod.node_name or (now.node_name if now is not None else "")
             if node and has_left and not pod.finished:
                 self.departed[pod.key] = node
-        for key in self.evicted:
-            self.departed.pop(key, None)
+        for uid, event in self.events.evictions.items():
+            is_seen = uid in self.pods_before or uid in self.unplaced
+            if is_seen and event.preemptor not in self.unplaced:
+                reason = "the pod that it was evicted for is in neither state"
+                self.unexplained.append(Unexplained(event.pod, reason))
 
     def _find_unseen(self, log: Sequence[LogLine]) -> None:
         """Note the pods that only an event or the log tells of: they held what neither state
@@ -256,7 +245,7 @@ class _Reader:
         waiting = {pod.key: pod for pod in self.unplaced.values()}
         pods = {pod.key: pod for pod in self.before.pods} | waiting
         unseen = {key: pod.node for key, pod in self.unseen.items()}
-        left = self.departed | self.evicted | unseen
+        left = self.departed | unseen
         logged = in_order_of_log(log, placements, waiting, pods, left, unseen)
         for decision in logged:
             if has_left(decision):

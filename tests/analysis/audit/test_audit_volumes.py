@@ -123,9 +123,10 @@ def test_a_claim_that_a_controller_bound_is_bound(is_new: bool) -> None:
 
 def test_a_claim_that_came_later_and_waits_is_there_from_the_beginning() -> None:
     local, p = storage_class("local"), using("p", "c")
-    before, after = cluster(*NODES, local), cluster(*NODES, local, claim("c"), p)
+    before, after = cluster(*NODES), cluster(*NODES, local, claim("c"), p)
     state = read_decision_log(before, after, simulation(before).frameworks, ()).state
     assert state.persistent_volume_claims == after.persistent_volume_claims
+    assert state.storage_classes == after.storage_classes
 
 
 def test_a_volume_that_was_made_for_a_claim_was_not_there_before() -> None:

@@ -67,13 +67,14 @@ def test_a_pod_that_had_gates_is_as_it_was_without_them() -> None:
     assert not placement.pod.spec.scheduling_gates
 
 
-def test_a_pod_of_a_name_that_was_there_before_is_a_newcomer() -> None:
+@pytest.mark.parametrize("uid", ["2", "z"])
+def test_a_pod_of_a_name_that_was_there_before_is_a_newcomer(uid: str) -> None:
     before = cluster(node("a"), pod("p", node="a"))
     again = structs.replace(
-        before.pods[0], metadata=structs.replace(before.pods[0].metadata, uid="2")
+        before.pods[0], metadata=structs.replace(before.pods[0].metadata, uid=uid)
     )
     answer = decision_log(before, bound(again, "a", 3))
-    assert [p.uid for p in answer.newcomers] == ["2"]
+    assert [p.uid for p in answer.newcomers] == [uid]
     assert answer.departed == {"default/p": "a"}
 
 

@@ -642,8 +642,8 @@ def test_a_nomination_without_evictions_tells_when_a_binding_was_decided_on(
     message = "none fits" if failed else ""
     p = pod("p", cpu=3)
     p["status"]["conditions"] = [
-        {"type": "Ready", "status": "False", "message": "it waits"},
         {"type": "PodScheduled", "status": "False", "message": message},
+        {"type": "Ready", "status": "False", "message": "it waits"},
     ]
     failure = {"namespace": "default", "name": "p", "message": message}
     is_there = failed == "in the state"
@@ -672,6 +672,19 @@ def test_a_binding_that_fails_is_no_eviction(folder: Path) -> None:
         bind("p", "b"),
     )
     assert (answer.differ, agreeing(answer)) == ((), {"best": 1})
+
+
+def test_pods_that_come_with_their_node_and_evictions_for_pods_that_are_gone_are_no_decisions(
+    folder: Path,
+) -> None:
+    answer = recorded(
+        folder,
+        [node("a", cpu=4), node("b", cpu=8), pod("low", cpu=1, node="a")],
+        {"pod": pod("static", cpu=3, node="a")},
+        {"decision": {**for_high()["decision"], "evictedFor": "default/gone"}},
+        leaves("low", preempted=True),
+    )
+    assert (answer.decisions, answer.unexplained) == (0, ())
 
 
 def test_a_pod_may_evict_others_on_its_node_again_once_its_nomination_was_taken_back(
