@@ -79,6 +79,15 @@ FRAGMENTED = [
 ]
 
 
+def apart_from(app: str) -> Manifest:
+    """The affinity of a pod that shares no node with pods of an app."""
+    term = {
+        "labelSelector": {"matchLabels": {"app": app}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
 # -- plans ----------------------------------------------------------------------------------------
 
 
@@ -213,7 +222,58 @@ def test_of_equal_moves_those_of_a_low_priority_and_then_young_pods_are_made() -
     assert [each[0] for each in moves(planned(cluster(*objects)))] == ["young"]
 
 
+def test_each_pod_moves_when_there_is_room_for_it() -> None:
+    """`a` has to wait until `b`, and `b` until `c` has left its node; there is more room than `c`
+    needs."""
+    sizes = {"w": 4, "x": 4, "y": 4, "z": 6}
+    labels = {"w": "aP", "x": "ab", "y": "bc", "z": "c"}
+    objects = [
+        *(node(name, cpu=sizes[name], labels=dict.fromkeys(labels[name], "")) for name in sizes),
+        *(
+            owned(pod(name, cpu=3, node=there, node_selector={name: ""}))
+            for name, there in zip("abc", "wxy", strict=True)
+        ),
+        pod("p", cpu=2, node_selector={"P": ""}),
+    ]
+    plan = planned(cluster(*objects))
+    assert moves(plan) == [("c", "y", "z"), ("b", "x", "y"), ("a", "w", "x")]
+
+
 # -- none -----------------------------------------------------------------------------------------
+
+
+def test_what_just_fits_in_all_is_no_proof() -> None:
+    """All that is requested is all that there is; two pods of 3 cpu take a node each."""
+    objects = [
+        *(node(f"n{index}", cpu=4) for index in range(2)),
+        *(owned(pod(f"r{index}", cpu=3, node=f"n{index}")) for index in range(2)),
+        pod("p", cpu=2),
+    ]
+    why = "cpu: no arrangement of the pods on the 2 nodes leaves enough on one of them"
+    for limit in (None, 1):
+        answer = planned(cluster(*objects), max_moves=limit)
+        assert answer == NoMoves("none exists", (why,), 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "subject"),
+    [({"ports": [80]}, "host ports are"), ({"affinity": apart_from("a")}, "anti-affinity is")],
+)
+def test_it_says_what_is_in_the_way(options: Manifest, subject: str) -> None:
+    objects = [
+        *(node(f"n{n}", labels={"kubernetes.io/hostname": f"n{n}"}) for n in range(2)),
+        *(owned(pod(f"r{n}", node=f"n{n}", labels={"app": "a"}, **options)) for n in range(2)),
+        pod("p", labels={"app": "a"}, **options),
+    ]
+    answer = planned(cluster(*objects))
+    why = f"{subject} in the way of every arrangement of the pods"
+    assert answer == NoMoves("none exists", (why,), 0)
+
+
+def test_where_no_pod_may_move_it_says_what_each_lacks() -> None:
+    answer = planned(cluster(node("a", cpu=4), pod("p", cpu=9), pod("q", cpu=9)))
+    assert isinstance(answer, NoMoves)
+    assert answer.because[0].startswith("default/p requests cpu 9; its node has at most 4 ")
 
 
 def test_more_than_there_is_proves_that_no_moves_help() -> None:
@@ -298,19 +358,9 @@ def random_state(draw: random.Random) -> ClusterState:
 
 def _pod(draw: random.Random, name: str, cpu: int, there: str) -> Manifest:
     app = draw.choice("abc")
-    apart = {
-        "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {
-                    "labelSelector": {"matchLabels": {"app": app}},
-                    "topologyKey": "kubernetes.io/hostname",
-                }
-            ]
-        }
-    }
     options: Manifest = {"node": there, "status": READY} if there else {}
     if draw.random() < 0.2:
-        options["affinity"] = apart
+        options["affinity"] = apart_from(app)
     if draw.random() < 0.2:
         options["node_selector"] = {"disk": "ssd"}
     if draw.random() < 0.15:
