@@ -239,6 +239,27 @@ def test_each_pod_moves_when_there_is_room_for_it() -> None:
     assert moves(plan) == [("c", "y", "z"), ("b", "x", "y"), ("a", "w", "x")]
 
 
+def test_nodes_open_first_to_the_pods_that_have_a_choice() -> None:
+    """`any` is tried first, and would take the node that `only` needs."""
+    came = [{"creationTimestamp": f"2021-01-0{day}T00:00:00Z"} for day in (1, 2)]
+    objects = [
+        node("n0", cpu=4, labels={"x": "", "big": ""}),
+        node("n1", cpu=4, labels={"x": ""}),
+        node("n2", cpu=7),
+        owned(pod("r0", cpu=3, node="n0")),
+        owned(pod("r1", cpu=4, node="n1")),
+        pod("any", cpu=4, node_selector={"x": ""}, metadata=came[0]),
+        pod("only", cpu=4, node_selector={"big": ""}, metadata=came[1]),
+    ]
+    state = cluster(*objects)
+    plan = planned(state)
+    assert isinstance(plan, MovePlan)
+    assert [each.cordoned for each in plan.moves] == [("n0", "n1")] * 2
+    assert plan.lines[0] == "cordon n0 n1 n2"
+    assert plan.lines[-3:] == ("uncordon n1", "uncordon n0", "uncordon n2")
+    follow(state, plan, frozenset({"default/any", "default/only"}))
+
+
 # -- none -----------------------------------------------------------------------------------------
 
 
