@@ -239,6 +239,21 @@ def test_each_pod_moves_when_there_is_room_for_it() -> None:
     assert moves(plan) == [("c", "y", "z"), ("b", "x", "y"), ("a", "w", "x")]
 
 
+def test_nodes_that_the_scheduler_would_prefer_are_cordoned_for_each_move() -> None:
+    """`r` would go to n2, which has the only room for `s`."""
+    objects = [
+        *(node(f"n{n}", cpu=cpu) for n, cpu in enumerate((8, 5, 16, 2))),
+        *(pod(f"stays{n}", cpu=cpu, node=f"n{n}") for n, cpu in ((0, 6), (2, 13), (3, 1))),
+        owned(pod("r", cpu=2, node="n1")),
+        owned(pod("s", cpu=3, node="n1")),
+        pod("p", cpu=5),
+    ]
+    plan = planned(cluster(*objects))
+    assert isinstance(plan, MovePlan)
+    made = {each.pod[8:]: (each.to_node, each.cordoned) for each in plan.moves}
+    assert made == {"r": ("n0", ("n1", "n2")), "s": ("n2", ("n0", "n1"))}
+
+
 def test_nodes_open_first_to_the_pods_that_have_a_choice() -> None:
     """`any` is tried first, and would take the node that `only` needs."""
     came = [{"creationTimestamp": f"2021-01-0{day}T00:00:00Z"} for day in (1, 2)]
