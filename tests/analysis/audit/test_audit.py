@@ -454,7 +454,8 @@ def test_pods_that_were_created_with_their_node_are_no_decisions(static: bool) -
     """They need no attempt in the log either, and take their room when they are noticed."""
     before = cluster(node("a", cpu=4), node("b", cpu=4), pod("p", cpu=1))
     mirror = pod("m", cpu=3, node="a")
-    mirror["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
+    conditions = [{"type": name, "status": "True"} for name in ("Initialized", "Ready")]
+    mirror["status"] = {"conditions": conditions}
     if static:
         owner = {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "a", "controller": True}
         mirror["metadata"]["ownerReferences"] = [owner]

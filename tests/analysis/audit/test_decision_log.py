@@ -243,9 +243,13 @@ def test_a_log_has_the_order_and_when_pods_left() -> None:
 def test_a_pod_that_left_at_a_time_in_the_log_is_not_departed_nobody_knows_when() -> None:
     before = cluster(node("a"), pod("v", node="a"), pod("p"))
     p = before.pods[1]
-    log = [LogLine(LogEvent.ATTEMPT, "default/p"), LogLine(LogEvent.DEPARTURE, "default/v")]
+    log = [
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+        LogLine(LogEvent.ATTEMPT, "default/later"),
+        LogLine(LogEvent.DEPARTURE, "default/v"),
+    ]
     answer = read_decision_log(before, replace(before, pods=(bound(p, "a", 3),)), PROFILES, log)
-    assert answer.departed == {}
+    assert (answer.departed, answer.unseen) == ({}, ())
 
 
 def test_a_log_without_an_attempt_of_a_placed_pod_is_refused() -> None:
