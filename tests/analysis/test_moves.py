@@ -252,6 +252,7 @@ def test_nodes_that_the_scheduler_would_prefer_are_cordoned_for_each_move() -> N
     assert isinstance(plan, MovePlan)
     goals = {each.pod[8:]: (each.to_node, each.cordoned) for each in plan.moves}
     assert goals == {"r": ("n0", ("n1", "n2")), "s": ("n2", ("n0", "n1"))}
+    assert {*plan.lines[::3]} == {"cordon n1 n2", "cordon n0 n1"}
 
 
 def test_nodes_open_first_to_the_pods_that_have_a_choice() -> None:

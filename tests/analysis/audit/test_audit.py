@@ -1,5 +1,6 @@
 """Whether real decisions are ksched's."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -250,8 +251,8 @@ def test_a_worse_node_differs_score_by_score() -> None:
     before = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=2))
     (difference,) = audited(before, moved(aftermath(before), "p", "a")).differ
     assert (difference.pod, difference.node, difference.expected) == ("default/p", "a", ("b",))
-    assert difference.because.startswith("b has ")
-    assert "NodeResourcesFit" in difference.because
+    # The largest difference is the first.
+    assert re.fullmatch(r"b has .*: NodeResourcesFit .*, .*", difference.because)
     fit = {name: scores["NodeResourcesFit"] for name, scores in difference.scores.items()}
     assert fit["b"] > fit["a"]
 
@@ -598,6 +599,19 @@ def test_differences_that_all_expect_one_node_are_a_group(used: bool, cause: str
     (group,) = answer.groups
     keys = tuple(f"default/{name}" for name in "pqrs"[used:])
     assert (group.node, group.pods, group.because) == ("b", keys, cause.format("b"))
+
+
+def test_the_largest_group_of_differences_is_the_first() -> None:
+    """Pods of a zone are on its smaller node."""
+    nodes = [
+        node(f"{zone}{cpu}", cpu=cpu, labels={"zone": zone}) for zone in "xy" for cpu in (8, 64)
+    ]
+    zones = {"p": "x", "q": "x", "r": "x", "s": "y", "t": "y", "u": "y", "v": "y"}
+    pods = [pod(name, cpu=1, node_selector={"zone": zone}) for name, zone in zones.items()]
+    before = cluster(*nodes, *pods)
+    placed = [bound(p, f"{zones[p.name]}8", n) for n, p in enumerate(before.pods)]
+    groups = audited(before, replace(before, pods=tuple(placed))).groups
+    assert [(group.node, len(group.pods)) for group in groups] == [("y64", 4), ("x64", 3)]
 
 
 def test_nothing_decided_is_no_decision() -> None:
