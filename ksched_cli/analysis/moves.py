@@ -469,9 +469,6 @@ def _proof(model: PlacementModel, names: Sequence[str]) -> Iterator[str]:
         usable = np.ones_like(usable)
     count = int(usable.sum())
     nodes = f"the {count:,} nodes" + (" that they may use" if NODES in names else "")
-    if NODES in names and not count:
-        yield "no node may take them, even without the pods that may move"
-        return
     for name in names:
         if name in (PORTS, ANTI_AFFINITY):
             subject = "host ports are" if name == PORTS else "anti-affinity is"

@@ -79,6 +79,15 @@ FRAGMENTED = [
 ]
 
 
+def apart_from(app: str) -> Manifest:
+    """The affinity of a pod that shares no node with pods of an app."""
+    term = {
+        "labelSelector": {"matchLabels": {"app": app}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
 # -- plans ----------------------------------------------------------------------------------------
 
 
@@ -213,7 +222,95 @@ def test_of_equal_moves_those_of_a_low_priority_and_then_young_pods_are_made() -
     assert [each[0] for each in moves(planned(cluster(*objects)))] == ["young"]
 
 
+def test_each_pod_moves_when_there_is_room_for_it() -> None:
+    """`a` has to wait until `b`, and `b` until `c` has left its node; there is more room than `c`
+    needs."""
+    sizes = {"w": 4, "x": 4, "y": 4, "z": 6}
+    labels = {"w": "aP", "x": "ab", "y": "bc", "z": "c"}
+    objects = [
+        *(node(name, cpu=sizes[name], labels=dict.fromkeys(labels[name], "")) for name in sizes),
+        *(
+            owned(pod(name, cpu=3, node=there, node_selector={name: ""}))
+            for name, there in zip("abc", "wxy", strict=True)
+        ),
+        pod("p", cpu=2, node_selector={"P": ""}),
+    ]
+    plan = planned(cluster(*objects))
+    assert moves(plan) == [("c", "y", "z"), ("b", "x", "y"), ("a", "w", "x")]
+
+
+def test_nodes_that_the_scheduler_would_prefer_are_cordoned_for_each_move() -> None:
+    """`r` would go to n2, which has the only room for `s`."""
+    objects = [
+        *(node(f"n{n}", cpu=cpu) for n, cpu in enumerate((8, 5, 16, 2))),
+        *(pod(f"stays{n}", cpu=cpu, node=f"n{n}") for n, cpu in ((0, 6), (2, 13), (3, 1))),
+        owned(pod("r", cpu=2, node="n1")),
+        owned(pod("s", cpu=3, node="n1")),
+        pod("p", cpu=5),
+    ]
+    plan = planned(cluster(*objects))
+    assert isinstance(plan, MovePlan)
+    goals = {each.pod[8:]: (each.to_node, each.cordoned) for each in plan.moves}
+    assert goals == {"r": ("n0", ("n1", "n2")), "s": ("n2", ("n0", "n1"))}
+    assert {*plan.lines[::3]} == {"cordon n1 n2", "cordon n0 n1"}
+
+
+def test_nodes_open_first_to_the_pods_that_have_a_choice() -> None:
+    """`any` is tried first, and would take the node that `only` needs."""
+    came = [{"creationTimestamp": f"2021-01-0{day}T00:00:00Z"} for day in (1, 2)]
+    objects = [
+        node("n0", cpu=4, labels={"x": "", "big": ""}),
+        node("n1", cpu=4, labels={"x": ""}),
+        node("n2", cpu=7),
+        owned(pod("r0", cpu=3, node="n0")),
+        owned(pod("r1", cpu=4, node="n1")),
+        pod("any", cpu=4, node_selector={"x": ""}, metadata=came[0]),
+        pod("only", cpu=4, node_selector={"big": ""}, metadata=came[1]),
+    ]
+    state = cluster(*objects)
+    plan = planned(state)
+    assert isinstance(plan, MovePlan)
+    assert [each.cordoned for each in plan.moves] == [("n0", "n1")] * 2
+    assert plan.lines[0] == "cordon n0 n1 n2"
+    assert plan.lines[-3:] == ("uncordon n1", "uncordon n0", "uncordon n2")
+    follow(state, plan, frozenset({"default/any", "default/only"}))
+
+
 # -- none -----------------------------------------------------------------------------------------
+
+
+def test_what_just_fits_in_all_is_no_proof() -> None:
+    """All that is requested is all that there is; two pods of 3 cpu take a node each."""
+    objects = [
+        *(node(f"n{index}", cpu=4) for index in range(2)),
+        *(owned(pod(f"r{index}", cpu=3, node=f"n{index}")) for index in range(2)),
+        pod("p", cpu=2),
+    ]
+    why = "cpu: no arrangement of the pods on the 2 nodes leaves enough on one of them"
+    for limit in (None, 1):
+        answer = planned(cluster(*objects), max_moves=limit)
+        assert answer == NoMoves("none exists", (why,), 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "subject"),
+    [({"ports": [80]}, "host ports are"), ({"affinity": apart_from("a")}, "anti-affinity is")],
+)
+def test_it_says_what_is_in_the_way(options: Manifest, subject: str) -> None:
+    objects = [
+        *(node(f"n{n}", labels={"kubernetes.io/hostname": f"n{n}"}) for n in range(2)),
+        *(owned(pod(f"r{n}", node=f"n{n}", labels={"app": "a"}, **options)) for n in range(2)),
+        pod("p", labels={"app": "a"}, **options),
+    ]
+    answer = planned(cluster(*objects))
+    why = f"{subject} in the way of every arrangement of the pods"
+    assert answer == NoMoves("none exists", (why,), 0)
+
+
+def test_where_no_pod_may_move_it_says_what_each_lacks() -> None:
+    answer = planned(cluster(node("a", cpu=4), pod("p", cpu=9), pod("q", cpu=9)))
+    assert isinstance(answer, NoMoves)
+    assert answer.because[0].startswith("default/p requests cpu 9; its node has at most 4 ")
 
 
 def test_more_than_there_is_proves_that_no_moves_help() -> None:
@@ -298,19 +395,9 @@ def random_state(draw: random.Random) -> ClusterState:
 
 def _pod(draw: random.Random, name: str, cpu: int, there: str) -> Manifest:
     app = draw.choice("abc")
-    apart = {
-        "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {
-                    "labelSelector": {"matchLabels": {"app": app}},
-                    "topologyKey": "kubernetes.io/hostname",
-                }
-            ]
-        }
-    }
     options: Manifest = {"node": there, "status": READY} if there else {}
     if draw.random() < 0.2:
-        options["affinity"] = apart
+        options["affinity"] = apart_from(app)
     if draw.random() < 0.2:
         options["node_selector"] = {"disk": "ssd"}
     if draw.random() < 0.15:

@@ -104,7 +104,7 @@ UNSEEN = "the requests of {} are unknown: created, placed and gone between the t
 
 DEPARTED = "ksched decides the same once these pods have left: {}"
 
-# How many decisions tell what size of an image counts, and how many sizes are tried at a time.
+# How many decisions tell what size of an image counts, and about how many sizes are tried.
 COUNTED = 300
 TRIED_SIZES = 32
 
@@ -505,22 +505,16 @@ def _with_likely_sizes(
         nodes = [node for _, node in sorted({size: node for node, size in by_node.items()}.items())]
         if len(nodes) < 2 or not by_node.keys().isdisjoint(state.noticed_nodes):
             continue
-        disagreeing: dict[int, int] = {}
-        # From afar at first, then nearer and nearer to the best.
-        low, high = 0, len(nodes) - 1
-        while True:
-            step = max(1, (high - low) // TRIED_SIZES)
-            for place in {*range(low, high, step), high} - disagreeing.keys():
-                order = (*state.noticed_nodes, nodes[place])
-                simulation = open_simulation(replace(state, noticed_nodes=order))
-                tally = _Tally(simulation, first_decisions)
-                tally.count_up_to(min(disagreeing.values(), default=COUNTED))
-                disagreeing[place] = tally.disagreeing
-            best = min(disagreeing, key=disagreeing.__getitem__)
-            if step == 1:
-                break
-            low, high = max(low, best - step), min(high, best + step)
-        state = replace(state, noticed_nodes=(*state.noticed_nodes, nodes[best]))
+        # Node → how many decisions disagree with its size.
+        disagreeing: dict[str, int] = {}
+        for node in nodes[:: max(1, len(nodes) // TRIED_SIZES)]:
+            order = (*state.noticed_nodes, node)
+            simulation = open_simulation(replace(state, noticed_nodes=order))
+            tally = _Tally(simulation, first_decisions)
+            tally.count_up_to(min(disagreeing.values(), default=COUNTED))
+            disagreeing[node] = tally.disagreeing
+        best = min(disagreeing, key=disagreeing.__getitem__)
+        state = replace(state, noticed_nodes=(*state.noticed_nodes, best))
     return state
 
 
@@ -693,7 +687,7 @@ class _Tally(_Auditor):
     """Counts the decisions that do not agree where they were recorded."""
 
     disagreeing = 0
-    limit = 0
+    limit: int
 
     def count_up_to(self, limit: int) -> None:
         """Stop where there are more."""

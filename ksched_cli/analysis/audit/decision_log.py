@@ -1,7 +1,7 @@
 """The decisions of a real scheduler between two states of a cluster, in the order of its log.
 
 No object records the order of the decisions; the scheduler's log does. Its events, where the second
-state has them, tell of pods that are gone, of evictions and of refusals.
+state has them, tell of pods that are gone, and of evictions.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from ksched_cli.analysis.audit.decisions import (
     has_left,
     in_order_of_log,
     in_order_of_notices,
+    is_choice,
+    is_refusal,
 )
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import (
@@ -64,7 +66,6 @@ EVENT_KINDS = ("Event", "Event.events.k8s.io")
 _MESSAGES = {
     "Scheduled": re.compile(r"^Successfully assigned \S+ to (?P<node>\S+)$"),
     "Preempted": re.compile(r"^Preempted by pod (?P<preemptor>\S+) on node (?P<node>\S+)$"),
-    "FailedScheduling": re.compile(""),
 }
 
 
@@ -135,9 +136,8 @@ class _Reader:
                 self.unplaced[uid] = structs.replace(pod, node_name="", status=status)
         self._find_unseen(log)
         placements = [*self._placements(), *self._placements_of_gone()]
-        preemptions = list(self._preemptions())
         self._find_departed()
-        decisions = self._in_order_of_log([*preemptions, *placements], log)
+        decisions = self._in_order_of_log(placements, log)
         state, newcomers, chosen_volumes = self._state()
         # Budgets that allow other evictions afterwards than before.
         old, now = self.before.pod_disruption_budgets, self.after.pod_disruption_budgets
@@ -203,40 +203,19 @@ class _Reader:
                 )
                 self.unexplained.append(Unexplained(pod.key, reason))
 
-    def _preemptions(self) -> Iterator[PreemptionDecision]:
-        """Yield one per preemptor and node."""
-        victims: dict[tuple[str, str], list[str]] = {}
-        times: dict[tuple[str, str], float] = {}
-        for uid, event in self.events.evictions.items():
-            if uid not in self.pods_before and uid not in self.unplaced:
-                continue
-            key = (event.preemptor, event.node)
-            victims.setdefault(key, []).append(event.pod)
-            times[key] = min(event.time, times.get(key, event.time))
-        for (uid, node), keys in victims.items():
-            pod = self.unplaced.get(uid)
-            if pod is None:
-                reason = "the pod that it was evicted for is in neither state"
-                self.unexplained += [Unexplained(key, reason) for key in keys]
-                self.departed |= dict.fromkeys(keys, node)
-            elif node in self.nodes:
-                yield PreemptionDecision(pod, node, tuple(sorted(keys)), times[uid, node])
-
     def _find_departed(self) -> None:
-        """Note the pods that were on a node and are gone or finished, except evicted ones."""
-        evicted = {
-            event.pod
-            for event in self.events.evictions.values()
-            if event.preemptor in self.unplaced
-        }
+        """Note the pods that were on a node and are gone or finished."""
         for uid, pod in (self.pods_before | self.unplaced).items():
             now = self.pods_after.get(uid)
             has_left = now is None or now.finished
             node = pod.node_name or (now.node_name if now is not None else "")
             if node and has_left and not pod.finished:
                 self.departed[pod.key] = node
-        for key in evicted:
-            self.departed.pop(key, None)
+        for uid, event in self.events.evictions.items():
+            is_seen = uid in self.pods_before or uid in self.unplaced
+            if is_seen and event.preemptor not in self.unplaced:
+                reason = "the pod that it was evicted for is in neither state"
+                self.unexplained.append(Unexplained(event.pod, reason))
 
     def _find_unseen(self, log: Sequence[LogLine]) -> None:
         """Note the pods that only an event or the log tells of: they held what neither state
@@ -260,13 +239,14 @@ class _Reader:
             self.unexplained.append(Unexplained(pod.key, reason))
 
     def _in_order_of_log(
-        self, decisions: Sequence[Decision], log: Sequence[LogLine]
+        self, placements: Sequence[RecordedPlacement], log: Sequence[LogLine]
     ) -> list[Decision]:
-        """Return decisions in the log's order, with the departures. Raises UsageError."""
+        """Return the decisions in the log's order, with the departures. Raises UsageError."""
         waiting = {pod.key: pod for pod in self.unplaced.values()}
         pods = {pod.key: pod for pod in self.before.pods} | waiting
         unseen = {key: pod.node for key, pod in self.unseen.items()}
-        logged = in_order_of_log(log, decisions, waiting, pods, self.departed, unseen)
+        left = self.departed | unseen
+        logged = in_order_of_log(log, placements, waiting, pods, left, unseen)
         for decision in logged:
             if has_left(decision):
                 self.departed.pop(decision.pod.key, None)
@@ -275,20 +255,24 @@ class _Reader:
     # -- the rest ---------------------------------------------------------------------------------
 
     def _refused(self, decisions: list[Decision]) -> Iterator[LastRefusal]:
-        last = max((decision.time for decision in decisions), default=0.0)
+        # The last attempt of a pod without a node, and the last of what may let it fit.
+        tried, changed = dict[str, int](), 0
+        for place, each in enumerate(decisions):
+            if isinstance(each, PreemptionDecision) or is_refusal(each):
+                tried[each.pod.key] = place
+            if is_choice(each) or has_left(each):
+                changed = place
         for uid, pod in self.unplaced.items():
             now = self.pods_after.get(uid)
             if now is None or now.node_name or now.spec.scheduling_gates:
                 continue
             if any(why_ignored(each, self.scheduler_names) for each in (pod, now)):
                 continue
-            # An event keeps the first of several messages; the condition has the last one.
-            messages = [c.message for c in now.status.conditions if c.type == "PodScheduled"]
-            refusal = self.events.refusals.get(uid)
+            scheduled = (c for c in now.status.conditions if c.type == "PodScheduled")
             yield LastRefusal(
                 pod,
-                messages[0] if messages else "",
-                not (self.departed or self.unseen) and refusal is not None and refusal.time > last,
+                next((condition.message for condition in scheduled), ""),
+                not (self.departed or self.unseen) and tried.get(pod.key, -1) >= changed,
             )
 
     def _state(self) -> tuple[ClusterState, tuple[Pod, ...], Mapping[Key, str]]:
@@ -397,7 +381,7 @@ def _storage_between(
 
 # -- the scheduler's events -----------------------------------------------------------------------
 #
-# Upstream: pkg/scheduler/schedule_one.go (finishBinding, handleSchedulingFailure) and
+# Upstream: pkg/scheduler/schedule_one.go (finishBinding) and
 # pkg/scheduler/framework/preemption/preemption.go (PreemptPod) write them.
 
 
@@ -412,11 +396,10 @@ class SchedulerEvent(NamedTuple):
 
 
 class SchedulerEvents(NamedTuple):
-    """By the UID of the pod that was bound, evicted or refused, the last of its events."""
+    """By the UID of the pod that was bound or evicted, the last of its events."""
 
     bindings: Mapping[str, SchedulerEvent]
     evictions: Mapping[str, SchedulerEvent]
-    refusals: Mapping[str, SchedulerEvent]
 
 
 def scheduler_events(state: ClusterState) -> SchedulerEvents:
@@ -433,17 +416,11 @@ def scheduler_events(state: ClusterState) -> SchedulerEvents:
 
 
 def _timed_events(state: ClusterState) -> Iterator[tuple[float, Plain]]:
-    """Return the events with the time of the last occurrence."""
+    """Return the events with their times."""
     for kind in EVENT_KINDS:
         for event in state.others.get(kind, ()):
-            last = (
-                _object(event.get("series")).get("lastObservedTime")
-                or event.get("eventTime")
-                or event.get("lastTimestamp")
-                or event.get("deprecatedLastTimestamp")
-                or _object(event.get("metadata")).get("creationTimestamp")
-            )
-            yield seconds(last), event
+            legacy = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp")
+            yield seconds(event.get("eventTime") or legacy), event
 
 
 def _object(value: object) -> Mapping[str, Any]:

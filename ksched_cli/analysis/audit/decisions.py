@@ -302,6 +302,11 @@ def has_left(decision: Decision) -> TypeGuard[PodEvent]:
     return isinstance(decision, PodEvent) and decision.event is LogEvent.DEPARTURE
 
 
+def is_refusal(decision: Decision) -> TypeGuard[PodEvent]:
+    """Return whether an attempt ended without a node, and without room being made."""
+    return isinstance(decision, PodEvent) and decision.event is LogEvent.REFUSAL
+
+
 class Unexplained(Part, frozen=True):
     """A decision that cannot be judged, and the reason."""
 
@@ -470,24 +475,22 @@ def _evict(
 
 def in_order_of_log(
     log: Sequence[LogLine],
-    decisions: Sequence[Decision],
+    placements: Sequence[RecordedPlacement],
     waiting: Mapping[str, Pod],
     pods: Mapping[str, Pod],
-    departed: Mapping[str, str],
+    left: Mapping[str, str],
     unseen: Mapping[str, str],
 ) -> list[Decision]:
     """Return the placements with the failed attempts, the preemptions and the changes of pods.
     Raises UsageError where the log lacks the attempt of a placement that is judged.
 
-    decisions: placements, and preemptions that other records tell of; waiting: the pods that have
-    no node at first, by key; pods: that the states have, by key; departed: key of a pod → the node
-    that it left; unseen: key of a pod that came and went → the node that it was on
+    waiting: the pods that have no node at first, by key; pods: that the states have, by key; left:
+    key of a pod → the node that it left; unseen: key of a pod that came and went → the node that it
+    was on
     """
     on_node = {key: pod.node_name for key, pod in pods.items()}
-    on_node |= {
-        each.pod.key: each.node for each in decisions if isinstance(each, RecordedPlacement)
-    }
-    left = {**departed, **unseen}
+    on_node |= {each.pod.key: each.node for each in placements}
+    left = dict(left)
     pods = {**pods, **{key: _named(key) for key in unseen}}
     attempts = logged_attempts(log, on_node)
     last = {attempt.pod: attempt.index for attempt in attempts}
@@ -497,17 +500,14 @@ def in_order_of_log(
         for key, node in unseen.items()
         if key in last
     ]
-    for each in decisions:
+    for each in placements:
         key = each.pod.key
-        if isinstance(each, PreemptionDecision):
-            left.update(dict.fromkeys(each.victims, each.node))
-        elif isinstance(each, RecordedPlacement) and each.judged and key not in last:
+        if each.judged and key not in last:
             raise UsageError(
                 f"the scheduler's log has no attempt to schedule {key}, which was placed: give "
                 "every file of a rotated log of that time, at -v=3 or more"
             )
-        else:
-            ranked.append((last.get(key, noticed_at.get(key, -1)), each))
+        ranked.append((last.get(key, noticed_at.get(key, -1)), each))
     for attempt in attempts:
         if attempt.pod in waiting and (attempt.node or attempt.message):
             left.update(dict.fromkeys(attempt.victims, attempt.node))

@@ -99,6 +99,8 @@ class _Signs:
     preempting: UIDs of pods for which others are evicted
     bound: keys and UIDs of pods of which a binding is recorded
     leaving, gone: key and UID of a pod → index of the event with which it began to leave, and left
+    refusals: indexes of nominations with the message of an attempt that found no node. One of an
+              attempt before stays while a binding is under way
     bindings: index of the first event that follows from a decision → the bindings decided on. While
     volumes and devices are bound, the pod's status (from 1.35 on) and its claims tell of it
     """
@@ -111,6 +113,7 @@ class _Signs:
         self.victims: set[str] = set()
         self.leaving: dict[tuple[str, str], int] = {}
         self.gone: dict[tuple[str, str], int] = {}
+        self.refusals: set[int] = set()
         self.bindings: dict[int, list[RecordedDecision]] = {}
         self._state = state
         self._users: dict[tuple[str, str, str | None], set[str]] = {}
@@ -118,7 +121,12 @@ class _Signs:
         # and whether an attempt that found none may have nominated it.
         self._first: dict[str, tuple[int, str, bool]] = {}
         # Pod → the message of its last attempt without a node.
-        self._messages: dict[str, str] = {}
+        self._messages = {
+            pod.key: each.message
+            for pod in state.pods
+            for each in pod.status.conditions
+            if each.type == "PodScheduled"
+        }
         # Pod → what became of it, each with the index of its event.
         self._statuses: dict[str, list[tuple[int, RecordedDecision]]] = {}
         self._uids = {pod.key: pod.uid for pod in state.pods}
@@ -186,10 +194,10 @@ class _Signs:
                 first = index
             self.bindings.setdefault(first, []).append(decision)
         elif decision.nominated_node:
-            # The message of an attempt before stays while a binding is under way.
-            is_new = decision.message != self._messages.get(decision.pod, "")
+            if decision.message not in ("", self._messages.get(decision.pod)):
+                self.refusals.add(index)
             preempts = self.victims or decision.uid in self.preempting
-            is_refused = bool(decision.message and (is_new or preempts))
+            is_refused = index in self.refusals or bool(decision.message and preempts)
             self._first.setdefault(decision.pod, (index, decision.nominated_node, is_refused))
         else:
             self._first.pop(decision.pod, None)
@@ -225,14 +233,9 @@ class _Reader:
         self._changes: list[Replacement | Removal] = []
         self._changed = 0.0
         self._refusals: dict[str, tuple[float, str]] = {}
-        self._messages = {
-            pod.uid: each.message
-            for pod in state.pods
-            for each in pod.status.conditions
-            if each.type == "PodScheduled"
-        }
-        # By UID: the node that room is being made on.
+        # By UID: the node that room is being made on, and pods whose nomination was taken back.
         self._making_room: dict[str, str] = {}
+        self._taken_back: set[str] = set()
 
     def read(self, action: object, time: float, index: int) -> None:
         self.index = index
@@ -314,7 +317,7 @@ class _Reader:
     def place(self, decision: RecordedDecision, time: float) -> None:
         """Place a binding at the time of its decision, as near as that is recorded."""
         pod = self.pods.get(decision.pod)
-        if pod is None or (decision.uid and decision.uid != pod.uid):
+        if pod is None:
             return
         self._flush()
         self.pods[pod.key] = structs.replace(pod, node_name=decision.node)
@@ -333,8 +336,11 @@ class _Reader:
             node = decision.nominated_node
             on_node = (each.key for each in self.pods.values() if each.node_name == node)
             has_victims = any(key in self.signs.victims for key in on_node)
-            # The message of an attempt before stays while a binding is under way.
-            is_refused = decision.message not in ("", self._messages.get(pod.uid, ""))
+            is_refused = self.index in self.signs.refusals
+            if pod.uid in self._taken_back:
+                # Another attempt, be it on the same node.
+                self._taken_back.discard(pod.uid)
+                self._making_room.pop(pod.uid, None)
             if pod.uid in self.signs.preempting or has_victims or is_refused:
                 self._make_room(pod.uid, node, time)
         else:
@@ -342,12 +348,12 @@ class _Reader:
                 self.decisions.append(PodEvent(pod, "", time, LogEvent.REMOVAL))
                 # A more important pod takes the nomination back: this is no attempt.
                 if decision.message == self._refusals.get(pod.uid, (0.0, ""))[1]:
+                    self._taken_back.add(pod.uid)
                     return
             self._making_room.pop(pod.uid, None)
             refusal = PodEvent(pod, "", time, LogEvent.REFUSAL, decision.message)
             self.decisions.append(refusal)
         self._refusals[pod.uid] = time, decision.message
-        self._messages[pod.uid] = decision.message
 
     def _place(self, placement: RecordedPlacement) -> None:
         if placement.node in self.nodes:

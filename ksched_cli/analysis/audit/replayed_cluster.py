@@ -725,7 +725,6 @@ class Moments:
             if (
                 isinstance(other, RecordedPlacement)
                 and other.judged
-                and other.pod.uid != placement.pod.uid
                 and not any(claim_uses(other.pod))
                 and not other.pod.spec.resource_claims
             ):

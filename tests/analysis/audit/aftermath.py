@@ -97,8 +97,14 @@ def log_of(after: ClusterState) -> list[LogLine]:
             LogLine(LogEvent.BINDING, each.pod, each.node),
         ]
         turns.append((each.time, 2, attempt))
-    for uid, each in events.refusals.items():
-        names[uid] = each.pod
+    # UID of a pod and a time → its refusal then.
+    refusals: dict[tuple[str, float], list[LogLine]] = {}
+    for written in after.others.get("Event", ()):
+        if written["reason"] == "FailedScheduling":
+            about = written["involvedObject"]
+            key = names[about["uid"]] = f"{about['namespace']}/{about['name']}"
+            refusal = LogLine(LogEvent.REFUSAL, key, message=written["message"])
+            refusals[about["uid"], seconds(written["eventTime"])] = [refusal]
     rooms: dict[tuple[str, str], list[SchedulerEvent]] = {}
     for each in events.evictions.values():
         rooms.setdefault((each.preemptor, each.node), []).append(each)
@@ -108,11 +114,14 @@ def log_of(after: ClusterState) -> list[LogLine]:
         turn = [
             LogLine(LogEvent.ATTEMPT, key),
             LogLine(LogEvent.PREEMPTION, key, node),
+            *refusals.pop((uid, time), ()),
             LogLine(LogEvent.EVICTION, key, node, victim_count=len(victims)),
             *(LogLine(LogEvent.VICTIM, victim, node, key) for victim in victims),
             *(LogLine(LogEvent.DEPARTURE, victim) for victim in victims),
         ]
         turns.append((time, 1, turn))
+    for (_, time), (refusal,) in refusals.items():
+        turns.append((time, 1, [LogLine(LogEvent.ATTEMPT, refusal.pod), refusal]))
     for pod in after.pods:
         if pod.node_name and pod.uid not in events.bindings:
             version = parse_int64(pod.metadata.resource_version) or 0

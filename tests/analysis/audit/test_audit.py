@@ -1,5 +1,6 @@
 """Whether real decisions are ksched's."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -109,6 +110,52 @@ def test_of_equally_important_pods_the_one_that_changed_last_is_evicted() -> Non
         assert len(answer.differ) == differences
 
 
+@pytest.mark.parametrize("are_noticed", [True, False])
+def test_of_equally_important_pods_the_one_that_was_noticed_last_is_evicted(
+    are_noticed: bool,
+) -> None:
+    """`w` was placed last; that `v` is on the node is noticed after that `w` is."""
+    pods = [pod("v", cpu=1), pod("w", cpu=1), pod("p", cpu=1, priority=9)]
+    before = cluster(node("a", cpu=2), *pods)
+    v, w, p = before.pods
+    events = scheduled(v, "a", 1), scheduled(w, "a", 2), preempted(v, p, "a", 3)
+    after = replace(before, pods=(bound(w, "a", 8), bound(p, "a", 9)), others={"Event": events})
+    log = [
+        LogLine(LogEvent.ATTEMPT, v.key),
+        LogLine(LogEvent.ATTEMPT, w.key),
+        *[LogLine(LogEvent.ADDITION, each.key) for each in (w, v) if are_noticed],
+        *preempting(p.key, "a", v.key),
+        LogLine(LogEvent.DEPARTURE, v.key),
+        LogLine(LogEvent.ATTEMPT, p.key),
+    ]
+    answer = audited(before, after, log=log)
+    assert [each.pod for each in answer.differ] == [p.key] * (not are_noticed)
+
+
+def test_a_less_important_pod_takes_back_no_nomination() -> None:
+    """`q` has to go to b: the room on a is for both that made it."""
+    before = cluster(
+        node("a", cpu=2, labels={"on": "a"}),
+        node("b", cpu=1),
+        *(pod(name, cpu=1, node="a", priority=n) for n, name in enumerate("vw")),
+        pod("high", cpu=1, priority=9, node_selector={"on": "a"}),
+        pod("mid", cpu=1, priority=5, node_selector={"on": "a"}),
+        pod("q", cpu=1),
+    )
+    v, w, high, mid, q = before.pods
+    pods = bound(high, "a", 8), bound(mid, "a", 9), bound(q, "b", 7)
+    log = [
+        *preempting(high.key, "a", v.key),
+        LogLine(LogEvent.DEPARTURE, v.key),
+        *preempting(mid.key, "a", w.key),
+        LogLine(LogEvent.DEPARTURE, w.key),
+        *(LogLine(LogEvent.ATTEMPT, each.key) for each in (q, high, mid)),
+    ]
+    answer = audited(before, replace(before, pods=pods), log=log)
+    assert answer.differ == ()
+    assert agreeing(answer) == {"preempts": 2, "nominated": 2, "best": 1}
+
+
 @pytest.mark.parametrize("is_removed", [True, False])
 def test_a_pod_that_leaves_the_queue_is_nominated_no_more(is_removed: bool) -> None:
     """`p` is nominated to a at first, and is deleted; then `q` goes there."""
@@ -190,17 +237,22 @@ def test_every_decision_is_counted_once() -> None:
         pod("q", cpu=2, priority=4),
         pod("r", cpu=9),
     )
-    answer = audited(before, aftermath(before))
+    after = aftermath(before)
+    decision_log = read_decision_log(before, after, simulation(before).frameworks, log_of(after))
+    progress: list[tuple[int, int]] = []
+    answer = audit(simulation, decision_log, lambda *counts: progress.append(counts))
     assert agreeing(answer) == {"best": 1, "preempts": 1, "nominated": 1, "refused": 1}
     assert (answer.decisions, answer.agree, answer.order) == (4, 4, OrderSource.LOG)
+    total = len(decision_log.decisions) + len(decision_log.refused)
+    assert progress == [(place, total) for place in range(1, total + 1)]
 
 
 def test_a_worse_node_differs_score_by_score() -> None:
     before = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=2))
     (difference,) = audited(before, moved(aftermath(before), "p", "a")).differ
     assert (difference.pod, difference.node, difference.expected) == ("default/p", "a", ("b",))
-    assert difference.because.startswith("b has ")
-    assert "NodeResourcesFit" in difference.because
+    # The largest difference is the first.
+    assert re.fullmatch(r"b has .*: NodeResourcesFit .*, .*", difference.because)
     fit = {name: scores["NodeResourcesFit"] for name, scores in difference.scores.items()}
     assert fit["b"] > fit["a"]
 
@@ -271,6 +323,28 @@ def test_a_pod_left_pending_though_a_node_fits_differs_where_nothing_came_after(
     assert (difference.node, difference.expected) == (None, ("a",))
     (unexplained,) = audited(before, replace(before, pods=(left,))).unexplained
     assert "it fits on a by now" in unexplained.reason
+
+
+@pytest.mark.parametrize("priority", [0, 9])
+def test_a_pod_that_fits_since_another_one_left_may_not_have_been_tried_again(
+    priority: int,
+) -> None:
+    """The second state has it before that, be it that the other one was evicted for it or not."""
+    before = cluster(
+        node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=priority)
+    )
+    v, p = before.pods
+    left, refusal = pending(p, "0/1 nodes are available: 1 Insufficient cpu.", 3)
+    events = (preempted(v, p, "a", 3), refusal)[priority == 0 :]
+    after = replace(before, pods=(left,), others={"Event": events})
+    tried = [
+        LogLine(LogEvent.ATTEMPT, p.key),
+        LogLine(LogEvent.REFUSAL, p.key, message="0/1 nodes are available: 1 Insufficient cpu."),
+    ]
+    log = [*(preempting(p.key, "a", v.key) if priority else tried)]
+    answer = audited(before, after, log=[*log, LogLine(LogEvent.DEPARTURE, v.key)])
+    assert answer.differ == ()
+    assert ["it fits on a by now" in each.reason for each in answer.unexplained] == [True]
 
 
 def test_a_node_that_changed_in_between_leaves_a_decision_unexplained() -> None:
@@ -381,6 +455,8 @@ def test_pods_that_were_created_with_their_node_are_no_decisions(static: bool) -
     """They need no attempt in the log either, and take their room when they are noticed."""
     before = cluster(node("a", cpu=4), node("b", cpu=4), pod("p", cpu=1))
     mirror = pod("m", cpu=3, node="a")
+    conditions = [{"type": name, "status": "True"} for name in ("Initialized", "Ready")]
+    mirror["status"] = {"conditions": conditions}
     if static:
         owner = {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "a", "controller": True}
         mirror["metadata"]["ownerReferences"] = [owner]
@@ -414,7 +490,7 @@ def test_a_claim_that_the_scheduler_made_is_its_decision() -> None:
     assert (answer.differ, answer.unexplained, agreeing(answer)) == ((), (), {"best": 1})
 
 
-@pytest.mark.parametrize("allowed", [0, 1])
+@pytest.mark.parametrize("allowed", [0, 1, 2])
 def test_evictions_are_not_judged_where_budgets_allowed_others_meanwhile(allowed: int) -> None:
     """ksched would evict `low`, which is less important."""
     before = cluster(
@@ -432,7 +508,7 @@ def test_evictions_are_not_judged_where_budgets_allowed_others_meanwhile(allowed
     after = replace(before, pods=pods, others={"Event": events}, pod_disruption_budgets=budgets)
     answer = audited(before, after)
     reason = BUDGETS_CHANGED.format("default/guarded")
-    assert [each.reason for each in answer.unexplained] == [reason] * (allowed == 0)
+    assert [each.reason for each in answer.unexplained] == [reason] * (allowed != 1)
     assert [each.pod for each in answer.differ] == ["default/p"] * (allowed == 1)
 
 
@@ -523,6 +599,19 @@ def test_differences_that_all_expect_one_node_are_a_group(used: bool, cause: str
     (group,) = answer.groups
     keys = tuple(f"default/{name}" for name in "pqrs"[used:])
     assert (group.node, group.pods, group.because) == ("b", keys, cause.format("b"))
+
+
+def test_the_largest_group_of_differences_is_the_first() -> None:
+    """Pods of a zone are on its smaller node."""
+    nodes = [
+        node(f"{zone}{cpu}", cpu=cpu, labels={"zone": zone}) for zone in "xy" for cpu in (8, 64)
+    ]
+    zones = {"p": "x", "q": "x", "r": "x", "s": "y", "t": "y", "u": "y", "v": "y"}
+    pods = [pod(name, cpu=1, node_selector={"zone": zone}) for name, zone in zones.items()]
+    before = cluster(*nodes, *pods)
+    placed = [bound(p, f"{zones[p.name]}8", n) for n, p in enumerate(before.pods)]
+    groups = audited(before, replace(before, pods=tuple(placed))).groups
+    assert [(group.node, len(group.pods)) for group in groups] == [("y64", 4), ("x64", 3)]
 
 
 def test_nothing_decided_is_no_decision() -> None:

@@ -1,6 +1,7 @@
 """Volumes that claims get between two states are the scheduler's choice."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from ksched_cli.analysis.audit.decisions import LogEvent, LogLine
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.audit.aftermath import bound, scheduled
+from tests.analysis.audit.test_recorded_decisions import bind, recorded
 from tests.volumes import CSI, claim, csi_node, storage_class, volume
 
 NODES = [
@@ -67,6 +69,20 @@ def test_of_equal_volumes_the_real_one_is_taken(is_new: bool) -> None:
     assert (answer.decisions, answer.differ, answer.unexplained) == (2, (), ())
 
 
+@pytest.mark.parametrize("volume_of_p", ["v2", ""])
+def test_a_recording_tells_which_of_equal_volumes_is_taken(
+    volume_of_p: str, tmp_path: Path
+) -> None:
+    """Where it does not, `p` has v1, and `q` could not be on b."""
+    volumes = [volume("v1", on=["a", "b"]), volume("v2", on=["a"])]
+    objects = [*NODES, storage_class("local"), *volumes, claim("c"), claim("d")]
+    p = using("p", "c", node_selector={"kubernetes.io/hostname": "a"})
+    put: dict[str, Any] = {"put": claim("c", volume=volume_of_p), "decided": True}
+    events = [{"pod": p}, put, bind("p", "a")]
+    answer = recorded(tmp_path, objects, *events, {"pod": using("q", "d")}, bind("q", "b"))
+    assert [each.pod for each in answer.differ] == ["default/q"] * (not volume_of_p)
+
+
 def test_two_claims_of_a_pod_may_have_got_what_the_other_one_would() -> None:
     """`p` takes both volumes of b, which is the better node; `q` has to go to a."""
     local = storage_class("local")
@@ -94,12 +110,23 @@ def test_a_claim_that_came_later_does_not_give_the_node_away(has_volume_before: 
     assert [(d.node, d.expected) for d in answer.differ] == [("a", ("b",))]
 
 
-def test_a_claim_that_a_controller_bound_is_bound() -> None:
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_claim_that_a_controller_bound_is_bound(is_new: bool) -> None:
+    """Its volume may be as new as the binding."""
     at_once = storage_class("local", wait=False)
-    before = cluster(*NODES, at_once, volume("v1", on=["a"]), claim("c"), using("p", "c"))
+    unbound = volume("v1", on=["a"])
+    before = cluster(*NODES, at_once, *[unbound][is_new:], claim("c"), using("p", "c"))
     taken = volume("v1", on=["a"], claim="c", phase="Bound")
     answer = audited(before, {"p": "a"}, at_once, taken, claim("c", volume="v1"))
     assert (answer.decisions, answer.differ) == (1, ())
+
+
+def test_a_claim_that_came_later_and_waits_is_there_from_the_beginning() -> None:
+    local, p = storage_class("local"), using("p", "c")
+    before, after = cluster(*NODES), cluster(*NODES, local, claim("c"), p)
+    state = read_decision_log(before, after, simulation(before).frameworks, ()).state
+    assert state.persistent_volume_claims == after.persistent_volume_claims
+    assert state.storage_classes == after.storage_classes
 
 
 def test_a_volume_that_was_made_for_a_claim_was_not_there_before() -> None:

@@ -41,9 +41,10 @@ def placed(answer: DecisionLog) -> list[tuple[str, str]]:
 
 
 def test_pods_that_got_a_node_were_placed() -> None:
-    before = cluster(node("a"), pod("p"), pod("q"), pod("r", node="a"))
-    p, q, r = before.pods
-    answer = decision_log(before, bound(p, "a", 7), q, r)
+    waits = pod("p"), pod("o", profile="other"), pod("q")
+    before = cluster(node("a"), *waits, pod("r", node="a"))
+    p, o, q, r = before.pods
+    answer = decision_log(before, bound(p, "a", 7), o, q, r)
     assert placed(answer) == [("p", "a")]
     (placement,) = answer.decisions
     assert placement.pod.node_name == ""
@@ -66,13 +67,14 @@ def test_a_pod_that_had_gates_is_as_it_was_without_them() -> None:
     assert not placement.pod.spec.scheduling_gates
 
 
-def test_a_pod_of_a_name_that_was_there_before_is_a_newcomer() -> None:
+@pytest.mark.parametrize("uid", ["2", "z"])
+def test_a_pod_of_a_name_that_was_there_before_is_a_newcomer(uid: str) -> None:
     before = cluster(node("a"), pod("p", node="a"))
     again = structs.replace(
-        before.pods[0], metadata=structs.replace(before.pods[0].metadata, uid="2")
+        before.pods[0], metadata=structs.replace(before.pods[0].metadata, uid=uid)
     )
     answer = decision_log(before, bound(again, "a", 3))
-    assert [p.uid for p in answer.newcomers] == ["2"]
+    assert [p.uid for p in answer.newcomers] == [uid]
     assert answer.departed == {"default/p": "a"}
 
 
@@ -105,8 +107,9 @@ def test_pods_that_left_are_departed() -> None:
 
 
 def test_a_pod_that_was_bound_and_is_gone_again_is_placed_where_its_event_says() -> None:
-    before = cluster(node("a"), pod("p"))
-    answer = decision_log(before, events=(scheduled(before.pods[0], "a", 3),))
+    before = cluster(node("a"), pod("running", node="a"), pod("p"))
+    running, p = before.pods
+    answer = decision_log(before, running, events=(scheduled(p, "a", 3),))
     assert placed(answer) == [("p", "a")]
     assert answer.departed == {"default/p": "a"}
 
@@ -128,18 +131,54 @@ def test_a_pod_that_only_an_event_tells_of_is_unexplained() -> None:
 
 def test_an_eviction_for_a_pod_that_is_not_there_leaves_the_victim_departed() -> None:
     before = cluster(node("a"), pod("v", node="a"))
-    ghost = cluster(pod("ghost")).pods[0]
-    events = (preempted(before.pods[0], ghost, "a", 1),)
+    ghost, other = cluster(pod("ghost"), pod("other")).pods
+    events = preempted(other, ghost, "a", 1), preempted(before.pods[0], ghost, "a", 1)
     after = replace(before, pods=(), others={"Event": events})
     answer = read_decision_log(before, after, PROFILES, ())
     assert answer.departed == {"default/v": "a"}
+    assert [each.pod for each in answer.unexplained] == ["default/v"]
     assert "in neither state" in answer.unexplained[0].reason
 
 
 def test_a_pod_on_a_node_that_is_not_there_is_unexplained() -> None:
-    before = cluster(node("a"), pod("p"))
-    (unexplained,) = decision_log(before, bound(before.pods[0], "b", 3)).unexplained
-    assert unexplained.reason == "b is not among the nodes of the first state"
+    before = cluster(node("a"), pod("p"), pod("q"))
+    p, q = before.pods
+    answer = decision_log(before, bound(p, "b", 3), bound(q, "a", 4))
+    reasons = [(each.pod, each.reason) for each in answer.unexplained]
+    assert reasons == [("default/p", "b is not among the nodes of the first state")]
+    assert placed(answer) == [("q", "a")]
+
+
+STATUS = {
+    "startTime": "2026-01-01T00:00:04Z",
+    "conditions": [
+        {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:09Z"},
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:03Z"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "second"), [(STATUS, 3), ({"startTime": STATUS["startTime"]}, 4), ({}, 2)]
+)
+def test_a_binding_without_an_event_is_as_old_as_the_pod_tells(
+    status: dict[str, Any], second: int
+) -> None:
+    came = {"creationTimestamp": "2026-01-01T00:00:02Z"}
+    after = cluster(node("a"), pod("p", node="a", status=status, metadata=came))
+    log = [LogLine(LogEvent.ATTEMPT, "default/p")]
+    (placement,) = read_decision_log(cluster(node("a")), after, PROFILES, log).decisions
+    assert placement.time == seconds(f"2026-01-01T00:00:0{second}Z")
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_refusal_is_current_if_nothing_was_decided_later(is_last: bool) -> None:
+    before = cluster(node("a"), pod("p"), pod("q"))
+    p, q = before.pods
+    refusal = event("FailedScheduling", q, "0/1 nodes are available.", 2)
+    events = (scheduled(p, "a", 1 if is_last else 3), refusal)
+    (refused,) = decision_log(before, bound(p, "a", 7), q, events=events).refused
+    assert refused.current is is_last
 
 
 def test_pods_of_other_schedulers_are_placed_but_not_judged() -> None:
@@ -204,9 +243,13 @@ def test_a_log_has_the_order_and_when_pods_left() -> None:
 def test_a_pod_that_left_at_a_time_in_the_log_is_not_departed_nobody_knows_when() -> None:
     before = cluster(node("a"), pod("v", node="a"), pod("p"))
     p = before.pods[1]
-    log = [LogLine(LogEvent.ATTEMPT, "default/p"), LogLine(LogEvent.DEPARTURE, "default/v")]
+    log = [
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+        LogLine(LogEvent.ATTEMPT, "default/later"),
+        LogLine(LogEvent.DEPARTURE, "default/v"),
+    ]
     answer = read_decision_log(before, replace(before, pods=(bound(p, "a", 3),)), PROFILES, log)
-    assert answer.departed == {}
+    assert (answer.departed, answer.unseen) == ({}, ())
 
 
 def test_a_log_without_an_attempt_of_a_placed_pod_is_refused() -> None:
@@ -232,10 +275,11 @@ def test_the_later_of_two_states_is_told_by_what_only_rises() -> None:
     assert not why_swapped(first, first)
     nodes = [
         cluster(node("a") | {"metadata": {"name": "a", "resourceVersion": text}})
-        for text in ("5", "9")
+        for text in ("1", "9", "")
     ]
-    assert not why_swapped(*nodes)
-    assert why_swapped(*nodes[::-1]) == (
+    assert not why_swapped(nodes[0], nodes[1])
+    assert not why_swapped(nodes[1], nodes[2])
+    assert why_swapped(nodes[1], nodes[0]) == (
         "the resourceVersion of a is higher in --before than in --after"
     )
     assert why_swapped(second, first) == "default/p has a node in --before and none in --after"
@@ -267,19 +311,6 @@ def test_an_eviction_names_the_preemptor() -> None:
     assert (eviction.pod, eviction.node, eviction.preemptor) == ("default/p", "node-1", Q.uid)
 
 
-def test_of_several_refusals_the_last_counts() -> None:
-    later, earlier = (event("FailedScheduling", P, "0/3 nodes", number) for number in (9, 2))
-    events = scheduler_events(ClusterState(others={"Event": (later, earlier)}))
-    assert events.refusals[P.uid].time == pytest.approx(seconds(moment(9)), abs=1e-6)
-
-
-def test_a_series_counts_with_its_last_time() -> None:
-    repeated = event("FailedScheduling", P, "0/3 nodes", 2)
-    repeated["series"] = {"count": 2, "lastObservedTime": moment(30)}
-    events = scheduler_events(ClusterState(others={"Event": (repeated,)}))
-    assert events.refusals[P.uid].time == pytest.approx(seconds(moment(30)), abs=1e-6)
-
-
 def test_events_of_the_newer_group_are_read_too() -> None:
     newer = {
         "apiVersion": "events.k8s.io/v1",
@@ -291,6 +322,13 @@ def test_events_of_the_newer_group_are_read_too() -> None:
     }
     events = scheduler_events(ClusterState(others={"Event.events.k8s.io": (newer,)}))
     assert events.bindings[P.uid].node == "b"
+
+
+@pytest.mark.parametrize("field", ["lastTimestamp", "deprecatedLastTimestamp"])
+def test_events_of_older_recorders_have_their_time_elsewhere(field: str) -> None:
+    older = scheduled(P, "a", 2) | {"eventTime": None, field: moment(7)}
+    events = scheduler_events(ClusterState(others={"Event": (older,)}))
+    assert events.bindings[P.uid].time == pytest.approx(seconds(moment(7)), abs=1e-6)
 
 
 @pytest.mark.parametrize("note", ["Successfully assigned", "moved to b", ""])

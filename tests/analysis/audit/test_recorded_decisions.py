@@ -118,6 +118,22 @@ def test_a_node_that_came_just_before_may_not_have_been_noticed(seconds: int, fo
     assert (len(answer.differ), agreeing(answer)) == (is_late, {} if is_late else {"reordered": 1})
 
 
+def test_nodes_that_came_one_after_the_other_may_all_not_have_been_noticed(folder: Path) -> None:
+    """`q`, which is bound in between, may use neither."""
+    q = pod("q", cpu=1, node_selector={"small": ""})
+    answer = recorded(
+        folder,
+        [node("b", cpu=2), node("s", cpu=1, labels={"small": ""})],
+        {"at": 90, "pod": pod("p", cpu=1)},
+        {"at": 91, "pod": q},
+        {"at": 100, "put": node("a", cpu=8)},
+        {"at": 100.5, **bind("q", "s")},
+        {"at": 101, "put": node("c", cpu=8)},
+        {"at": 102, **bind("p", "b")},
+    )
+    assert (answer.differ, agreeing(answer)) == ((), {"best": 1, "reordered": 1})
+
+
 def test_a_node_that_came_just_before_excuses_no_other_node(folder: Path) -> None:
     """Without a, `p` would have gone to b."""
     answer = recorded(
@@ -467,22 +483,31 @@ def test_a_change_that_pods_before_had_noticed_excuses_nothing(knows: bool, fold
     assert [each.pod for each in answer.differ] == (["default/p"] if knows else [])
 
 
-def test_what_left_before_a_pod_came_was_noticed(folder: Path) -> None:
+@pytest.mark.parametrize("comes", [False, True])
+@pytest.mark.parametrize("seconds", [0, 0.5])
+def test_what_left_before_a_pod_came_was_noticed(seconds: float, comes: bool, folder: Path) -> None:
+    """A node that came before may not have been: nodes are noticed apart from pods."""
     answer = recorded(
         folder,
         [node("a", cpu=8), node("b", cpu=2), pod("big", cpu=8, node="a")],
+        *([{"at": 99, "put": node("c", cpu=16)}] if comes else []),
         {"at": 100, **leaves("big")},
-        {"at": 100.5, "pod": pod("p", cpu=1)},
+        {"at": 100 + seconds, "pod": pod("p", cpu=1)},
         {"at": 101, **bind("p", "b")},
     )
-    assert [each.pod for each in answer.differ] == ["default/p"]
+    assert [each.pod for each in answer.differ] == ["default/p"] * (seconds > 0)
 
 
 def test_an_order_has_to_explain_the_other_pods_too(folder: Path) -> None:
     """`high` may have been first. With it on b, `low` would not have gone there, but to a."""
     answer = recorded(
         folder,
-        [node("a", cpu=8), node("b", cpu=8), pod("x", cpu="500m", node="a")],
+        [
+            node("a", cpu=8),
+            node("b", cpu=8),
+            pod("x", cpu="500m", node="a"),
+            pod("z", cpu="100m", node="b"),
+        ],
         {"at": 100, "pod": pod("low", cpu=2)},
         {"at": 100.1, "pod": pod("high", cpu=1, priority=9)},
         {"at": 100.2, **bind("low", "b")},
@@ -607,22 +632,89 @@ def test_a_pod_that_came_after_a_binding_does_not_explain_it(folder: Path) -> No
     assert [each.pod for each in answer.differ] == ["default/p"]
 
 
+@pytest.mark.parametrize("failed", ["", "in the state", "in the recording"])
 @pytest.mark.parametrize("is_nominated", [False, True])
 def test_a_nomination_without_evictions_tells_when_a_binding_was_decided_on(
-    is_nominated: bool, folder: Path
+    is_nominated: bool, failed: str, folder: Path
 ) -> None:
-    """`p` is bound long after `q`, which goes to the room that `p` leaves."""
-    nominated = {"namespace": "default", "name": "p", "nominatedNode": "a", "message": ""}
+    """`p` is bound long after `q`, which goes to the room that `p` leaves. The message of an
+    attempt before stays in its status meanwhile."""
+    message = "none fits" if failed else ""
+    p = pod("p", cpu=3)
+    p["status"]["conditions"] = [
+        {"type": "PodScheduled", "status": "False", "message": message},
+        {"type": "Ready", "status": "False", "message": "it waits"},
+    ]
+    failure = {"namespace": "default", "name": "p", "message": message}
+    is_there = failed == "in the state"
     answer = recorded(
         folder,
-        [node("a", cpu=4), node("b", cpu=3)],
-        {"pod": pod("p", cpu=3)},
-        *([{"decision": nominated}] if is_nominated else []),
+        [node("a", cpu=4), node("b", cpu=3), *[p][:is_there]],
+        *([] if is_there else [{"pod": pod("p", cpu=3)}]),
+        *([{"decision": failure}] if failed == "in the recording" else []),
+        *([{"decision": {**failure, "nominatedNode": "a"}}] if is_nominated else []),
         {"pod": pod("q", cpu=2)},
         bind("q", "b"),
         bind("p", "a"),
     )
     assert (len(answer.differ), agreeing(answer)["best"]) == ((0, 2) if is_nominated else (1, 1))
+
+
+def test_a_binding_that_fails_is_no_eviction(folder: Path) -> None:
+    """`p` is nominated to a while it is bound there, which is tried in vain: a is cordoned."""
+    nominated = {"namespace": "default", "name": "p", "nominatedNode": "a", "message": ""}
+    answer = recorded(
+        folder,
+        [node("a", cpu=4), node("b", cpu=3)],
+        {"pod": pod("p", cpu=3)},
+        {"decision": nominated},
+        {"put": node("a", cpu=4, unschedulable=True)},
+        bind("p", "b"),
+    )
+    assert (answer.differ, agreeing(answer)) == ((), {"best": 1})
+
+
+def test_pods_that_come_with_their_node_and_evictions_for_pods_that_are_gone_are_no_decisions(
+    folder: Path,
+) -> None:
+    answer = recorded(
+        folder,
+        [node("a", cpu=4), node("b", cpu=8), pod("low", cpu=1, node="a")],
+        {"pod": pod("static", cpu=3, node="a")},
+        {"decision": {**for_high()["decision"], "evictedFor": "default/gone"}},
+        leaves("low", preempted=True),
+    )
+    assert (answer.decisions, answer.unexplained) == (0, ())
+
+
+def test_a_pod_may_evict_others_on_its_node_again_once_its_nomination_was_taken_back(
+    folder: Path,
+) -> None:
+    """`high` takes the room of `low-1`, which leaves for `mid`; `mid` evicts `low-2`, too, then."""
+    answer = recorded(
+        folder,
+        [
+            node("a", cpu=2),
+            *(pod(f"low-{priority}", cpu=1, node="a", priority=priority) for priority in (1, 2)),
+            pod("mid", cpu=1, priority=5),
+            pod("high", cpu=1, priority=9),
+        ],
+        makes_room("mid"),
+        leaves("low-1", gracePeriod=30, preempted=True),
+        for_mid("low-1"),
+        makes_room("high"),
+        makes_room("mid", nominated=""),
+        makes_room("mid", victims=2),
+        leaves("low-2", gracePeriod=30, preempted=True),
+        for_mid("low-2"),
+        leaves("low-1", preempted=True),
+        leaves("low-2", preempted=True),
+        bind("high", "a"),
+        bind("mid", "a"),
+        minor="1.37",
+    )
+    assert (answer.differ, answer.unexplained) == ((), ())
+    assert agreeing(answer) == {"preempts": 3, "nominated": 2}
 
 
 def images(*sizes: int) -> list[Any]:
@@ -661,7 +753,9 @@ def of_size(size: int) -> list[Any]:
 
 @pytest.mark.parametrize("size", [30, 900])
 def test_a_size_that_a_node_reports_of_an_image_may_decide(size: int, folder: Path) -> None:
-    answer = recorded(folder, of_size(size), {"pod": of_web("p")}, bind("p", "b"))
+    """`o` has another image, and agrees with each size."""
+    events = [{"pod": pod("o", cpu="10m")}, bind("o", "a"), {"pod": of_web("p")}, bind("p", "b")]
+    answer = recorded(folder, of_size(size), *events)
     assert (len(answer.differ), answer.unexplained) == ((size == 30), ())
 
 
@@ -674,22 +768,10 @@ def test_one_size_of_an_image_decides_all(folder: Path) -> None:
     assert (answer.decisions, answer.agree) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("app", "came", "overtakes"),
-    [("x", "pq", True), ("other", "pq", False), ("x", "qp", False)],
-)
-def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(
-    app: str, came: str, overtakes: bool, folder: Path
-) -> None:
-    """q may not go to a1, which is better, once p of its app is in that zone, on another node. It
-    is not before p in the queue if it came later."""
-    nodes = [
-        node("a1", cpu=16, labels={"zone": "a"}),
-        node("a2", cpu=4, labels={"zone": "a", "small": ""}),
-        node("b1", cpu=8, labels={"zone": "b"}),
-    ]
-    q = pod("q", cpu=1, labels={"app": "x"})
-    q["spec"]["topologySpreadConstraints"] = [
+def spread(name: str) -> Any:
+    """A pod of app x, of which there may be one more in a zone than in another."""
+    manifest = pod(name, cpu=1, labels={"app": "x"})
+    manifest["spec"]["topologySpreadConstraints"] = [
         {
             "maxSkew": 1,
             "topologyKey": "zone",
@@ -697,13 +779,60 @@ def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(
             "labelSelector": {"matchLabels": {"app": "x"}},
         }
     ]
-    p = pod("p", cpu=1, labels={"app": app})
-    p["spec"]["nodeSelector"] = {"small": ""}
-    bindings = {**bind("q", "b1"), "at": 400}, {**bind("p", "a2"), "at": 400.05}
-    pods = [{"pod": {"p": p, "q": q}[name]} for name in came]
-    answer = recorded(folder, nodes, *pods, *bindings)
+    return manifest
+
+
+ZONES = [
+    node("a1", cpu=16, labels={"zone": "a"}),
+    node("a2", cpu=4, labels={"zone": "a", "small": "a"}),
+    node("b1", cpu=8, labels={"zone": "b"}),
+    node("b2", cpu=4, labels={"zone": "b", "small": "b"}),
+]
+
+
+def small(name: str, zone: str, app: str = "x") -> Any:
+    """A pod that fits on one of the small nodes alone."""
+    return pod(name, cpu=1, labels={"app": app}, node_selector={"small": zone})
+
+
+@pytest.mark.parametrize(
+    ("app", "came", "overtakes"),
+    [("x", "rpq", True), ("other", "rpq", False), ("x", "rqp", False)],
+)
+def test_a_binding_may_have_overtaken_one_that_is_counted_elsewhere(
+    app: str, came: str, overtakes: bool, folder: Path
+) -> None:
+    """q may not go to a1, which is better, once p of its app is in that zone, on another node. It
+    is not before p in the queue if it came later. r makes no difference."""
+    manifests = {"p": small("p", "a", app), "q": spread("q"), "r": small("r", "a", "other")}
+    places = {"q": "b1", "r": "a2", "p": "a2"}
+    bindings = [
+        {**bind(name, on), "at": 400 + number / 100}
+        for number, (name, on) in enumerate(places.items())
+    ]
+    answer = recorded(folder, ZONES, *({"pod": manifests[name]} for name in came), *bindings)
     assert [each.pod for each in answer.differ] == ([] if overtakes else ["default/q"])
     assert answer.summary.reordered == overtakes
+
+
+@pytest.mark.parametrize("came", ["qef", "efq"])
+def test_a_binding_may_have_been_decided_on_before_the_last_but_one(
+    came: str, folder: Path
+) -> None:
+    """q may not go to a1 once f is in that zone, unless e is in the other one, which is not ahead
+    of q where q came first."""
+    manifests = {"q": spread("q"), "e": small("e", "b"), "f": small("f", "a")}
+    early = [each for name in "st" for each in ({"pod": small(name, "a", "s")}, bind(name, "a2"))]
+    places = {"e": "b2", "f": "a2", "q": "b1"}
+    bindings = [
+        {**bind(name, on), "at": 900 + number / 100}
+        for number, (name, on) in enumerate(places.items())
+    ]
+    pods = [{"pod": manifests[name]} for name in came]
+    answer = recorded(folder, ZONES, *early, *pods, *bindings)
+    is_reordered = came == "qef"
+    assert [each.pod for each in answer.differ] == ([] if is_reordered else ["default/q"])
+    assert answer.summary.reordered == is_reordered
 
 
 def test_what_a_recorder_has_missed_is_not_judged(folder: Path) -> None:
