@@ -8,7 +8,7 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 from math import inf
@@ -120,6 +120,22 @@ class _Steps:
     evictions: list[int] = field(default_factory=list)
     cordoned: list[tuple[str, ...]] = field(default_factory=list)
     is_slow: bool = False
+
+    def open(self, node: str) -> None:
+        """Uncordon the node, or leave it as it is where it was just to be cordoned."""
+        if self.lines[-1] == f"cordon {node}":
+            self.lines.pop()
+        else:
+            self.lines.append(f"uncordon {node}")
+
+    def move(self, pod: PodInfo, target: str, closed: Collection[str]) -> None:
+        """Evict the pod while only the target is open of the closed nodes."""
+        others = [name for name in sorted(closed) if name != target]
+        is_closed = target in closed
+        if is_closed:
+            self.open(target)
+        self.evict(pod, tuple(others))
+        self.lines += [f"cordon {target}"] * is_closed
 
     def evict(self, pod: PodInfo, cordoned: tuple[str, ...]) -> None:
         self.lines.append(f"delete pods {pod.name} -n {pod.namespace}")
@@ -316,14 +332,11 @@ class Mover:
                 # All nodes are cordoned but the one that a pod goes to; they are uncordoned in this
                 # order once all pods have moved.
                 in_turn = dict.fromkeys((*first, *closed_names))
-                steps = _Steps()
-                steps.lines.append(f"cordon {' '.join(sorted(in_turn))}")
+                steps = _Steps([f"cordon {' '.join(sorted(in_turn))}"])
                 for _, pod, row in moves:
-                    target = names[row]
-                    steps.lines += [f"uncordon {target}"] * (target in in_turn)
-                    steps.evict(pod, tuple(name for name in sorted(in_turn) if name != target))
-                    steps.lines += [f"cordon {target}"] * (target in in_turn)
-                steps.lines += [f"uncordon {name}" for name in in_turn]
+                    steps.move(pod, names[row], in_turn)
+                for name in in_turn:
+                    steps.open(name)
                 yield steps
         if len(moves) > 1 and len(closed_names) <= MAX_SWAPPED:
             # Pods that change places: all leave, and the nodes open one by one.

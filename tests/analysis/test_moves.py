@@ -7,7 +7,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
@@ -273,6 +273,7 @@ def test_nodes_open_first_to_the_pods_that_have_a_choice() -> None:
     assert [each.cordoned for each in plan.moves] == [("n0", "n1")] * 2
     assert plan.lines[0] == "cordon n0 n1 n2"
     assert plan.lines[-3:] == ("uncordon n1", "uncordon n0", "uncordon n2")
+    assert not any(after == f"un{line}" for line, after in pairwise(plan.lines))
     follow(state, plan, frozenset({"default/any", "default/only"}))
 
 
