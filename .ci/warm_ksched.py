@@ -31,11 +31,8 @@ def serve(path: str, arguments: list[str]) -> None:
     from typer.main import get_command
 
     from ksched_cli.commands import main as entry
-    from ksched_cli.framework import discovery
 
-    # The same for every call, and half of the time of a short one: which plugins are installed, and
-    # the command line.
-    discovery.entry_points = cache(discovery.entry_points)
+    # The command line is the same for every call.
     application = entry.application
     built = cache(lambda *names: get_command(application(*names)))
     entry.application = lambda *names: built(*map(tuple, names))

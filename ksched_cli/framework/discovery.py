@@ -13,7 +13,7 @@ import traceback
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
@@ -128,9 +128,27 @@ def entry_points() -> Iterable[EntryPoint]:
     the files that it would read, and so it is imported only if one of them names some."""
     if "importlib.metadata" not in sys.modules and not _may_have_plugins():
         return ()
+    places = tuple((place, _changed_at(place)) for place in sys.path)
+    return _entry_points_of(places, tuple(map(id, sys.meta_path)))
+
+
+@lru_cache(maxsize=4)
+def _entry_points_of(
+    places: tuple[tuple[str, int], ...], finders: tuple[int, ...]
+) -> Iterable[EntryPoint]:
+    """Return the entry points of plugins, which a process that asks many questions reads again only
+    where something has been installed since. places: with the times when they changed; finders: by
+    identity"""
     from importlib import metadata
 
     return metadata.entry_points(group=PROJECT)
+
+
+def _changed_at(place: str) -> int:
+    try:
+        return os.stat(place or ".").st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _may_have_plugins() -> bool:

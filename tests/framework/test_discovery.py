@@ -371,6 +371,27 @@ def test_distributions_are_asked_for_entry_points_only_if_one_may_have_some(tmp_
     assert entry_points_of(tmp_path) == {"mine", "loaded"}
 
 
+def test_what_is_installed_while_a_process_runs_is_noticed(tmp_path: Path) -> None:
+    distribution = tmp_path / "Mine-1.0.dist-info"
+    script = (
+        "import importlib.metadata, sys\n"
+        "from pathlib import Path\n"
+        "from ksched_cli.framework.discovery import entry_points\n"
+        f"sys.path.append({str(tmp_path)!r})\n"
+        f"distribution = Path({str(distribution)!r})\n"
+        "named = lambda: [point.value for point in entry_points() if point.name == 'of-mine']\n"
+        "print(*named(), 'before')\n"
+        "distribution.mkdir()\n"
+        "(distribution / 'entry_points.txt').write_text('[ksched]\\nof-mine = mine.plugins\\n')\n"
+        "print(*named(), *named())\n"
+        "distribution.rename(distribution.with_name('gone'))\n"
+        "print(*named(), 'after')\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["before", "mine.plugins mine.plugins", "after"]
+
+
 def test_plugins_of_a_zip_file_are_installed_too(tmp_path: Path) -> None:
     path = tmp_path / "plugins.zip"
     with ZipFile(path, "w") as file:

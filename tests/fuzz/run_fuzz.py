@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -31,8 +30,6 @@ from inputs import Input, Subject
 from judge import Verdict, judged, judged_call
 from subjects import SUBJECTS
 from texts import grown_texts
-
-from ksched_cli.framework import discovery
 
 
 def mutated_input(subject: Subject, seed: int, folder: Path) -> tuple[Input, Verdict]:
@@ -100,7 +97,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save", type=Path)
     arguments = parser.parse_args()
-    discovery.entry_points = cache(discovery.entry_points)  # a fifth of most runs
     chosen = [
         subject
         for subject in (*SUBJECTS, *FUNCTIONS)

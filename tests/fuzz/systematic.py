@@ -19,7 +19,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import chdir
-from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -30,8 +29,6 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "oracle"))
 from format import Format
 from formats import FORMATS
 from judge import Verdict, judged
-
-from ksched_cli.framework import discovery
 
 
 def verdicts(
@@ -63,7 +60,6 @@ def main() -> int:
     parser.add_argument("--shift", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1e9, help="of each format, at most")
     arguments = parser.parse_args()
-    discovery.entry_points = cache(discovery.entry_points)  # a fifth of most runs
     broken = 0
     for form in FORMATS:
         if arguments.format and form.name not in arguments.format:

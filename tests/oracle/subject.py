@@ -117,25 +117,14 @@ def built(application: Callable[..., Any], names: tuple[str, ...]) -> Any:
     return typer.main.get_command(application(names))
 
 
-@cache
-def installed() -> Any:
-    """The plugins that are installed: to look for them takes a third of a short run."""
-    from ksched_cli.framework import discovery
-
-    return discovery.entry_points()
-
-
 def within(args: tuple[str, ...]) -> tuple[int, str, str]:
     from ksched_cli.commands import main as entry
-    from ksched_cli.framework import discovery
 
-    plugins = installed()
     out, err, code = io.StringIO(), io.StringIO(), 0
     build = partial(built, entry.application)
     with (
         mock.patch.object(sys, "argv", ["ksched", *args]),
         mock.patch.object(entry, "application", lambda names: build(tuple(names))),
-        mock.patch.object(discovery, "entry_points", return_value=plugins),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
