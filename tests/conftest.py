@@ -42,16 +42,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="Write the golden files anew.")
 
 
-def is_thorough(config: pytest.Config) -> bool:
-    """Return what tests.thorough does, before hypothesis has loaded the profile, too."""
-    return bool(config.getoption("--hypothesis-profile") == "thorough")
-
-
 def runs_slow_tests(config: pytest.Config) -> bool:
     """What starts many processes, or many times the same, runs in CI, with the thorough profile,
     and where its file is named."""
     is_named = any(".py" in argument for argument in config.invocation_params.args)
-    return is_named or is_thorough(config)
+    return is_named or config.getoption("--hypothesis-profile") == "thorough"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -203,7 +203,7 @@ class DrainedCluster:
             return True
 
         def share(pod: PodInfo) -> float:
-            """The largest share of a resource of the node that the pod requests."""
+            """Return the largest share of a resource of the node that the pod requests."""
             requests = pod.resources.requests.items()
             has = {name: allocatable[name].item(row) for name, _ in requests if name in allocatable}
             return max(

@@ -445,7 +445,8 @@ class Shrinking:
             self._blocking.update({*chosen, *more}.difference(larger))
             gained = self.worth(larger) - self.worth(chosen)
             chosen = larger
-            # All others are asked again in each round: the next one gains less than this one.
+            # A round asks about all other nodes again. After one that gained less than 1 %, another
+            # one mostly gains nothing.
             if gained < self.worth(chosen) / 100:
                 break
         # 2. Each is drained by itself. What fails then is left out. To fill the room that this

@@ -134,7 +134,7 @@ class ApiServer:
             raise KubeconfigError(f"{identity.source} cannot be used: {error}") from None
 
     def _pool(self) -> PoolManager:
-        """Return the connections to the server; others where a file of certificates has changed.
+        """Return the pool of connections to the server: a new one after a certificate file changed.
 
         All of them share what TLS needs. urllib3 would read the certificates for each connection,
         and memory would grow with every one that breaks, by 0.4 MiB.

@@ -233,7 +233,8 @@ class _Terminal:
 
     def _paragraphs(self, table: Table, texts: Sequence[Sequence[str]]) -> str:
         """Return each row as its first cell, and below it the others, each after its header. Rows
-        one after the other with the same first cell have it once, and hang."""
+        one after the other with the same first cell share it; what follows their first lines is
+        indented further, so that each row is seen."""
         first = 1 if table.marks else 0
         headers = [column[0].lower() for column in texts]
         for at, column in enumerate(table.columns, first):

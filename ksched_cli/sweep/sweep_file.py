@@ -121,8 +121,8 @@ class StudyDocument(SettingAxes, frozen=True, kw_only=True):
     """What sweeps and searches have in common.
 
     states: a path, or a list of paths and of {name, files}; relative to this file
-    changes: a list of changes in kubectl's words, of none, and of {name, changes} or {name,
-            scenario: FILE}, each done to the state on its own; without both, nothing is done
+    changes: a list of changes in kubectl's words, {name, changes} and {name, scenario: FILE}, each
+            done to the state on its own; none, or a name alone, changes nothing
     timelines: Paths, or {name, file}; each run replays one, as `ksched replay` does.
     prices: What nodes cost in replays, in the form of --price: NODE=N, LABEL=VALUE=N or a file;
             {name, prices} for several together.
