@@ -9,19 +9,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ksched_cli.cluster.node_affinity import NODE_NAME_FIELD
-from ksched_cli.cluster.objects import NodeSelectorTerm, PersistentVolume
+from ksched_cli.cluster.node_affinity import NODE_NAME_FIELD, allowed_topologies
+from ksched_cli.cluster.objects import PersistentVolume
 from ksched_cli.cluster.snapshot import Mask, Snapshot
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.kube.selectors import IN, Requirement, requirement_text
 from ksched_cli.plugins.node_affinity import named_nodes
 from ksched_cli.plugins.volume_binding.binder import SELECTED_NODE
 from ksched_cli.plugins.volume_zone import LABELS, VolumeTopology, zones_of
-from ksched_cli.plugins.volumes import Reach, TranslationError, translated_affinity, used_claims
+from ksched_cli.plugins.volumes import (
+    Reach,
+    TranslationError,
+    claim_class,
+    translated_affinity,
+    used_claims,
+)
 
 _HOSTNAME = "kubernetes.io/hostname"
 _ABSENT = "which is not in the state"
+_NOBODY_THERE = "and no node is there"
 
 
 class FixedPlace(NamedTuple):
@@ -67,12 +75,23 @@ def fixed_places(evaluation: Evaluation, state: ClusterState) -> list[FixedPlace
         if volume is not None:
             subject = f"the volume of claim {pod.namespace}/{use.claim}"
             places += _of_volume(subject, volume, snapshot)
+        if claim.spec.volume_name:
+            continue
         selected = claim.metadata.annotations.get(SELECTED_NODE, "")
-        if selected and not claim.spec.volume_name:
+        if selected:
             where = f"claim {claim.key} gets its volume on node {selected} (annotation "
             where += f"{SELECTED_NODE})"
             rows = _named(selected, snapshot)
             places.append(FixedPlace(("VolumeBinding",), where, rows, _ABSENT))
+        #    Its class may say in which topologies volumes are made.
+        storage_class = state.storage_classes.get(claim_class(claim))
+        if storage_class is not None and storage_class.allowed_topologies:
+            terms = allowed_topologies(storage_class)
+            topologies = _terms_text([term.labels for term in terms.terms])
+            where = f"claim {claim.key} gets its volume in {topologies} (StorageClass "
+            where += f"{storage_class.metadata.name})"
+            rows = matches_any(snapshot, terms)
+            places.append(FixedPlace(("VolumeBinding",), where, rows, _NOBODY_THERE))
     return [
         place
         for place in places
@@ -95,11 +114,15 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
         affinity = translated_affinity(volume)
     if affinity is not None and affinity.required is not None:
         rows = Reach(snapshot).mask(affinity)
-        terms = affinity.required.node_selector_terms
-        # Terms may name nothing but one host, or nothing but zones, regions and the like.
-        requirements = [
-            each for term in terms for each in (*term.match_expressions, *term.match_fields)
+        terms = [
+            [
+                Requirement(each.key, each.operator, each.values)
+                for each in (*term.match_expressions, *term.match_fields)
+            ]
+            for term in affinity.required.node_selector_terms
         ]
+        # Terms may name nothing but one host, or nothing but zones, regions and the like.
+        requirements = [each for term in terms for each in term]
         host = ""
         if len(requirements) == 1 and requirements[0].key in (_HOSTNAME, NODE_NAME_FIELD):
             (only,) = requirements
@@ -111,7 +134,7 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
             if host in snapshot.row:
                 missing = f"whose label {_HOSTNAME} is another"
         elif keys and is_topology:
-            where, missing = f"{subject} is in {_terms_text(terms)}", "and no node is there"
+            where, missing = f"{subject} is in {_terms_text(terms)}", _NOBODY_THERE
         else:
             where, missing = (
                 f"{subject} is for nodes with {_terms_text(terms)}",
@@ -122,14 +145,8 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
     for key, values in zones_of(volume).items():
         rows = VolumeTopology("", volume.name, key, values).matching(snapshot)
         where = f"{subject} is in {requirement_text(Requirement(key, IN, values))}"
-        yield FixedPlace(("VolumeZone",), where, rows, "and no node is there")
+        yield FixedPlace(("VolumeZone",), where, rows, _NOBODY_THERE)
 
 
-def _terms_text(terms: Sequence[NodeSelectorTerm]) -> str:
-    return " or ".join(
-        " and ".join(
-            requirement_text(Requirement(each.key, each.operator, each.values))
-            for each in (*term.match_expressions, *term.match_fields)
-        )
-        for term in terms
-    )
+def _terms_text(terms: Sequence[Sequence[Requirement]]) -> str:
+    return " or ".join(" and ".join(map(requirement_text, term)) for term in terms)

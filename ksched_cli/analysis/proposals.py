@@ -27,6 +27,7 @@ from ksched_cli.analysis.reasons import (
 from ksched_cli.analysis.usage import CONTROL_PLANE
 from ksched_cli.answers import Count, Effect, Part
 from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.node_affinity import allowed_topologies, node_terms
 from ksched_cli.cluster.objects import HOSTNAME_LABEL, Pod
 from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.state import ClusterState
@@ -40,7 +41,7 @@ from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.quantity import Quantity, exact_text, whole_unit
 from ksched_cli.plugins.controllers import owner_of_taint
 from ksched_cli.plugins.lower_requests import container_patch
-from ksched_cli.plugins.volumes import claim_uses
+from ksched_cli.plugins.volumes import claim_class, used_claims
 from ksched_cli.scenario.objects import objects_of, plain_object
 from ksched_cli.scenario.owned_pods import WORKLOADS, OwnedPods, deployment_of
 from ksched_cli.scenario.scale import WITH_TEMPLATE
@@ -885,20 +886,23 @@ def _added(
 
 def _selected_labels(pod: PodInfo, state: ClusterState) -> dict[str, str]:
     """Return the labels that a node needs for the pod: of its node selector, of the first term of
-    its affinity, and of where its volumes are; {} where labels alone are not enough."""
-    labels = dict(pod.spec.node_selector)
-    required = pod.spec.required_nodes
-    terms = list(required.node_selector_terms[:1]) if required else []
-    for use in claim_uses(pod.pod):
-        claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
-        volume = state.persistent_volumes.get(claim.spec.volume_name) if claim is not None else None
+    its affinity, and of where its volumes are or are made; {} where labels alone are not enough."""
+    labels, required = dict(pod.spec.node_selector), pod.spec.required_nodes
+    selectors = [node_terms(required)] if required is not None else []
+    for _, claim in used_claims(pod.pod, state.persistent_volume_claims):
+        if claim is None:
+            continue
+        volume = state.persistent_volumes.get(claim.spec.volume_name)
         affinity = volume.spec.node_affinity if volume is not None else None
+        storage_class = state.storage_classes.get(claim_class(claim))
         if affinity is not None and affinity.required is not None:
-            terms += affinity.required.node_selector_terms[:1]
-    for term in terms:
-        if term.match_fields:
+            selectors.append(node_terms(affinity.required))
+        elif not claim.spec.volume_name and storage_class is not None:
+            selectors.append(allowed_topologies(storage_class))
+    for term in (selector.terms[0] for selector in selectors if selector.terms):
+        if term.fields:
             return {}
-        for each in term.match_expressions:
+        for each in term.labels:
             if each.operator == "In" and each.values:
                 labels.setdefault(each.key, each.values[0])
             elif each.operator == "Exists":
