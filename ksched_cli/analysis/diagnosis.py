@@ -25,7 +25,7 @@ from ksched_cli.analysis.circumstances import (
     circumstances,
     read_at,
 )
-from ksched_cli.analysis.fixed_places import fixed_places
+from ksched_cli.analysis.fixed_places import fixed_places, terms_text
 from ksched_cli.analysis.gates import READS
 from ksched_cli.analysis.held_pods import (
     AbsentPods,
@@ -49,7 +49,6 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
-from ksched_cli.cluster.topology.pod_index import selector_text
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
@@ -59,12 +58,13 @@ from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.status import PluginError, Status
 from ksched_cli.kube.quantity import amount_texts
-from ksched_cli.kube.selectors import Requirement, label_selector, requirement_text
+from ksched_cli.kube.selectors import Requirement, requirement_text
 from ksched_cli.plugins.controllers import owner_of_taint, taint_sentence
 from ksched_cli.plugins.dynamic_resources.plugin import DynamicResources
 from ksched_cli.plugins.helper import listed, named
 from ksched_cli.plugins.inter_pod_affinity import InterPodAffinity
 from ksched_cli.plugins.lower_requests import written_request
+from ksched_cli.plugins.pod_topology_spread import PodTopologySpread
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
 from ksched_cli.plugins.volume_binding.binder import BIND_COMPLETED
 from ksched_cli.plugins.volumes import claim_class, claim_uses
@@ -167,6 +167,8 @@ _OBSTACLES = {
     ("VolumeRestrictions", ""): "a volume that another pod uses",
     ("NodeName", ""): "its nodeName",
 }
+# The plugins that say of each node what is in the way there.
+_SHORTAGE_PLUGINS = ("DynamicResources", "InterPodAffinity", "PodTopologySpread")
 _NO_ROWS: Rows = np.arange(0)
 
 
@@ -497,14 +499,14 @@ class _Nodes:
             yield np.arange(len(self._snapshot))
             return
         for answer in self._answers:
-            if answer.plugin not in ("DynamicResources", "InterPodAffinity"):
+            if answer.plugin not in _SHORTAGE_PLUGINS:
                 continue
             # Rejected rows that fall short alike have one number; the plugin's words stay.
             numbers: dict[str, int] = {}
             shortages = np.zeros(len(self._snapshot), dtype=np.int32)
             rows = np.flatnonzero(answer.verdicts.ids)
             plugin = self._evaluation.framework.plugin(answer.plugin)
-            if isinstance(plugin, DynamicResources | InterPodAffinity):
+            if isinstance(plugin, DynamicResources | InterPodAffinity | PodTopologySpread):
                 with suppress(PluginError):  # its PreFilter may be switched off
                     texts = plugin.shortages(self._evaluation.state, self._pod, rows)
                     shortages[rows] = [numbers.setdefault(text, len(numbers) + 1) for text in texts]
@@ -531,11 +533,7 @@ class _Nodes:
                 case "NodeResourcesFit":
                     yield from self._of_resources(status, rows)
                 case "NodeAffinity":
-                    labels = self._snapshot.nodes[row].metadata.labels
-                    unmet = [r for r in self._requirements() if not r.matches(labels)]
-                    text = " and ".join(map(requirement_text, unmet)) or "its node affinity"
-                    what = f"the label{'s' if len(unmet) > 1 else ''} {text}" if unmet else text
-                    yield Obstacle(Difficulty.LABEL, what)
+                    yield self._of_affinity(row)
                 case plugin if answer.nominated:
                     for obstacle in _of_reasons(plugin, status, self._pod):
                         what = f"{obstacle.what}{self._as_nominated(rows[:1])}"
@@ -567,6 +565,18 @@ class _Nodes:
 
     def _of_cordon(self, rows: Rows) -> Obstacle:
         return Obstacle(Difficulty.CORDON, "the cordon" if len(rows) == 1 else "their cordons")
+
+    def _of_affinity(self, row: int) -> Obstacle:
+        labels = self._snapshot.nodes[row].metadata.labels
+        unmet = [r for r in self._requirements() if not r.matches(labels)]
+        if unmet:
+            noun = "labels" if len(unmet) > 1 else "label"
+            text = f"the {noun} {' and '.join(map(requirement_text, unmet))}"
+        else:
+            affinity = required_node_affinity(self._pod.spec).affinity
+            terms = [(*term.labels, *term.fields) for term in affinity.terms] if affinity else []
+            text = f"its node affinity ({terms_text(terms)})"
+        return Obstacle(Difficulty.LABEL, text)
 
     def _of_taint(self, taint: Taint) -> Obstacle:
         if taint.key.startswith(CONDITIONS):
@@ -692,34 +702,14 @@ def _of_reasons(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]
     for reason in status.reasons or ("",):
         for (name, begin), what in _OBSTACLES.items():
             if plugin == name and reason.startswith(begin):
-                subjects = ", ".join(_subjects(plugin, begin, pod))
-                text = f"{what} ({subjects})" if subjects else what
+                uses = claim_uses(pod.pod) if plugin.startswith("Volume") else ()
+                claims = ", ".join(f"claim {pod.namespace}/{use.claim}" for use in uses)
+                text = f"{what} ({claims})" if claims else what
                 yield Obstacle(Difficulty.OTHER, text)
                 break
         else:
             text = reason.removeprefix("node(s) ")
             yield Obstacle(Difficulty.OTHER, f"{plugin}: {text}" if plugin else text)
-
-
-def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
-    """Return the part of the pod that the plugin's reason is about."""
-    if plugin.startswith("Volume"):
-        return [f"claim {pod.namespace}/{use.claim}" for use in claim_uses(pod.pod)]
-    if plugin == "PodTopologySpread":
-        return [f"over {c.topology_key}" for c in pod.spec.topology_spread_constraints]
-    affinity = pod.spec.affinity
-    if affinity is not None and affinity.pod_anti_affinity and begin.endswith("pod anti-affinity"):
-        terms = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
-        subjects = []
-        for term in terms:
-            # The pods that it keeps the pod from, and by what.
-            selector = label_selector(term.label_selector)
-            if selector.matches(pod.labels):
-                subjects.append(f"one per {term.topology_key}")
-            else:
-                subjects.append(f"to {selector_text(selector)} by {term.topology_key}")
-        return subjects
-    return []
 
 
 # -- pods that a run leaves pending, those of one owner and cause together ------------------------

@@ -87,7 +87,7 @@ def fixed_places(evaluation: Evaluation, state: ClusterState) -> list[FixedPlace
         storage_class = state.storage_classes.get(claim_class(claim))
         if storage_class is not None and storage_class.allowed_topologies:
             terms = allowed_topologies(storage_class)
-            topologies = _terms_text([term.labels for term in terms.terms])
+            topologies = terms_text([term.labels for term in terms.terms])
             where = f"claim {claim.key} gets its volume in {topologies} (StorageClass "
             where += f"{storage_class.metadata.name})"
             rows = matches_any(snapshot, terms)
@@ -134,10 +134,10 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
             if host in snapshot.row:
                 missing = f"whose label {_HOSTNAME} is another"
         elif keys and is_topology:
-            where, missing = f"{subject} is in {_terms_text(terms)}", _NOBODY_THERE
+            where, missing = f"{subject} is in {terms_text(terms)}", _NOBODY_THERE
         else:
             where, missing = (
-                f"{subject} is for nodes with {_terms_text(terms)}",
+                f"{subject} is for nodes with {terms_text(terms)}",
                 "and there is none",
             )
         yield FixedPlace(("VolumeBinding",), where, rows, missing)
@@ -148,5 +148,6 @@ def _of_volume(subject: str, volume: PersistentVolume, snapshot: Snapshot) -> It
         yield FixedPlace(("VolumeZone",), where, rows, _NOBODY_THERE)
 
 
-def _terms_text(terms: Sequence[Sequence[Requirement]]) -> str:
+def terms_text(terms: Sequence[Sequence[Requirement]]) -> str:
+    """Return terms of which one must be met, each as kubectl writes it in a selector."""
     return " or ".join(" and ".join(map(requirement_text, term)) for term in terms)

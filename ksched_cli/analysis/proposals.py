@@ -39,6 +39,7 @@ from ksched_cli.framework.results import Mask
 from ksched_cli.kube.near_names import nearest
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.quantity import Quantity, exact_text, whole_unit
+from ksched_cli.kube.selectors import EXISTS, GT, IN, LT
 from ksched_cli.plugins.controllers import owner_of_taint
 from ksched_cli.plugins.lower_requests import container_patch
 from ksched_cli.plugins.volumes import claim_class, used_claims
@@ -899,13 +900,15 @@ def _selected_labels(pod: PodInfo, state: ClusterState) -> dict[str, str]:
             selectors.append(node_terms(affinity.required))
         elif not claim.spec.volume_name and storage_class is not None:
             selectors.append(allowed_topologies(storage_class))
-    for term in (selector.terms[0] for selector in selectors if selector.terms):
+    for terms in (selector.terms for selector in selectors if selector.terms):
+        # The first, or one in which no numbers are compared.
+        term = min(terms, key=lambda term: any(each.operator in (GT, LT) for each in term.labels))
         if term.fields:
             return {}
         for each in term.labels:
-            if each.operator == "In" and each.values:
+            if each.operator == IN and each.values:
                 labels.setdefault(each.key, each.values[0])
-            elif each.operator == "Exists":
+            elif each.operator == EXISTS:
                 labels.setdefault(each.key, "true")
     return {} if HOSTNAME_LABEL in labels else labels
 

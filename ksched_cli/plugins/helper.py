@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import (
     NodeSelectorRequirement,
@@ -102,6 +103,18 @@ def listed(names: Sequence[str]) -> str:
 def named(pods: Sequence[PodInfo]) -> str:
     """Return the keys of the first pods, and the number of the others."""
     return listed([pod.key for pod in pods])
+
+
+def clauses_by_row(
+    count: int, subject: str, clauses: Iterable[tuple[NDArray[np.bool_], str]]
+) -> list[str]:
+    """Return per row the subject with those of the clauses that hold there, as "subject (clause,
+    clause)"; "" where none does. count: how many rows there are"""
+    held: list[list[str]] = [[] for _ in range(count)]
+    for rows, clause in clauses:
+        for position in rows.nonzero()[0].tolist():
+            held[position].append(clause)
+    return [f"{subject} ({', '.join(each)})" if each else "" for each in held]
 
 
 def eviction(text: str, pods: Sequence[PodInfo]) -> Proposal:

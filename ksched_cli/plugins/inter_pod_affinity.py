@@ -60,6 +60,7 @@ from ksched_cli.plugins.helper import (
     Fragments,
     PreFiltered,
     ScoringPlugin,
+    clauses_by_row,
     eviction,
     had_node,
     listed,
@@ -462,11 +463,20 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         return [line for line in lines if line]
 
     def shortages(self, state: CycleState, pod: PodInfo, rows: Rows) -> list[str]:
-        """Return per row why the pod's required affinity rejects it, in words that follow "would
-        take it but for"; "" where it does not."""
+        """Return per row which required terms of the pod reject it, in words that follow "would
+        take it but for"; "" where none does. Affinity comes before anti-affinity."""
         filter_state = _pre_filter_state(state)
         required = filter_state.incoming.required
-        shortages = [""] * len(rows)
+        avoided = []
+        for term in filter_state.incoming.required_anti:
+            (clause,) = term.selection.clauses
+            is_here = clause.namespaces == Namespaces(frozenset({pod.namespace}))
+            text = f"to pods with {selector_text(clause.selector) if is_here else clause} by"
+            if clause.matches(pod.namespace, pod.labels):
+                text = "one per"
+            violated = term.counter.counts[term.domains.codes[rows]] > 0
+            avoided.append((violated, f"{text} {term.domains.key}"))
+        shortages = clauses_by_row(len(rows), "its own anti-affinity", avoided)
         if not required:
             return shortages
         text = f"its pod affinity by {' and '.join(term.domains.key for term in required)}"

@@ -368,6 +368,8 @@ def _with_term(
     # A term without requirements matches nothing: without terms any node does.
     is_open = any(not any(plain.values()) for plain in changed)
     value = None if is_open else {"nodeSelectorTerms": changed}
+    if is_open and len(terms) > 1:
+        texts = ["do not require its node affinity"]
     return {"affinity": {"nodeAffinity": {required: value}}}, texts
 
 

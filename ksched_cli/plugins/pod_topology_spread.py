@@ -28,7 +28,7 @@ from ksched_cli.cluster.objects import (
     plain_fields,
 )
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import MISSING, Mask, Snapshot
+from ksched_cli.cluster.snapshot import MISSING, Mask, Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.cluster.topology.node_selection import matches_required
@@ -73,6 +73,7 @@ from ksched_cli.plugins.helper import (
     Fragments,
     PreFiltered,
     ScoringPlugin,
+    clauses_by_row,
     had_node,
     pod_registrations,
 )
@@ -449,8 +450,7 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
             if not counted.node_domains.complete:
                 is_missing = nodes.gather(counted.node_domains.codes) == MISSING
                 verdicts.reject(is_missing, NODE_LABEL_NOT_MATCH)
-            minimum = _global_minimum(counted, tally)
-            max_count = counted.constraint.max_skew + minimum - counted.matches_self
+            max_count = _max_count(counted, tally)
             if not tally.changes:
                 # By domain first: there are fewer of them than nodes, and often none is skewed.
                 skewed_domains = tally.counts > max_count
@@ -526,6 +526,18 @@ class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Pro
 
     # -- explain ----------------------------------------------------------------------------------
 
+    def shortages(self, state: CycleState, pod: PodInfo, rows: Rows) -> list[str]:
+        """Return per row which constraints reject it, in words that follow "would take it but for";
+        "" where none does."""
+        filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
+        clauses = []
+        for counted, tally in zip(filter_state.constraints, filter_state.tallies, strict=True):
+            text, codes = f"over {counted.node_domains.key}", counted.node_domains.codes[rows]
+            skewed = tally.at(counted.node_domains, rows) > _max_count(counted, tally)
+            clauses.append((codes == MISSING, f"{text}, a label that is not there"))
+            clauses.append((skewed & (codes != MISSING), text))
+        return clauses_by_row(len(rows), "its topology spread constraints", clauses)
+
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
         pairs = zip(filter_state.constraints, filter_state.tallies, strict=True)
@@ -573,6 +585,12 @@ def _global_minimum(counted: CountedConstraint, tally: Tally) -> int:
     if len(tally.domains.present) < counted.constraint.min_domains:
         return 0
     return tally.domains.least(tally.current())
+
+
+def _max_count(counted: CountedConstraint, tally: Tally) -> int:
+    """Return how many matching pods a domain has at most that the pod may still go to."""
+    minimum = _global_minimum(counted, tally)
+    return counted.constraint.max_skew + minimum - counted.matches_self
 
 
 def _pre_score_state(state: CycleState) -> PreScoreState:

@@ -14,6 +14,7 @@ from tests.narrowing import present
 from tests.volumes import claim, storage_class, volume
 
 ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
 
 
 def of(*objects: dict[str, Any]) -> Diagnosis:
@@ -326,12 +327,64 @@ def near(operator: str, labels: dict[str, str], kind: str = "podAntiAffinity") -
 
 @pytest.mark.parametrize(
     ("operator", "job", "whom"),
-    [("In", "z", f"one per {ZONE}"), ("NotIn", "x", f"to job notin (z) by {ZONE}")],
+    [("In", "z", f"one per {ZONE}"), ("NotIn", "x", f"to pods with job notin (z) by {ZONE}")],
 )
 def test_anti_affinity_says_whom_it_keeps_the_pod_from(operator: str, job: str, whom: str) -> None:
     other = pod("other", labels={"job": job}, node="a")
     answer = of(zoned("a", "z"), other, near(operator, {"job": "z"}))
     assert answer.cause == f"a would take it but for its own anti-affinity ({whom})"
+
+
+def test_only_the_terms_of_anti_affinity_that_are_in_the_way_are_named() -> None:
+    own = {"labelSelector": {"matchLabels": {"job": "z"}}, "topologyKey": HOSTNAME}
+    red = {"labelSelector": {}, "namespaces": ["red"], "topologyKey": ZONE}
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": [own, red]}
+    answer = of(
+        zoned("a", "z"),
+        pod("other", "red", labels={"job": "z"}, node="a"),
+        pod("p", labels={"job": "z"}, affinity={"podAntiAffinity": rule}),
+    )
+    assert answer.cause == (
+        "a would take it but for its own anti-affinity (to pods with any labels in namespace red "
+        f"by {ZONE})"
+    )
+
+
+def test_only_the_spread_constraints_that_are_in_the_way_are_named() -> None:
+    select = {"labelSelector": {"matchLabels": {"job": "z"}}, "maxSkew": 1}
+    hard = {**select, "whenUnsatisfiable": "DoNotSchedule"}
+    soft = {**select, "whenUnsatisfiable": "ScheduleAnyway", "topologyKey": "rack"}
+    constraints = [{**hard, "topologyKey": ZONE}, {**hard, "topologyKey": HOSTNAME}, soft]
+
+    def host(name: str, zone: str, *taints: str) -> dict[str, Any]:
+        return node(name, labels={HOSTNAME: name, ZONE: zone}, taints=taints)
+
+    def cause(*nodes: dict[str, Any]) -> str:
+        waiting = pod("p", labels={"job": "z"}, spec={"topologySpreadConstraints": constraints})
+        return of(*nodes, pod("other", labels={"job": "z"}, node="a"), waiting).cause
+
+    barred = host("b", "y", "x:NoExecute", "y:NoExecute")
+    assert cause(host("a", "z", "x:NoExecute"), host("a2", "z"), barred) == (
+        f"a2 would take it but for its topology spread constraints (over {ZONE})"
+    )
+    assert cause(host("a", "z"), barred) == (
+        f"a would take it but for its topology spread constraints (over {ZONE}, over {HOSTNAME})"
+    )
+    bare = node("c", labels={HOSTNAME: "c"})
+    assert cause(host("a", "z", "x:NoExecute"), bare, barred) == (
+        f"c would take it but for its topology spread constraints (over {ZONE}, a label that is "
+        "not there)"
+    )
+
+
+def test_terms_of_node_affinity_of_which_no_node_meets_one_are_all_named() -> None:
+    terms = [
+        {"matchExpressions": [{"key": "gen", "operator": "Gt", "values": ["3"]}]},
+        {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["d"]}]},
+    ]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    answer = of(zoned("a", "z"), pod("p", affinity={"nodeAffinity": required}))
+    assert answer.cause == f"a would take it but for its node affinity (gen>3 or {ZONE}=d)"
 
 
 def test_the_first_pod_of_a_group_only_needs_the_key() -> None:
