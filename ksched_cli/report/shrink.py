@@ -380,7 +380,7 @@ def _staying(answer: ShrinkResult | UpgradePlan, nodes: Sequence[NodeToDrain]) -
             because = f"{(first.pod or '').partition('/')[2]}: {because}"
         rows.append((tuple(dict.fromkeys(node for node, _ in group)), holder, because))
     yield Table(
-        heading="What holds the other nodes",
+        heading="What holds the nodes that stay",
         columns=(Column("Nodes", Kind.NODE), Column("Held by"), Column("Because")),
         rows=rows,
         noun="causes",
@@ -389,7 +389,7 @@ def _staying(answer: ShrinkResult | UpgradePlan, nodes: Sequence[NodeToDrain]) -
     message = Column("kube-scheduler's message", on=Medium.PAGE)
     has_message = any(hold.message for _, hold in holds)
     yield table(
-        "What holds the other nodes",
+        "What holds the nodes that stay",
         holds,
         (Column("Node", Kind.NODE), lambda each: each[0]),
         (Column("Held by", Kind.POD), lambda each: each[1].pod or ""),
@@ -400,7 +400,7 @@ def _staying(answer: ShrinkResult | UpgradePlan, nodes: Sequence[NodeToDrain]) -
         on=Medium.PAGE,
     )
     yield table(
-        "What holds the other nodes",
+        "What holds the nodes that stay",
         holds,
         (Column("Node", Kind.NODE), lambda each: each[0]),
         (Column("Held by", Kind.POD), lambda each: each[1].pod or ""),
