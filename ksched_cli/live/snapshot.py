@@ -32,8 +32,8 @@ from ksched_cli.live.lists import (
 REQUIRED = ("Node", "Pod")
 
 EVENT = "Event"
-# The reasons of events that schedulers write about pods; others may say anything.
-SCHEDULER_REASONS = frozenset(("Scheduled", "Preempted", "FailedScheduling"))
+# The reasons of the schedulers' events that an audit reads.
+SCHEDULER_REASONS = frozenset(("Scheduled", "Preempted"))
 
 
 class ReadList(Part, frozen=True):

@@ -49,7 +49,7 @@ def test_objects_are_whole_where_that_is_asked_for(server: ApiServer, connected:
     assert [list(obj)[:2] for obj in objects] == [["apiVersion", "kind"]] * 3
 
 
-def test_of_events_only_those_of_schedulers_are_there_and_only_on_request(
+def test_of_events_only_those_that_an_audit_reads_are_there_and_only_on_request(
     serve: Serve, connected: Connect
 ) -> None:
     events = [
@@ -59,7 +59,7 @@ def test_of_events_only_those_of_schedulers_are_there_and_only_on_request(
     served = {**SERVED, "v1": {**SERVED["v1"], "Event": ("events", True)}}
     server = serve(node("n"), *events, served=served)
     objects, _ = read(connected(server), events=True)
-    assert names(objects) == ["n", "Scheduled", "Preempted", "FailedScheduling"]
+    assert names(objects) == ["n", "Scheduled", "Preempted"]
     assert names(read(connected(server))[0]) == ["n"]
 
 
