@@ -899,17 +899,33 @@ def proposals(
     affinity: dict[str, Any] = {}
     texts = []
     own = pod.spec.affinity
-    if is_far:
-        affinity["podAffinity"] = {REQUIRED: None}
-        pod_affinity = (own and own.pod_affinity) or NO_AFFINITY
-        terms = pod_affinity.required_during_scheduling_ignored_during_execution
-        keys_text = ", ".join(term.topology_key for term in terms)
-        texts.append(f"do not require its pod affinity by {keys_text}")
     if avoided and own and own.pod_anti_affinity:
         anti = own.pod_anti_affinity.required_during_scheduling_ignored_during_execution
         other_terms = [plain_fields(term) for i, term in enumerate(anti) if i not in avoided]
         affinity["podAntiAffinity"] = {REQUIRED: other_terms or None}
         lifted = ", ".join(anti[index].topology_key for index in sorted(avoided))
         texts.append(f"do not require its anti-affinity by {lifted}")
-    patch = {"spec": {"affinity": affinity}}
-    yield Proposal("affinity", " and ".join(texts), patch=patch, amount=len(texts))
+    if not is_far:
+        patch = {"spec": {"affinity": affinity}}
+        yield Proposal("affinity", " and ".join(texts), patch=patch, amount=len(texts))
+        return
+    # One of several terms of affinity may be enough, as a pod has to match all of them to count.
+    pod_affinity = (own and own.pod_affinity) or NO_AFFINITY
+    terms = pod_affinity.required_during_scheduling_ignored_during_execution
+    all_keys = ", ".join(term.topology_key for term in terms)
+    lifts: list[tuple[str, Any]] = [(f"by {all_keys}", None)]
+    if len(terms) > 1:
+        for index, (term, parsed) in enumerate(
+            zip(terms, affinity_terms(pod).required, strict=True)
+        ):
+            left = [plain_fields(each) for i, each in enumerate(terms) if i != index]
+            lifts.append(
+                (f"to pods with {selector_text(parsed.selector)} by {term.topology_key}", left)
+            )
+    for which, left in lifts:
+        affinity["podAffinity"] = {REQUIRED: left}
+        text = " and ".join((f"do not require its pod affinity {which}", *texts))
+        amount = len(texts) + len(terms) - len(left or ())
+        yield Proposal(
+            "affinity", text, patch={"spec": {"affinity": dict(affinity)}}, amount=amount
+        )
