@@ -109,9 +109,11 @@ def removal_order(state: ClusterState, workload: NamedWorkload) -> list[Pod]:
         if bytes(pod.raw) and pod.status is not PENDING_AGAIN:
             status = typed_json(pod.raw, _WithStatus).status or status
         ready = is_ready(pod)
-        try:
-            cost = int(pod.metadata.annotations.get(_DELETION_COST, "0"))
-        except ValueError:
+        # A cost with a plus sign, with leading zeros or of more than 32 bits is not read. Upstream:
+        # pkg/apis/core/helper/helpers.go (GetDeletionCostFromPodAnnotations).
+        text = pod.metadata.annotations.get(_DELETION_COST, "")
+        cost = 0 if text.startswith(("+", "0")) else parse_int64(text) or 0
+        if not -(1 << 31) <= cost < 1 << 31:
             cost = 0
         phase = _PHASES.get(pod.status.phase, 0)
         precedence = (bool(pod.node_name), phase, ready, cost, -neighbours[pod.node_name])

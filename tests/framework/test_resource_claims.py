@@ -2,11 +2,18 @@
 
 from typing import Any
 
+import pytest
+
 from ksched_cli.cluster.objects import ResourceClaim
-from ksched_cli.framework.resource_claims import ClaimStore, held_devices
+from ksched_cli.framework.resource_claims import (
+    ClaimStore,
+    claim_name,
+    held_devices,
+    is_reserved_for,
+)
 from ksched_cli.plugins.dynamic_resources.plugin import deallocated
-from ksched_cli.testing import find, simulation
-from tests.devices import GPU, state_of
+from ksched_cli.testing import cluster, find, pod, simulation
+from tests.devices import GPU, claim, state_of
 
 DEVICE = (GPU, "a", "g0")
 ALLOCATED = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}
@@ -65,3 +72,59 @@ def test_what_became_of_unchanged_claims_is_carried_over() -> None:
     changed = store_of(claims)  # equal claims, but others
     changed.carry_over(previous)
     assert changed.in_use(DEVICE)
+
+
+def test_the_name_of_a_generated_claim_is_that_of_the_same_reference() -> None:
+    templates = [{"template": "t", "made": name} for name in ("one", "two")]
+    info = find(simulation(state_of({"pods": {"p": templates}})), "p")
+    names = [claim_name(info, reference) for reference in info.spec.resource_claims]
+    assert names == [("one", True), ("two", True)]
+
+
+@pytest.mark.parametrize(
+    ("consumer", "is_reserved"),
+    [
+        ({"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "red"}, True),
+        ({"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "blue"}, False),
+        ({"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "default"}, False),
+        ({"resource": "pods", "name": "red"}, False),
+    ],
+)
+def test_a_claim_that_is_reserved_for_a_group_is_reserved_for_its_pods(
+    consumer: dict[str, str], is_reserved: bool
+) -> None:
+    manifest = claim("gpu-claim", ALLOCATED)
+    manifest["status"]["reservedFor"] = [{**consumer, "uid": "group"}]
+    member = pod("p", spec={"schedulingGroup": {"podGroupName": "red"}})
+    run = simulation(cluster(manifest, member))
+    stored = claim_in(ClaimStore(run.frameworks["default-scheduler"].handle), "gpu-claim")
+    assert is_reserved_for(stored, find(run), of_groups=True) == is_reserved
+    assert not is_reserved_for(stored, find(run))
+
+
+@pytest.mark.parametrize(
+    ("amounts", "message"),
+    [
+        (["0", "1"], ""),
+        (["1", "-2"], "{c1} must not be negative, got -2"),
+        (["-1", "0", "-2"], "{c0} must not be negative, got -1 (and 1 more {more})"),
+    ],
+)
+def test_claims_that_consume_negative_capacity_are_counted(
+    amounts: list[str], message: str
+) -> None:
+    claims = []
+    for i, amount in enumerate(amounts):
+        manifest = claim(f"c{i}", ALLOCATED)
+        (result,) = manifest["status"]["allocation"]["devices"]["results"]
+        result |= {"shareID": f"share-{i}", "consumedCapacity": {"memory": amount}}
+        claims.append(manifest)
+    texts = {
+        f"c{i}": f'claim default/c{i}, device {GPU}/a/g0: consumed capacity "memory"'
+        for i in range(3)
+    }
+    expected = message.format(**texts, more="claims with invalid consumed capacity")
+    for minor, text in (("1.38", expected), ("1.37", "")):
+        run = simulation(cluster(*claims), kubernetes_version=minor)
+        store = ClaimStore(run.frameworks["default-scheduler"].handle)
+        assert store.negative_capacity() == text

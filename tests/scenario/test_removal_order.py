@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import pytest
+
 from ksched_cli.scenario.arguments import Target, find_workload
 from ksched_cli.scenario.nodes import Cordon, NodeChoice
 from ksched_cli.scenario.scale import removal_order
@@ -31,22 +33,36 @@ def test_the_order_does_not_depend_on_the_states() -> None:
 
 
 def test_a_sidecars_restarts_count_after_those_of_containers() -> None:
-    def restarted(name: str, containers: int, init: int, policy: str) -> Manifest:
+    def restarted(name: str, day: int, containers: int, init: int, policy: str) -> Manifest:
         statuses = {
             "containerStatuses": [{"name": "c", "restartCount": containers}],
             "initContainerStatuses": [{"name": "i", "restartCount": init}],
         }
         sidecar = {"name": "i", **({"restartPolicy": policy} if policy else {})}
         return owned(
-            name, node="n1", status={**ready(), **statuses}, spec={"initContainers": [sidecar]}
+            name,
+            node="n1",
+            created=f"2026-01-0{day}T00:00:00Z",
+            status={**ready(), **statuses},
+            spec={"initContainers": [sidecar]},
         )
 
     pods = [
-        restarted("init", 1, 9, ""),
-        restarted("sidecar", 1, 3, "Always"),
-        restarted("container", 2, 0, ""),
+        restarted("init", 3, 1, 9, ""),
+        restarted("sidecar", 2, 1, 3, "Always"),
+        restarted("container", 1, 2, 0, ""),
     ]
-    assert order(*pods) == ["container", "sidecar", "init"]
+    orders = {tuple(order(*shuffled)) for shuffled in permutations(pods)}
+    assert orders == {("container", "sidecar", "init")}
+
+
+@pytest.mark.parametrize("cost", ["cheap", "", "+5", "007", "1_0", " 5", "3000000000"])
+def test_a_deletion_cost_that_is_no_number_of_32_bits_is_zero(cost: str) -> None:
+    """Upstream: GetDeletionCostFromPodAnnotations."""
+    annotations = {"controller.kubernetes.io/pod-deletion-cost": cost}
+    costs = {"a": {"controller.kubernetes.io/pod-deletion-cost": "1"}, "b": annotations}
+    pods = [owned(name, annotations=each) for name, each in costs.items()]
+    assert order(*pods) == order(*reversed(pods)) == ["b", "a"]
 
 
 def test_a_pod_whose_age_is_not_known_goes_first() -> None:
