@@ -37,9 +37,11 @@ def member(name: str, group: str = "red", **fields: Any) -> dict[str, Any]:
     return pod(name, spec={"schedulingGroup": {"podGroupName": group}}, **fields)
 
 
-def opened(minor: str, *objects: dict[str, Any], plugins: Any = ()) -> Simulation:
+def opened(
+    minor: str, *objects: dict[str, Any], plugins: Any = (), config: Any = None
+) -> Simulation:
     """Without detail, as `schedule` runs it."""
-    config = profile(*plugins) if plugins else None
+    config = profile(*plugins) if plugins else config
     gates = MINORS[minor][0]
     run = simulation(
         cluster(*objects), config, plugins, kubernetes_version=minor, feature_gates=gates
@@ -150,6 +152,40 @@ def test_with_a_plugin_from_outside_each_attempt_is_made(
     tried(run, "p", "q", "r")
     del evaluations[:]
     tried(run, "p", "q", "r")
+    assert evaluations
+
+
+@pytest.mark.parametrize("minor", MINORS)
+@pytest.mark.parametrize("why", ["detail", "claim", "nomination"])
+def test_an_attempt_that_more_than_the_cluster_decides_is_made(
+    minor: str, why: str, evaluations: list[str]
+) -> None:
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}
+    first, second = member("p", cpu="2"), member("q", cpu="2")
+    if why == "claim":
+        first["spec"]["volumes"] = [volume]
+    run = opened(minor, node("a", cpu="2"), gang(2, minor), first, second)
+    run.pipeline.detailed = why == "detail"
+    if why == "nomination":
+        run.nominator.nominate(find(run, "q"), "a")
+    tried(run, "p", "q")
+    del evaluations[:]
+    tried(run, "p", "q")
+    assert evaluations
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_where_some_nodes_are_asked_an_attempt_from_another_start_is_made(
+    minor: str, evaluations: list[str]
+) -> None:
+    nodes = (node(f"n{i:03}", cpu="1") for i in range(120))
+    pods = (member("p", cpu="1"), member("q", cpu="2"))
+    config = {"percentageOfNodesToScore": 1}
+    run = opened(minor, *nodes, gang(2, minor), *pods, config=config)
+    tried(run, "p", "q")
+    assert run.pipeline.search.next_start == 100
+    del evaluations[:]
+    tried(run, "p", "q")
     assert evaluations
 
 

@@ -139,6 +139,7 @@ def test_a_node_with_nominated_pods_of_no_lesser_priority_must_have_room_for_the
     state = cluster(
         node("a", cpu="2"),
         node("b", cpu="2"),
+        node("c", cpu="500m"),
         pod("nominated", cpu="1500m", priority=5),
         pod("lesser", cpu="1"),
         pod("greater", cpu="1", priority=10),

@@ -51,6 +51,13 @@ def test_a_group_goes_where_one_domain_has_room_for_it() -> None:
     assert [attempt.evaluated for attempt in record.attempts] == [2, 2]
 
 
+def test_of_two_domains_that_have_room_it_goes_to_the_fuller_one() -> None:
+    nodes = [racked("a", "1", cpu="4"), racked("b", "2", cpu="4")]
+    there = pod("there", cpu="2", node="b")
+    record = run(*nodes, there, group(2, "rack"), member("p", cpu="1"), member("q", cpu="1"))
+    assert dict(record.placements) == {"default/p": "b", "default/q": "b"}
+
+
 def test_without_a_key_it_goes_anywhere() -> None:
     assert dict(run(*NODES, group(2), *BOTH).placements) == {"default/p": "a", "default/q": "b"}
 

@@ -133,6 +133,10 @@ def test_an_object_that_is_not_valid_is_an_error(tmp_path: Path) -> None:
             lambda state: len(state.pods) == 3,
         ),
         (
+            """patch deployment web --type=merge -p '{"spec":{"replicas":null}}'""",
+            lambda state: len(state.pods) == 1,
+        ),
+        (
             """patch deploy/web -p '{"spec":{"template":{"spec":{"nodeSelector":{"a":"b"}}}}}'""",
             lambda state: all(pod.spec.node_selector == {"a": "b"} for pod in state.pods),
         ),
@@ -233,3 +237,22 @@ def test_an_object_of_a_generated_name_is_created_whenever_it_is_applied(tmp_pat
         "default/task-bbbbc-bbbbb: pending (created for Job default/task-bbbbc)",
     ]
     assert len({each.uid for each in state.pods}) == 4
+
+
+def test_a_name_counts_where_a_generated_name_is_given_too(tmp_path: Path) -> None:
+    path = tmp_path / "task.json"
+    path.write_text(json.dumps(pod("task", metadata={"generateName": "other-"})))
+    _, did = changed(cluster(node("n1")), *[f"apply -f {path}"] * 2)
+    assert did == ["Pod default/task: created", "Pod default/task: unchanged"]
+
+
+@pytest.mark.parametrize("annotation", ["no JSON", "[" * 5000])
+def test_what_was_applied_last_counts_as_nothing_if_it_cannot_be_read(
+    tmp_path: Path, annotation: str
+) -> None:
+    path = tmp_path / "pod.json"
+    path.write_text(json.dumps(pod("p", labels={"app": "y"})))
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": annotation}
+    there = pod("p", labels={"app": "x", "tier": "z"}, metadata={"annotations": applied})
+    state, _ = changed(cluster(there), f"apply -f {path}")
+    assert state.pods[0].metadata.labels == {"app": "y", "tier": "z"}

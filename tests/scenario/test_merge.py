@@ -115,6 +115,11 @@ def test_a_patch_that_cannot_be_carried_out_is_an_error(operation: Any, message:
             {"containers": [{"name": "a"}, {"name": "b"}]},
         ),
         (
+            {"containers": []},
+            {"containers": [{"name": "b"}, {"name": "b", "image": "2"}, {}, {"image": "3"}]},
+            {"containers": [{"name": "b", "image": "2"}, {}, {"image": "3"}]},
+        ),
+        (
             {"volumes": [{"name": "x"}, {"name": "y"}]},
             {"volumes": [{"$patch": "delete", "name": "x"}]},
             {"volumes": [{"name": "y"}]},

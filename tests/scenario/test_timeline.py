@@ -6,13 +6,14 @@ import gzip
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
+from ksched_cli.scenario.change import Change, apply_changes
 from ksched_cli.scenario.nodes import Cordon, NodeChoice
 from ksched_cli.scenario.timeline import (
     Arrival,
@@ -61,6 +62,51 @@ def test_events_are_sorted_by_time_and_those_of_one_time_stay_in_order(tmp_path:
     assert (second.action.namespace, second.action.name) == ("default", "a")
     assert second.action.grace == 1_500_000
     assert third.action == Cordon("cordon n1", NodeChoice(("n1",)))
+
+
+def test_times_may_be_days_apart(tmp_path: Path) -> None:
+    text = HEAD + (
+        'start: "2026-02-27T23:00:00Z"\n'
+        "events:\n"
+        '- {at: "2026-03-01T00:00:00.25Z", change: cordon n1}\n'
+        "- {at: 90.5, change: cordon n1}\n"
+    )
+    assert [each.at for each in events(tmp_path, text)] == [90_500_000, 90_000_250_000]
+    timeline = read_timeline(str(tmp_path / "timeline.yaml"), ClusterState())
+    moments = [timeline.moment(text) for text in ("90.5", "25h", "2026-03-01T00:00:00Z")]
+    assert moments == [90_500_000, 90_000_000_000, 90_000_000_000]
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.yaml"])
+def test_the_share_that_was_read_rises_to_one(tmp_path: Path, name: str) -> None:
+    path, changes = tmp_path / name, [{"at": at, "change": "cordon n1"} for at in range(3)]
+    document = json.dumps({**HEADER, "events": changes})
+    path.write_text(lines(*changes) if name == "t.jsonl" else document)
+    timeline = read_timeline(str(path), ClusterState())
+    shares = [timeline.share_read() for _ in timeline.events()]
+    assert 0 < shares[0] <= shares[1] <= shares[2] <= 1
+    assert timeline.share_read() == 1
+
+
+def test_a_change_names_a_file_beside_the_timeline(tmp_path: Path) -> None:
+    (tmp_path / "n1.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n")
+    (event,) = events(tmp_path, lines({"at": 1, "change": "apply -f n1.yaml"}), "t.jsonl")
+    state, _ = apply_changes(ClusterState(), [cast(Change, event.action)])
+    assert [node.name for node in state.nodes] == ["n1"]
+
+
+def test_objects_that_plugins_read_are_deleted_with_or_without_their_group(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    names = ("Quota", "Quota.b.example.com")
+    path.write_text(lines(*({"at": 1, "delete": {"kind": name, "name": "q"}} for name in names)))
+    reads = frozenset({"Quota.a.example.com", "Quota.b.example.com", "Rate.example.com"})
+    timeline = read_timeline(str(path), ClusterState(), reads=reads)
+    kinds = [event.action.kind for event in timeline.events() if isinstance(event.action, Removal)]
+    assert kinds == ["Quota", "Quota.b.example.com"]
+    path.write_text(lines({"at": 1, "delete": {"kind": "Limit", "name": "q"}}))
+    known = ", ".join(sorted(reads))
+    with pytest.raises(InputError, match=f'of kind "Limit"; the plugins read {known}$'):
+        list(read_timeline(str(path), ClusterState(), reads=reads).events())
 
 
 def test_pods_of_equal_specs_share_one(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from ksched_cli.framework.cluster_events import (
     EVERYTHING,
     NODE,
     POD,
+    RESOURCE_CLAIM,
     RESOURCE_SLICE,
     VOLUME_ATTACHMENT,
     Action,
@@ -27,6 +28,8 @@ from ksched_cli.framework.cluster_events import (
 )
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.kube.versions import release_of
+from ksched_cli.testing import simulation
+from tests.devices import state_of
 
 NODE_ADD = ClusterEvent(NODE, Action.ADD)
 
@@ -96,3 +99,18 @@ def test_it_says_what_a_plugin_registered_for() -> None:
     events = (NODE_ADD, ClusterEvent(NODE, Action.UPDATE_NODE_TAINT))
     assert TABLE.events_of("default-scheduler", "Node") == events
     assert TABLE.events_of("default-scheduler", "Silent") == ()
+
+
+def test_a_claim_that_comes_or_goes_concerns_the_pods_that_name_it() -> None:
+    run = simulation(
+        state_of({"claims": {"one": "gpu"}, "pods": {"p": ["one"], "q": []}}),
+        kubernetes_version="1.38",
+    )
+    table = HintTable(run.frameworks)
+    claim = run.resource_claims["default", "one"]
+    event = ClusterEvent(RESOURCE_CLAIM, Action.ADD | Action.DELETE)
+    for old, new in ((None, claim), (claim, None)):
+        is_concerned = table.concerned(ObjectEvent(event, old, new))
+        assert is_concerned is not None
+        assert [info.name for info in run.pending() if is_concerned(info)] == ["p"]
+    assert table.concerned(ObjectEvent(event, None, None)) is None

@@ -59,6 +59,15 @@ def test_pods_are_popped_by_priority_then_in_the_order_in_which_they_came(tmp_pa
     assert bench.names() == ["c", "a", "b"]
 
 
+def test_a_pod_comes_with_the_message_of_its_last_attempt(tmp_path: Path) -> None:
+    types = ("Initialized", "PodScheduled", "Ready")
+    conditions = [{"type": each, "status": "False", "message": f"not {each}"} for each in types]
+    of_pods = {"a": conditions, "b": conditions[2:]}
+    pods = [{**pod(name), "status": {"conditions": each}} for name, each in of_pods.items()]
+    bench = Bench(tmp_path, *pods)
+    assert [bench.pop().message for _ in pods] == ["not PodScheduled", ""]
+
+
 def test_a_pod_that_fits_nowhere_waits_for_an_event(tmp_path: Path) -> None:
     bench = Bench(tmp_path, pod("a"))
     queued = bench.fail()
