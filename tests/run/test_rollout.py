@@ -10,7 +10,10 @@ import pytest
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.run.open import Opener
+from ksched_cli.run.rollout import rolling
 from ksched_cli.run.run import ChangeSource, Run
+from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.file import parse_change
 from ksched_cli.testing import Manifest, node, pod
 from tests.scenario.build import owned, pods_of, workload
 
@@ -88,6 +91,25 @@ def test_at_once_all_pods_are_pending(tmp_path: Path) -> None:
     state, did = rolled(path, RESTART.format("deployment") + " --at-once")
     assert [pod.node_name for pod in state.pods] == ["", ""]
     assert did == ["pending again: was on n0", "pending again: was on n1"]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "verdict", "placed"), [(4, "finishes: steps: 2", 3), (9, "is stuck: 0 of 3 pods", 0)]
+)
+def test_after_as_many_steps_as_it_may_take_a_rollout_replaces_the_rest_at_once(
+    cpu: int, verdict: str, placed: int, tmp_path: Path
+) -> None:
+    strategy = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    path = state_file(tmp_path, *nodes(3), deployment(3, **strategy), *pods_of("ReplicaSet", 3))
+    run = Run(states=(str(path),))
+    opener = Opener([run])
+    roll = rolling(lambda state: opener.simulation(run, state=state), opener.release(run), 1)
+    changes = [parse_change(f"set resources deployment/web --requests=cpu={cpu}")]
+    state, (record,) = apply_changes(opener.state(run), changes, roll=roll)
+    texts = [f"{effect.action}: {effect.detail}" for effect in record.effects]
+    assert any(text.startswith(f"rollout {verdict}") for text in texts)
+    assert set(cpu_by_name(state).values()) == {str(cpu)}
+    assert [bool(each.node_name) for each in state.pods].count(True) == placed
 
 
 def test_a_changed_template_that_is_applied_is_rolled_out(tmp_path: Path) -> None:
