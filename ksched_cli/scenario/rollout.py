@@ -9,7 +9,7 @@ Upstream: pkg/controller/deployment (rolling.go, recreate.go), statefulset
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Protocol
@@ -128,8 +128,9 @@ class Rolling:
     def _continue(self, key: WorkloadKey, before: ClusterState, state: ClusterState) -> Changed:
         """Make deleted pods anew from new templates, and continue with what waited for them."""
         models, rollout = self._begun[key]
+        waiting: Container[str] = ()
         if rollout is not None:
-            models = {each: models[each] for each in rollout.old}
+            models, waiting = {each: models[each] for each in rollout.old}, rollout.waiting
         there = {id(pod) for pod in before.pods}
         own = [pod for pod in state.pods if pod.key in models and id(pod) not in there]
         fresh = {}
@@ -142,7 +143,9 @@ class Rolling:
             return state, []
         state = replace(state, pods=tuple(fresh.get(pod.key, pod) for pod in state.pods))
         rest = {name: each for name, each in models.items() if name not in fresh}
-        return self._roll_out(key, rest, state, state.replica_sets, [*fresh])
+        # Those of the new template that waited before wait still.
+        pods = [pod.key for pod in state.pods if pod.key in fresh or pod.key in waiting]
+        return self._roll_out(key, rest, state, state.replica_sets, pods)
 
     def _roll_out(
         self,

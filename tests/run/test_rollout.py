@@ -366,3 +366,23 @@ def test_a_deleted_pod_below_the_partition_comes_back_from_the_old_template(
     larger = "set resources statefulset/web --requests=cpu=2"
     state, _ = rolled(path, larger, "delete pods web-0")
     assert cpu_by_name(state) == {"web-0": "1", "web-1": "2"}
+
+
+@pytest.mark.parametrize(
+    ("cpu", "verdict", "requests"),
+    [
+        (1, "is stuck: 0 of 3 pods updated; the next ones find no node", ["9", "1", "9"]),
+        (9, "is stuck: 1 of 3 pods updated; the next ones find no node", ["9", "9", "9"]),
+    ],
+)
+def test_a_pod_that_is_deleted_does_not_let_a_stateful_set_pass_one_that_waits(
+    cpu: int, verdict: str, requests: list[str], tmp_path: Path
+) -> None:
+    """Upstream: updateStatefulSetAfterInvariantEstablished, "wait for unhealthy Pods on update"."""
+    stateful = workload("StatefulSet", replicas=3, podManagementPolicy="Parallel")
+    path = state_file(tmp_path, *nodes(3), stateful, *pods_of("StatefulSet", 3))
+    larger = "set resources statefulset/web --requests=cpu=9"
+    lines = (larger, f"add-nodes more --like n0 --cpu {cpu}", "delete pods web-0")
+    state, did = rolled(path, *lines, kubernetes_version="1.36")
+    assert f"rollout {verdict}" in did
+    assert [cpu_by_name(state)[f"web-{i}"] for i in range(3)] == requests
