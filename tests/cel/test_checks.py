@@ -17,6 +17,7 @@ from ksched_cli.cel.environment import CelCompileError, check, check_result
         ("{'a': 1, 'b': 'c'}.size() == 2", "expected type 'int' but found 'string'"),
         ("['a'].indexOf(1) == 0", "found no matching overload for 'indexOf'"),
         ("'%d'.format([true]) == 'a'", "can only be used on integers, was given bool"),
+        ("{'a': 1}.all(key, key, true)", "duplicate variable name: key"),
         ("1 == null", "applied to '(int, null)'"),
         ("null == 'a'", "applied to '(null, string)'"),
         ("[[]].exists(x, x + [x] == x)", "applied to '(list(dyn), list(list(dyn)))'"),

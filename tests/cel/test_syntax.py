@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from ksched_cli.cel.environment import check
 from ksched_cli.cel.syntax import (
     CallExpression,
@@ -65,3 +67,9 @@ def test_a_macro_is_a_comprehension() -> None:
     assert (comprehension.variable, comprehension.second_variable) == ("x", "")
     assert comprehension.start == Constant(False, offset=13)
     assert children(comprehension)[0] == comprehension.over
+
+
+@pytest.mark.parametrize("expression", ["!!true", "!!!!true", "--1", "- -1"])
+def test_signs_undo_each_other(expression: str) -> None:
+    assert isinstance(root(expression), Constant)
+    assert isinstance(root(f"{expression[0]}{expression}"), CallExpression)

@@ -20,6 +20,7 @@ from ksched_cli.cel.values import CelError, Duration
         ("list_duration_sum_duration", ([],), Duration(0)),
         ("indexOf", ([1, 2, 1], 1), 0),
         ("lastIndexOf", ([1, 2, 1], 1), 2),
+        ("lastIndexOf", ("a b b b", "b ", 3), 2),
         ("indexOf", ([1], 5), -1),
         ("indexOf", ("abc", "c"), 2),
         ("slice", ([1, 2, 3], 1, 3), [2, 3]),
