@@ -7,8 +7,15 @@ import io
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from ksched_cli.analysis.replay_result import replay_result
+from ksched_cli.analysis.replay_result import (
+    Assumption,
+    ForwardLook,
+    PodForecast,
+    ReplayResult,
+    replay_result,
+)
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.limit import Limit
 from ksched_cli.report.replay import CSV_COLUMNS
@@ -183,3 +190,62 @@ def test_a_narrow_terminal_leaves_out_what_says_least(tmp_path: Path) -> None:
     lines = shown(answer, Limit(width=56, rows=40))
     assert "AT NODES PODS PENDING CPU HIGHEST" in lines
     assert "not shown in 56 columns: Stranded cpu" in lines
+
+
+@pytest.fixture
+def jobs_of_two_users(tmp_path: Path) -> ReplayResult:
+    """Two pods are a job of one user, and a third is the job of another one."""
+    events: list[Plain] = [
+        {"at": 1, "pod": pod("gone", "7")},
+        {"at": 2, "delete": {"kind": "Pod", "name": "gone"}},
+    ]
+    for name, namespace, run_time in (("a", "red", 60), ("b", "red", 30), ("c", "blue", 60)):
+        arriving = owned(name)
+        arriving["metadata"]["namespace"] = namespace
+        events.append({"at": 0, "pod": arriving, "runsFor": run_time})
+    return replay_result(replay(tmp_path, [node("n")], events), "t")
+
+
+def test_jobs_and_their_users_are_shown_where_a_job_has_several_pods(
+    jobs_of_two_users: ReplayResult,
+) -> None:
+    answer = jobs_of_two_users
+    lines = shown(answer)
+    assert lines[0].endswith(": 3 ended, 1 deleted, 0 pending; 0 running at the end")
+    assert "bounded slowdown 2.00 1.50 2.50 2.50 2.50 2.50" in lines
+    assert "blue 1 2m 30s 1m 30s 2.50 40% cpu" in lines
+    assert "Means of completed jobs. Jain's index of the slowdowns is 0.94." in lines
+    rows = csv.DictReader(io.StringIO(render(answer, Form.CSV)))
+    assert {row["pod"]: row["waited"] for row in rows}["blue/c"] == "90"
+    alone = structs.replace(answer, summary=structs.replace(answer.summary, ended=2))
+    assert not {"Jobs", "Users"} & {*shown(alone)}
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"), [(56, ["P90", "P95"]), (40, ["P99, P90", "P99, P90, P95"])]
+)
+def test_a_narrow_terminal_leaves_out_the_same_figures_of_waiting_and_of_jobs(
+    width: int, left_out: list[str], jobs_of_two_users: ReplayResult
+) -> None:
+    lines = shown(jobs_of_two_users, Limit(width=width, rows=40))
+    notes = [line for line in lines if line.startswith("not shown in") and "P9" in line]
+    assert notes == [f"not shown in {width} columns: {names}" for names in left_out]
+
+
+def test_what_a_forecast_assumes_has_a_line_for_each_owner_with_a_history() -> None:
+    assumptions = (
+        Assumption("default/Job/j", 2, True, "history", 3),
+        Assumption("", 1, False, "deadline", 0),
+        Assumption("default/Job/k", 1, True, "none", 0),
+        Assumption("default/Job/l", 3, False, "none", 0),
+    )
+    starts = PodForecast("default/a", "", 0, 1.0, None, 0.5, False, "")
+    answer = ForwardLook(now="", draws=10, pods=(starts,), assumptions=assumptions)
+    lines = shown(answer)
+    assert lines[0] == "0 of 1 pending pod start in nine of ten draws (10 draws)"
+    assert lines[lines.index("Assumed") + 1 :][:4] == [
+        "2 running pods of default/Job/j end as its 3 finished pods did",
+        "1 pending pod ends at activeDeadlineSeconds",
+        "1 running pod without a known run time stays",
+        "3 pending pods without a known run time stay once placed",
+    ]
