@@ -20,6 +20,8 @@ from ksched_cli.report.forms import Form, render
 from ksched_cli.report.limit import Limit
 from ksched_cli.report.replay import CSV_COLUMNS
 from ksched_cli.report.times import duration
+from ksched_cli.report.view import Medium, Table
+from ksched_cli.report.views import view_of
 from tests.replays import Plain, node, pod, replay
 from tests.report.schemas import conforms, shown, squeezed
 
@@ -230,6 +232,24 @@ def test_a_narrow_terminal_leaves_out_the_same_figures_of_waiting_and_of_jobs(
     lines = shown(jobs_of_two_users, Limit(width=width, rows=40))
     notes = [line for line in lines if line.startswith("not shown in") and "P9" in line]
     assert notes == [f"not shown in {width} columns: {names}" for names in left_out]
+    assert any(line.startswith("AT NODES PODS PENDING CPU") for line in lines)
+
+
+def test_a_page_shows_the_first_decisions_of_the_autoscaler_and_counts_the_others(
+    tmp_path: Path,
+) -> None:
+    group = {"name": "g", "like": "n", "maxSize": 2}
+    events = [{"at": at, "pod": pod(f"p{at}"), "runsFor": 200} for at in range(2)]
+    run = replay(tmp_path, [node("n")], events, autoscaler={"nodeGroups": [group]})
+    answer = replay_result(run, "t")
+    assert answer.autoscaler
+    (first, *_) = decisions = answer.autoscaler.events
+    for more, note in ((0, ""), (5_000 - len(decisions), "4,800 more")):
+        everything = structs.replace(answer.autoscaler, events=(*decisions, *[first] * more))
+        view = view_of(structs.replace(answer, autoscaler=everything), Medium.PAGE)
+        (scaling,) = (each for each in view.sections if each.heading == "Scaling")
+        assert isinstance(scaling, Table)
+        assert (scaling.note, len(scaling.rows)) == (note, min(len(decisions) + more, 200))
 
 
 def test_what_a_forecast_assumes_has_a_line_for_each_owner_with_a_history() -> None:

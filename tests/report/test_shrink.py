@@ -1,8 +1,18 @@
 """An answer of `shrink`, and of `shrink --upgrade`, as a table."""
 
+import csv
+import io
+import json
+
+import pytest
+from msgspec import UNSET, UnsetType, structs
+
+from ksched_cli.analysis.cluster_cost import ClusterCost
 from ksched_cli.analysis.drained_cluster import Hold
+from ksched_cli.analysis.repack import NewNodes
 from ksched_cli.analysis.shrink import Delay, NodeToDrain, ShrinkResult, UpgradePlan, Wave
-from ksched_cli.report.forms import Form
+from ksched_cli.analysis.usage import HourlyCost, PoolUsage, UtilizationByLabel
+from ksched_cli.report.forms import Form, render
 from tests.report.schemas import shown
 
 END = ".eu-central-1.compute.internal"
@@ -93,3 +103,70 @@ def test_waves_name_new_nodes_in_full_and_say_why_a_node_comes_late() -> None:
         "WAVE NODE HELD BY BECAUSE",
         "2 n2 shop/web-1 it fits nowhere",
     ]
+
+
+def test_a_cause_of_more_nodes_comes_first_and_one_pod_needs_no_example() -> None:
+    alone = Hold("shop/db-1", "it fits nowhere", "0/3 nodes", owner="shop/ReplicaSet/db")
+    both = Hold("shop/web-1", "a budget keeps it", owner="shop/ReplicaSet/web")
+    staying = (
+        NodeToDrain(node="n1", removable=False, held_by=(alone, both)),
+        NodeToDrain(node="n2", removable=False, held_by=(both,)),
+    )
+    lines = shown(structs.replace(NONE, nodes=staying))
+    assert lines[-2:] == [
+        "n1, n2 shop/ReplicaSet/web (2 pods) a budget keeps it",
+        "n1 shop/ReplicaSet/db it fits nowhere",
+    ]
+
+
+def test_what_is_saved_is_without_what_added_nodes_cost() -> None:
+    cost = ClusterCost(per_hour=3, idle=1)
+    answer = structs.replace(ANSWER, per_hour=2.0, cost=cost, added=("n4",), added_per_hour=0.5)
+    assert "saves 1.5 of 3 an hour, with n4 added, which cost 0.5" in shown(answer)
+
+
+@pytest.mark.parametrize(
+    ("zones", "prices", "text"),
+    [
+        (
+            {"a": 1},
+            (UNSET, UNSET),
+            "(2 like n1) in place of 3 nodes; fewer than 2 do not hold them",
+        ),
+        (
+            {"a": 1, "b": 1},
+            (1.5, 3.0),
+            "(2 like n1: 1 in a and 1 in b) in place of 3 nodes, at 1.5 an hour instead of 3; "
+            "fewer than 2 do not hold them with one in each of 2 zones",
+        ),
+    ],
+)
+def test_new_nodes_are_shown_with_their_zones_and_prices(
+    zones: dict[str, int], prices: tuple[float | UnsetType, float | UnsetType], text: str
+) -> None:
+    per_hour, replaced = prices
+    new = NewNodes({"n1": 2}, zones, 3, 2, "", per_hour, replaced, (), "")
+    line = f"placed afresh, all pods fit on 2 new nodes {text}"
+    assert line in " ".join(shown(structs.replace(ANSWER, new_nodes=new)))
+
+
+def test_a_pool_that_is_gone_costs_nothing_afterwards() -> None:
+    def pool(value: str, nodes: int) -> PoolUsage:
+        return PoolUsage(value, "", nodes, {}, {}, {}, HourlyCost(nodes * 2.0, nodes * 0.5))
+
+    before = UtilizationByLabel("zone", (pool("a", 2), pool("b", 1)))
+    after = UtilizationByLabel("zone", (pool("a", 1), pool("c", 3)))
+    lines = shown(structs.replace(ANSWER, pools=before, pools_after=after))
+    at = lines.index("What they cost, by zone")
+    assert lines[at + 1 : at + 5] == [
+        "NODES OF NODES COST AN HOUR IDLE NODES AFTER COST AFTER IDLE AFTER",
+        "a 2 4 1 1 2 0.5",
+        "b 1 2 0.5 0 0 0",
+        "c 0 3 6 1.5",
+    ]
+
+
+def test_rows_have_moves_and_holds_as_json() -> None:
+    first, _, last = csv.DictReader(io.StringIO(render(ANSWER, Form.CSV)))
+    assert json.loads(first["movesTo"]) == {"shop/p": f"n3{END}"}
+    assert json.loads(last["heldBy"])[0]["pod"] == "shop/a-1"

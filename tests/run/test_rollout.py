@@ -168,10 +168,10 @@ def test_a_surge_of_a_daemon_set_begins_with_pods_that_are_not_ready(tmp_path: P
 
 def test_pods_of_a_stateful_set_that_may_be_missing_are_rounded_down(tmp_path: Path) -> None:
     half = {"rollingUpdate": {"maxUnavailable": "50%"}}
-    fields = {"replicas": 3, "podManagementPolicy": "Parallel", "updateStrategy": half}
-    path = state_file(
-        tmp_path, *nodes(3), workload("StatefulSet", **fields), *pods_of("StatefulSet", 3)
+    stateful = workload(
+        "StatefulSet", replicas=3, podManagementPolicy="Parallel", updateStrategy=half
     )
+    path = state_file(tmp_path, *nodes(3), stateful, *pods_of("StatefulSet", 3))
     for minor in ("1.37", "1.38"):
         _, did = rolled(path, RESTART.format("statefulset"), kubernetes_version=minor)
         assert did[0] == "rollout finishes: steps: 3"
