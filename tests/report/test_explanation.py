@@ -2,12 +2,17 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
+from msgspec import structs
 
-from ksched_cli.analysis.explain import explain, select
+from ksched_cli.analysis.explain import GroupScaleUp, GroupVerdict, ScaleUp, explain, select
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.report.explanation import short_name
 from ksched_cli.report.forms import Form
 from ksched_cli.report.limit import Limit
+from ksched_cli.report.view import Bars, Medium
+from ksched_cli.report.views import view_of
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulation
 from tests.clusters import states
 from tests.draws import broken_by
@@ -64,6 +69,8 @@ def test_a_running_pod_is_told_how_its_node_ranks() -> None:
     text = explained(node("a", cpu="2"), node("b", cpu="8"), pod("p", cpu="1", node="a"), pod="p")
     assert text[0] == "default/p runs on a, rank 2 of 2"
     assert text[1].startswith("today it would go to b with ")
+    text = explained(node("a", cpu="8"), node("b", cpu="2"), pod("p", cpu="1", node="b"), pod="p")
+    assert text[1].startswith("today it would go to a with ")
 
 
 def test_a_gated_pod_is_said_to_be_gated() -> None:
@@ -138,3 +145,48 @@ def test_why_a_running_pod_would_not_be_placed_where_it_is_comes_before_the_rank
         "own TaintToleration: node(s) had untolerated taint {k: v}; not tolerated: k=v:NoSchedule"
     )
     assert text.index(reason) < text.index("PLUGIN RAW 0-100 WEIGHT POINTS BECAUSE")
+
+
+def test_a_page_counts_the_nodes_that_each_plugin_leaves_and_adds_up_points() -> None:
+    nodes = (node("a", cpu="1"), node("b", cpu="4"), node("c", cpu="8"))
+    answer = explanation(cluster(*nodes, pod("p", cpu="2")), kubernetes_version="1.34")
+    view = view_of(answer, Medium.PAGE)
+    assert [tile.label for tile in view.tiles[:2]] == ["nodes", "fit"]
+    charts = {each.heading: each for each in view.sections if isinstance(each, Bars)}
+    funnel, ranking = charts["Nodes left after each plugin"], charts["Ranking"]
+    assert funnel.rows == [("all nodes", 3, None), ("NodeResourcesFit", 2, 1)]
+    assert [column.title for column in funnel.columns] == ["", "Nodes left", "Rejected here"]
+    assert funnel.note.startswith("Plugins that rejected no node: ")
+    assert [sum(values) for values in ranking.values] == [row[-1] for row in ranking.rows]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "name"),
+    [("NodeResourcesFit", "Fit"), ("http://host/path/", "path"), ("https://host", "host")],
+)
+def test_an_extender_has_the_end_of_its_url_as_its_name(plugin: str, name: str) -> None:
+    assert short_name(plugin) == name
+
+
+def test_of_the_nodes_that_were_looked_at_a_page_has_the_number() -> None:
+    nodes = (node(f"n{i:03}") for i in range(200))
+    answer = explanation(cluster(*nodes, pod("p")), kubernetes_version="1.34")
+    tiles = {tile.label: tile.value for tile in view_of(answer, Medium.PAGE).tiles}
+    assert int(tiles["looked at in this attempt"]) == answer.evaluated < 200
+
+
+def test_the_group_that_an_autoscaler_chooses_is_named_and_the_others_say_why_not() -> None:
+    groups = (
+        GroupScaleUp(
+            group="small", nodes=1, max_size=3, verdict=GroupVerdict.NOT_CHOSEN, adds=2, pods=3
+        ),
+        GroupScaleUp(
+            group="large", nodes=0, max_size=3, verdict=GroupVerdict.SCALES_UP, adds=1, pods=3
+        ),
+    )
+    scale_up = ScaleUp(autoscaler="a.yaml", would_scale_up=True, groups=groups)
+    answer = explanation(cluster(node("n", cpu="1"), pod("p", cpu="2")))
+    text = shown(structs.replace(answer, scale_up=scale_up))
+    assert "the autoscaler would add 1 node to large" in " ".join(text)
+    assert "small 1 of 3 not chosen would add 2 nodes for 3 pending pods" in text
+    assert "large 0 of 3 scales up 1 node for 3 pending pods" in text
