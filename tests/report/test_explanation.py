@@ -148,13 +148,21 @@ def test_why_a_running_pod_would_not_be_placed_where_it_is_comes_before_the_rank
 
 
 def test_a_page_counts_the_nodes_that_each_plugin_leaves_and_adds_up_points() -> None:
-    nodes = (node("a", cpu="1"), node("b", cpu="4"), node("c", cpu="8"))
+    nodes = [
+        node("cordoned"),
+        *(node(name, cpu=cpu) for name, cpu in zip("abc", "148", strict=True)),
+    ]
+    nodes[0]["spec"]["unschedulable"] = True
     answer = explanation(cluster(*nodes, pod("p", cpu="2")), kubernetes_version="1.34")
     view = view_of(answer, Medium.PAGE)
     assert [tile.label for tile in view.tiles[:2]] == ["nodes", "fit"]
     charts = {each.heading: each for each in view.sections if isinstance(each, Bars)}
     funnel, ranking = charts["Nodes left after each plugin"], charts["Ranking"]
-    assert funnel.rows == [("all nodes", 3, None), ("NodeResourcesFit", 2, 1)]
+    assert funnel.rows == [
+        ("all nodes", 4, None),
+        ("NodeUnschedulable", 3, 1),
+        ("NodeResourcesFit", 2, 1),
+    ]
     assert [column.title for column in funnel.columns] == ["", "Nodes left", "Rejected here"]
     assert funnel.note.startswith("Plugins that rejected no node: ")
     assert [sum(values) for values in ranking.values] == [row[-1] for row in ranking.rows]
