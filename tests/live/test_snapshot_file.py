@@ -162,14 +162,14 @@ def test_what_a_killed_ksched_left_is_removed_by_the_next(tmp_path: Path) -> Non
 def test_a_file_that_is_written_anew_keeps_its_mode_and_a_new_one_is_like_any_other(
     tmp_path: Path,
 ) -> None:
-    kept, new, plain = tmp_path / "kept", tmp_path / "new", tmp_path / "plain"
-    for path in (kept, plain):
+    old, new, plain = tmp_path / "old", tmp_path / "new", tmp_path / "plain"
+    for path in (old, plain):
         path.touch()
-    kept.chmod(0o640)
-    for path in (kept, new):
+    old.chmod(0o640)
+    for path in (old, new):
         with written_aside(str(path)) as file:
             file.write(b"x")
-    assert kept.stat().st_mode & 0o777 == 0o640
+    assert old.stat().st_mode & 0o777 == 0o640
     assert new.stat().st_mode == plain.stat().st_mode
 
 

@@ -104,8 +104,8 @@ def test_objects_that_plugins_read_are_deleted_with_or_without_their_group(tmp_p
     kinds = [event.action.kind for event in timeline.events() if isinstance(event.action, Removal)]
     assert kinds == ["Quota", "Quota.b.example.com"]
     path.write_text(lines({"at": 1, "delete": {"kind": "Limit", "name": "q"}}))
-    known = ", ".join(sorted(reads))
-    with pytest.raises(InputError, match=f'of kind "Limit"; the plugins read {known}$'):
+    kinds_read = ", ".join(sorted(reads))
+    with pytest.raises(InputError, match=f'of kind "Limit"; the plugins read {kinds_read}$'):
         list(read_timeline(str(path), ClusterState(), reads=reads).events())
 
 
