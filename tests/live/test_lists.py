@@ -51,6 +51,7 @@ def test_tokens_that_always_expire_end_in_one_list_without_pages(
 ) -> None:
     server.faults.expired = 99
     assert len(read(connected(server)).items) == 5
+    assert server.requests.count(PATH) == 2
     assert server.requests[-1] == "/api/v1/pods"
 
 
@@ -77,6 +78,7 @@ def test_a_refusal_is_left_to_the_caller(server: ApiServer, connected: Connect) 
     with pytest.raises(StatusError) as error:
         read(connected(server))
     assert error.value.status == 403
+    assert server.requests == [PATH]
 
 
 def test_a_server_that_dies_between_pages_is_an_error(

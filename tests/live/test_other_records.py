@@ -83,7 +83,14 @@ def test_watches_of_several_resources_are_one_recording(write: Write, tmp_path: 
         watched("MODIFIED", bound(q, "a", 15, 31)),
         watched("DELETED", bound(p, "b", 17, 21)),
     )
-    objects, events, warnings = recorded(tmp_path, nodes, pods)
+    scheduled = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e"},
+        "reason": "Scheduled",
+    }
+    notes = write("events.json", watched("ADDED", versioned(scheduled, 4)))
+    objects, events, warnings = recorded(tmp_path, nodes, pods, notes)
     assert [each["metadata"]["name"] for each in objects] == ["a", "b", "old"]
     assert [[*event][1] for event in events] == [
         "pod", "decision", "put", "pod", "decision", "delete", "delete"
@@ -177,6 +184,7 @@ def test_an_audit_log_has_creations_bindings_and_deletions(write: Write, tmp_pat
         binding(2, "p", "b"),
         request(3, "get", "pods", "p", responseObject=P),
         request(4, "create", "pods", responseObject=Q, responseStatus={"code": 409}),
+        request(4, "create", "pods", responseObject=Q, requestURI="/api/v1/pods?dryRun=All"),
         request(5, "patch", "nodes", "a", responseObject=node("a", unschedulable=True)),
         request(6, "delete", "pods", "p", requestObject={"gracePeriodSeconds": 30}),
         request(7, "delete", "pods", "p", requestObject={"gracePeriodSeconds": 0}),
@@ -189,6 +197,15 @@ def test_an_audit_log_has_creations_bindings_and_deletions(write: Write, tmp_pat
     ]  # fmt: skip
     assert events[1]["decision"]["node"] == "b"
     assert warnings == []
+
+
+def test_a_deleted_pod_without_a_grace_period_is_gone_at_once(write: Write, tmp_path: Path) -> None:
+    state = write("before.json", node("a"), pod("p", node="a"))
+    about = {"deletionTimestamp": time(1), "deletionGracePeriodSeconds": 0}
+    answer = pod("p", node="a", metadata={"uid": "default/p", **about})
+    log = write("audit.log", request(1, "delete", "pods", "p", responseObject=answer))
+    (event,) = recorded(tmp_path, log, states=(state,))[1]
+    assert event["delete"]["name"] == "p"
 
 
 def test_a_victim_that_the_scheduler_deletes_is_preempted(write: Write, tmp_path: Path) -> None:

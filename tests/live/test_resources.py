@@ -24,6 +24,12 @@ def test_kinds_of_plugins_are_looked_for_too(serve: Serve, connected: Connect) -
     assert resource.path("web") == f"/apis/{group}/v1alpha1/namespaces/web/podgroups"
 
 
+def test_a_kind_of_a_plugin_that_has_the_name_of_another_kind_keeps_its_group() -> None:
+    kinds = kinds_to_read(["Pod.example.com", "DeviceClass.resource.k8s.io"])
+    assert (kinds["Pod"], kinds["Pod.example.com"]) == ("", "example.com")
+    assert len(kinds) == len(KINDS) + 1
+
+
 def test_the_version_is_the_preferred_of_those_that_can_be_read(
     serve: Serve, connected: Connect
 ) -> None:
