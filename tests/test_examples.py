@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from ksched_cli.commands.main import application
 from ksched_cli.kube.documents import load_documents
+from tests.test_readme import TRANSCRIPTS
 
 ROOT = Path(__file__).parent.parent
 COMMAND = re.compile(r"^# +ksched (?P<command>.+)$", re.M)
@@ -35,8 +36,21 @@ COMMANDS = [
 ]
 
 
+# Transcripts are compared with what their commands print; expectations are tested together below;
+# one tune is enough.
+SHOWN = {command for _, command, _ in TRANSCRIPTS}
+SLOW = {"tune examples/sweep/waits.yaml"}
+
+
 @pytest.mark.usefixtures("runs_here")
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=[pytest.mark.slow] * (command in SLOW))
+        for command in COMMANDS
+        if command not in SHOWN and not command.startswith("test ")
+    ],
+)
 def test_a_command_of_an_example_runs(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if command.startswith("tune "):
         pytest.importorskip("optuna", reason="the extra tune is not installed")

@@ -25,12 +25,6 @@ def each_second(cases: Sequence[T], offset: int = 0) -> list[Any]:
     return [pytest.param(each, marks=slow * ((at + offset) % 2)) for at, each in enumerate(cases)]
 
 
-def newest_and_another(number: int, releases: Sequence[T]) -> set[T]:
-    """The releases that the plain suite tries a case with: the last one, and another in turn."""
-    *others, newest = releases
-    return {newest, others[number % len(others)]} if others else {newest}
-
-
 def every(count: int, rows: Sequence[T], columns: Sequence[Any]) -> list[Any]:
     """Parameters of a test: all pairs, of which the plain suite tries one in `count`, so that it
     has each row and each column."""

@@ -215,7 +215,7 @@ def ask(ksched: Ksched, files: Path, answers: dict[tuple[str, ...], dict[str, An
     return ask
 
 
-@pytest.mark.parametrize(("command", "axis"), every(5, [*QUESTIONS], [*AXES]))
+@pytest.mark.parametrize(("command", "axis"), every(10, [*QUESTIONS], [*AXES]))
 def test_a_question_takes_every_axis(ask: Ask, command: str, axis: str) -> None:
     shared, own, _ = AXES[axis]
     answers = []

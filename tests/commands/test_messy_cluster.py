@@ -55,10 +55,10 @@ COMMANDS = {
     "pending-markdown": "explain -o markdown --pending -n ml",
     "schedule-markdown": "schedule -o markdown -n shop --by pool",
 }
-# Each takes half a second or more; of `shrink` and `fix` others of their kind are tried always.
-SLOW = {"fix-devices", "fix-label", "fix-markdown", "fix-pending", "fix-short-of-cpu",
-        "fix-spread", "fix-volume-zone", "shrink-flags", "shrink-markdown", "shrink-prices",
-        "shrink-wide", "upgrade"}  # fmt: skip
+# Each takes half a second or more; of `shrink`, `fix` and `capacity` others are tried always.
+SLOW = {"fix-cordon", "fix-devices", "fix-label", "fix-markdown", "fix-pending",
+        "fix-short-of-cpu", "fix-spread", "fix-too-big", "fix-volume-zone", "more-nodes",
+        "shrink-flags", "shrink-markdown", "shrink-prices", "shrink-wide", "upgrade"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -79,6 +79,7 @@ def test_a_file_that_is_too_large_is_refused(
     assert "Raise --max-state-size" in err
 
 
+@pytest.mark.usefixtures("runs_here")
 def test_rows_that_are_too_large_stay(ksched: Ksched, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     command = ("sweep", write_sweep(tmp_path, seeds=20), "--rows", rows)

@@ -40,6 +40,7 @@ def test_schedule_and_compare_show_the_regret(state: Path, ksched: Ksched) -> No
     assert "regret in pods" in out
 
 
+@pytest.mark.usefixtures("runs_here")
 def test_a_sweep_is_sorted_by_regret(state: Path, tmp_path: Path, ksched: Ksched) -> None:
     packing = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -159,6 +159,7 @@ class Lengths(FilterPlugin, Measures):
 """
 
 
+@pytest.mark.usefixtures("runs_here")
 def test_figures_of_jobs_users_and_plugins_have_the_names_of_a_sweeps_rows(
     ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:
@@ -175,7 +176,7 @@ def test_figures_of_jobs_users_and_plugins_have_the_names_of_a_sweeps_rows(
     sweep = {"apiVersion": "ksched/v1", "kind": "Sweep", **study}
     (tmp_path / "sweep.json").write_text(json.dumps(sweep))
     rows = tmp_path / "rows.jsonl"
-    assert ksched("sweep", tmp_path / "sweep.json", "--rows", rows, "--workers", 1)[0] == 0
+    assert ksched("sweep", tmp_path / "sweep.json", "--rows", rows)[0] == 0
     row = json.loads(rows.read_text())
     assert row["jobs"]["completionTime"]["p99"] == 250
     users = row["users"]

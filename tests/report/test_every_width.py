@@ -38,6 +38,7 @@ from ksched_cli.report.forms import Form, render
 from ksched_cli.report.limit import MIN_WIDTH, Limit
 from ksched_cli.sweep.draws import CompareDraws, DrawReplay
 from ksched_cli.testing import Manifest, node, pod
+from tests.thorough import every
 
 # Commands and files are shown as they are.
 AS_THEY_ARE = ("  kubectl ", "  --change ", "  ksched ", "  # ")
@@ -167,8 +168,8 @@ def state_names(style: str) -> frozenset[str]:
 NAMELESS = ("drift", "replay --seeds")
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
-@given(width=st.integers(MIN_WIDTH, 200), style=st.sampled_from(sorted(ENDS)))
+@pytest.mark.parametrize(("name", "style"), every(len(ENDS), [*QUESTIONS], [*ENDS]))
+@given(width=st.integers(MIN_WIDTH, 200))
 def test_no_line_is_wider_and_no_name_is_lost_or_cut(name: str, width: int, style: str) -> None:
     text_at = partial(render, answer(name, style), Form.TABLE)
     text, names = text_at(Limit(width)), named(text_at(Limit()))
@@ -192,7 +193,10 @@ def test_every_answer_about_a_cluster_is_among_these() -> None:
     for module in walk_packages(ksched_cli.__path__, "ksched_cli."):
         if module.name.split(".")[1] in ("analysis", "sweep"):
             import_module(module.name)
-    covered = {type(answer(name, "short")).__name__ for name in QUESTIONS}
+    styles = [*ENDS]  # as above, so that each question is asked once
+    covered = {
+        type(answer(name, styles[-at % len(styles)])).__name__ for at, name in enumerate(QUESTIONS)
+    }
     others = _subclasses(Answer) - covered
     assert {each for each in others if each not in ELSEWHERE} == set()
 

@@ -65,7 +65,7 @@ TEN: dict[str, tuple[Question[Any], str]] = {
 
 
 # Each takes a second or more.
-SLOW = ("fix", "drain-zones")
+SLOW = ("fix", "drain-pool", "drain-zones")
 
 
 @pytest.fixture(scope="module")

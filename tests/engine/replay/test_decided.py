@@ -18,6 +18,7 @@ from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.timeline import read_timeline
 from tests.replays import state_of
+from tests.thorough import each_second
 
 DECIDED = sorted((Path(__file__).parent / "decided").glob("*.json"))
 
@@ -37,7 +38,7 @@ def replayed(folder: Path, decided: dict[str, Any]) -> Replay:
     return run
 
 
-@pytest.mark.parametrize("file", DECIDED, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", each_second(DECIDED), ids=lambda file: file.stem)
 def test_attempts_are_those_of_kube_scheduler(tmp_path: Path, file: Path) -> None:
     decided = json.loads(file.read_text())
     expected = decided["expected"]
