@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -79,6 +79,12 @@ def pytest_runtest_setup() -> None:
 def pytest_unconfigure() -> None:
     """Python's last collection need not look for garbage in what ends with the process."""
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """A worker more than cores with `-n auto`: some tests wait."""
+    return (yield) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -366,7 +366,7 @@ def forecast(answer: ForwardLook) -> View:
     title = f"no pod is pending{since}"
     if pods:
         pending, draws = counted(len(pods), "pending pod"), counted(answer.draws, "draw")
-        starts = verb(sure, "starts", "start")
+        starts = verb(sure or len(pods), "starts", "start")
         title = f"{sure:,} of {pending} {starts} in nine of ten draws ({draws}{since})"
     # Each owner with a history or a deadline has a line, and all others share one.
     assumed = []

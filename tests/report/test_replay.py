@@ -262,7 +262,7 @@ def test_what_a_forecast_assumes_has_a_line_for_each_owner_with_a_history() -> N
     starts = PodForecast("default/a", "", 0, 1.0, None, 0.5, False, "")
     answer = ForwardLook(now="", draws=10, pods=(starts,), assumptions=assumptions)
     lines = shown(answer)
-    assert lines[0] == "0 of 1 pending pod start in nine of ten draws (10 draws)"
+    assert lines[0] == "0 of 1 pending pod starts in nine of ten draws (10 draws)"
     assert lines[lines.index("Assumed") + 1 :][:4] == [
         "2 running pods of default/Job/j end as its 3 finished pods did",
         "1 pending pod ends at activeDeadlineSeconds",
