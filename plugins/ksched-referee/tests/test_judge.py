@@ -79,15 +79,16 @@ def score(pod, nodes):
         ("def score(pod, nodes):\n    return ['a', 'b']", "ValueError: could not convert"),
         ("import nowhere\ndef score(pod, nodes): ...", "line 1: ModuleNotFoundError"),
         ("score = 3", r"no function score\(pod, nodes\)"),
-        ("def score(pod, nodes):\n    open('/tmp/x', 'w').write('x' * 9999999)", "OSError"),
+        ("def score(pod, nodes):\n    open(FILE, 'w').write('x' * 9999999)", "File too large"),
         ("import time\ndef score(pod, nodes):\n    time.sleep(.3); return [1, 2]", "together took"),
     ],
 )
 def test_a_policy_that_fails_is_ended_and_named(
-    case: Case, write: Write, text: str, reason: str
+    case: Case, write: Write, tmp_path: Path, text: str, reason: str
 ) -> None:
     limits = Limits(PolicyLimits(call=0.5, total=0.5, memory=1 << 30))
-    result = judge(Contestant.of(str(write("p.py", text))), case, limits)
+    policy = text.replace("FILE", repr(str(tmp_path / "large.txt")))
+    result = judge(Contestant.of(str(write("p.py", policy))), case, limits)
     assert result.status == "failed"
     assert (result.placed, result.decisions) == (None, None)
     assert re.search(reason, result.reason)
