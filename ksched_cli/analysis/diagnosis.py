@@ -64,6 +64,7 @@ from ksched_cli.plugins.dynamic_resources.plugin import DynamicResources
 from ksched_cli.plugins.helper import listed, named
 from ksched_cli.plugins.inter_pod_affinity import InterPodAffinity
 from ksched_cli.plugins.lower_requests import written_request
+from ksched_cli.plugins.node_affinity import ENFORCED_REASON
 from ksched_cli.plugins.pod_topology_spread import PodTopologySpread
 from ksched_cli.plugins.taint_toleration import CORDON, taint_text
 from ksched_cli.plugins.volume_binding.binder import BIND_COMPLETED
@@ -533,7 +534,7 @@ class _Nodes:
                 case "NodeResourcesFit":
                     yield from self._of_resources(status, rows)
                 case "NodeAffinity":
-                    yield self._of_affinity(row)
+                    yield self._of_affinity(status, row)
                 case plugin if answer.nominated:
                     for obstacle in _of_reasons(plugin, status, self._pod):
                         what = f"{obstacle.what}{self._as_nominated(rows[:1])}"
@@ -566,10 +567,12 @@ class _Nodes:
     def _of_cordon(self, rows: Rows) -> Obstacle:
         return Obstacle(Difficulty.CORDON, "the cordon" if len(rows) == 1 else "their cordons")
 
-    def _of_affinity(self, row: int) -> Obstacle:
+    def _of_affinity(self, status: Status, row: int) -> Obstacle:
         labels = self._snapshot.nodes[row].metadata.labels
         unmet = [r for r in self._requirements() if not r.matches(labels)]
-        if unmet:
+        if ENFORCED_REASON.message in status.reasons:
+            text = "the node affinity that the scheduler's configuration adds"
+        elif unmet:
             noun = "labels" if len(unmet) > 1 else "label"
             text = f"the {noun} {' and '.join(map(requirement_text, unmet))}"
         else:

@@ -387,6 +387,21 @@ def test_terms_of_node_affinity_of_which_no_node_meets_one_are_all_named() -> No
     assert answer.cause == f"a would take it but for its node affinity (gen>3 or {ZONE}=d)"
 
 
+@pytest.mark.parametrize("selector", [{}, {"pool": "a"}])
+def test_node_affinity_that_the_configuration_adds_is_not_the_pods(
+    selector: dict[str, str],
+) -> None:
+    terms = [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["z"]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    args = {"name": "NodeAffinity", "args": {"addedAffinity": required}}
+    waiting = pod("p", node_selector=selector)
+    state = cluster(node("n", labels={"pool": "a"}), waiting)
+    run = simulation(state, {"profiles": [{"pluginConfig": [args]}]})
+    assert present(diagnosed(run, "default/p")).cause == (
+        "n would take it but for the node affinity that the scheduler's configuration adds"
+    )
+
+
 def test_the_first_pod_of_a_group_only_needs_the_key() -> None:
     answer = of(node("a"), near("In", {"job": "z"}, "podAffinity"))
     assert answer.cause == (
