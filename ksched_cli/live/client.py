@@ -150,10 +150,13 @@ class ApiServer:
             parts = pool.connection_pool_kw
             context = create_urllib3_context(cert_reqs=parts["cert_reqs"])
             authorities, data = parts.pop("ca_certs"), parts.pop("ca_cert_data", None)
+            # Without TLS, as to `kubectl proxy`, the system's certificates need not be loaded.
+            urls = (self.url, settings.proxy or "http:")
+            are_plain = all(url.startswith("http:") for url in urls)
             if authorities or data:
                 context.load_verify_locations(authorities, cadata=data)
-            elif settings.verify_ssl and not self.url.startswith("http:"):
-                context.load_default_certs()  # takes 50 ms, which `kubectl proxy` need not wait for
+            elif settings.verify_ssl and not are_plain:
+                context.load_default_certs()
             certificate, key = parts.pop("cert_file"), parts.pop("key_file")
             if certificate:
                 context.load_cert_chain(certificate, key)

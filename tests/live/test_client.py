@@ -210,3 +210,18 @@ def test_a_certificate_that_is_renewed_on_disk_is_read_again(
     file.write_bytes(authority.cert_pem.bytes())
     os.utime(file, ns=(0, 1))
     assert connection.get("/version")
+
+
+def test_a_proxy_may_have_a_certificate_though_the_server_has_none(
+    serve: Serve,
+    connected: Connect,
+    authority: trustme.CA,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The system's certificates are those that SSL_CERT_FILE names."""
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    proxy = serve(tls=tls_context(authority, asks_for_certificate=False))
+    assert connected(serve(), cluster={"proxy-url": proxy.url}).get("/version")
+    assert len(proxy.requests) == 1
