@@ -17,7 +17,7 @@ from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.kube.selectors import IN, Requirement, requirement_text
 from ksched_cli.plugins.node_affinity import named_nodes
-from ksched_cli.plugins.volume_binding.binder import SELECTED_NODE
+from ksched_cli.plugins.volume_binding.binder import SELECTED_NODE, provisions
 from ksched_cli.plugins.volume_zone import LABELS, VolumeTopology, zones_of
 from ksched_cli.plugins.volumes import (
     Reach,
@@ -85,12 +85,14 @@ def fixed_places(evaluation: Evaluation, state: ClusterState) -> list[FixedPlace
             places.append(FixedPlace(("VolumeBinding",), where, rows, _ABSENT))
         #    Its class may say in which topologies volumes are made.
         storage_class = state.storage_classes.get(claim_class(claim))
-        if storage_class is not None and storage_class.allowed_topologies:
-            terms = allowed_topologies(storage_class)
-            topologies = terms_text([term.labels for term in terms.terms])
-            where = f"claim {claim.key} gets its volume in {topologies} (StorageClass "
+        if storage_class is None or not provisions(storage_class):
+            continue
+        topologies = allowed_topologies(storage_class)
+        if topologies.terms:
+            text = terms_text([term.labels for term in topologies.terms])
+            where = f"claim {claim.key} gets its volume in {text} (StorageClass "
             where += f"{storage_class.metadata.name})"
-            rows = matches_any(snapshot, terms)
+            rows = matches_any(snapshot, topologies)
             places.append(FixedPlace(("VolumeBinding",), where, rows, _NOBODY_THERE))
     return [
         place

@@ -886,8 +886,8 @@ def _added(
 
 
 def _selected_labels(pod: PodInfo, state: ClusterState) -> dict[str, str]:
-    """Return the labels that a node needs for the pod: of its node selector, of the first term of
-    its affinity, and of where its volumes are or are made; {} where labels alone are not enough."""
+    """Return the labels that a node needs for the pod: of its node selector, of one term of its
+    affinity, and of where its volumes are or are made; {} where labels alone are not enough."""
     labels, required = dict(pod.spec.node_selector), pod.spec.required_nodes
     selectors = [node_terms(required)] if required is not None else []
     for _, claim in used_claims(pod.pod, state.persistent_volume_claims):
@@ -901,7 +901,7 @@ def _selected_labels(pod: PodInfo, state: ClusterState) -> dict[str, str]:
         elif not claim.spec.volume_name and storage_class is not None:
             selectors.append(allowed_topologies(storage_class))
     for terms in (selector.terms for selector in selectors if selector.terms):
-        # The first, or one in which no numbers are compared.
+        # The first in which no numbers are compared, else the first.
         term = min(terms, key=lambda term: any(each.operator in (GT, LT) for each in term.labels))
         if term.fields:
             return {}

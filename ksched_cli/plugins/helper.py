@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import (
     NodeSelectorRequirement,
@@ -38,7 +37,7 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
     SignPlugin,
 )
-from ksched_cli.framework.results import Scores
+from ksched_cli.framework.results import Mask, Scores
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.int64 import divide
 from ksched_cli.kube.plain_json import typed_json
@@ -105,14 +104,15 @@ def named(pods: Sequence[PodInfo]) -> str:
     return listed([pod.key for pod in pods])
 
 
-def clauses_by_row(
-    count: int, subject: str, clauses: Iterable[tuple[NDArray[np.bool_], str]]
-) -> list[str]:
+def clauses_by_row(count: int, subject: str, clauses: Iterable[tuple[Mask, str]]) -> list[str]:
     """Return per row the subject with those of the clauses that hold there, as "subject (clause,
-    clause)"; "" where none does. count: how many rows there are"""
+    clause)"; "" where none does.
+
+    count: how many rows there are; clauses: each with the rows where it holds
+    """
     held: list[list[str]] = [[] for _ in range(count)]
-    for rows, clause in clauses:
-        for position in rows.nonzero()[0].tolist():
+    for holds, clause in clauses:
+        for position in holds.nonzero()[0].tolist():
             held[position].append(clause)
     return [f"{subject} ({', '.join(each)})" if each else "" for each in held]
 

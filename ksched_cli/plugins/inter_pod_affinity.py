@@ -909,7 +909,7 @@ def proposals(
         patch = {"spec": {"affinity": affinity}}
         yield Proposal("affinity", " and ".join(texts), patch=patch, amount=len(texts))
         return
-    # One of several terms of affinity may be enough, as a pod has to match all of them to count.
+    # Only pods that match all terms of affinity count: without one of several, some may be there.
     pod_affinity = (own and own.pod_affinity) or NO_AFFINITY
     terms = pod_affinity.required_during_scheduling_ignored_during_execution
     all_keys = ", ".join(term.topology_key for term in terms)

@@ -74,6 +74,25 @@ def test_a_zone_without_nodes_is_the_cause() -> None:
     )
 
 
+def test_a_class_without_provisioner_makes_no_volume_in_its_topologies() -> None:
+    topology = {"matchLabelExpressions": [{"key": ZONE, "values": ["c"]}]}
+    causes = [
+        of(
+            zoned("a1", "a"),
+            {**storage_class("zonal", provisioner), "allowedTopologies": [topology]},
+            claim("data", storage_class="zonal"),
+            bound("data"),
+        ).cause
+        for provisioner in ("ebs.csi.aws.com", "kubernetes.io/no-provisioner")
+    ]
+    assert causes == [
+        f"claim default/data gets its volume in {ZONE}=c (StorageClass zonal), and no node is "
+        "there",
+        "a1 would take it but for a volume, which neither exists nor can be provisioned there "
+        "(claim default/data)",
+    ]
+
+
 def test_a_selector_that_contradicts_the_zone_of_a_volume() -> None:
     answer = of(
         zoned("a1", "a"),
