@@ -378,7 +378,8 @@ def test_a_deleted_pod_below_the_partition_comes_back_from_the_old_template(
 def test_a_pod_that_is_deleted_does_not_let_a_stateful_set_pass_one_that_waits(
     cpu: int, verdict: str, requests: list[str], tmp_path: Path
 ) -> None:
-    """Upstream: updateStatefulSetAfterInvariantEstablished, "wait for unhealthy Pods on update"."""
+    """No more pods are deleted while as many as may be missing are. Upstream:
+    stateful_set_control.go (updateStatefulSetAfterInvariantEstablished)."""
     stateful = workload("StatefulSet", replicas=3, podManagementPolicy="Parallel")
     path = state_file(tmp_path, *nodes(3), stateful, *pods_of("StatefulSet", 3))
     larger = "set resources statefulset/web --requests=cpu=9"
