@@ -164,7 +164,7 @@ class NodeAffinity(FilteringPlugin, ScoringPlugin, Proposes):
         # The DaemonSet controller names the node that it makes a pod for, and deletes others there.
         if pod.pod.owner[0] == "DaemonSet" and any(each.match_fields for each in terms):
             return
-        yield from proposals(node, unmet, terms)
+        yield from proposals(node, unmet, terms, pod.spec.runtime_class_name)
 
 
 def _preferred_terms(spec: PodSpec) -> tuple[PreferredTerm, ...]:
@@ -254,12 +254,16 @@ GIVEN_LABELS = (
 
 
 def proposals(
-    node: NodeInfo, unmet: Mapping[str, str], terms: Sequence[NodeSelectorTerm]
+    node: NodeInfo,
+    unmet: Mapping[str, str],
+    terms: Sequence[NodeSelectorTerm],
+    runtime_class: str = "",
 ) -> Iterator[Proposal]:
     """Yield proposals of node labels or changes of the pod's affinity with which the node matches.
 
     unmet: of the nodeSelector
     terms: of which the node matches none, or () where it matches
+    runtime_class: the pod's; when a pod is created, its nodeSelector gets that of its RuntimeClass
     """
     term = min(terms, key=lambda each: len(_unmet(each, node)), default=None)
     expressions = _unmet(term, node) if term is not None else []
@@ -297,15 +301,17 @@ def proposals(
     # node lacks a label.
     texts: list[str] = []
     selector: dict[str, str | None] = {}
+    unless = f" unless RuntimeClass {runtime_class} adds it" if runtime_class else ""
     for key, value in unmet.items():
         selector[key] = node.labels.get(key)
         if key in node.labels:
-            texts.append(f"select {key}={node.labels[key]} instead of {value}")
+            text = f"select {key}={node.labels[key]} instead of {value}"
         elif near := _near_key(key, (value,), node):
             selector[near] = value
-            texts.append(f"select {near}={value} instead of {key}={value}")
+            text = f"select {near}={value} instead of {key}={value}"
         else:
-            texts.append(f"do not select {key}={value}")
+            text = f"do not select {key}={value}"
+        texts.append(text + unless)
     patch: dict[str, Any] = {"nodeSelector": selector} if unmet else {}
     if terms:
         own, more = _with_term(node, terms, term)

@@ -170,6 +170,7 @@ class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
     priority_class_name: str = ""
     preemption_policy: str = ""
     overhead: ResourceList = msgspec.field(default_factory=dict)
+    runtime_class_name: str = ""
     resources: ResourceRequirements | None = None
     resource_claims: tuple[PodResourceClaim, ...] = ()
     volumes: tuple[Volume, ...] = ()
