@@ -1,8 +1,10 @@
-"""Controllers that put taints on nodes and scheduling gates on pods, and take them away again.
+"""Controllers that put taints and labels on nodes and scheduling gates on pods, and take them away
+again.
 
 Whoever removes such a taint by hand, or tolerates it, works against the controller: it puts the
 taint back, or the node is not ready for pods. What helps is to look at what the controller waits
-for. Rows are data, to be added to; keys match by prefix, or by suffix where they begin with "/".
+for. A label put by hand does not make a node what the label says. Rows are data, to be added to;
+keys match by prefix, or by suffix where they begin with "/".
 """
 
 from __future__ import annotations
@@ -111,6 +113,41 @@ GATES = (
     Controller("karmada.io/", "Karmada"),
     Controller("jobset.sigs.k8s.io/", "JobSet"),
     Controller("run.ai/", "the Run:ai scheduler"),
+)
+
+
+# Labels that say what a machine is, or of which pool: set by the kubelet, the provider, the
+# autoscaler that made it, the volumes' driver, or what discovers its devices.
+GIVEN_LABELS = (
+    "kubernetes.io/hostname",
+    "kubernetes.io/arch",
+    "kubernetes.io/os",
+    "beta.kubernetes.io/",
+    "node.kubernetes.io/instance-type",
+    "node.kubernetes.io/windows-build",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/",
+    "topology.ebs.csi.aws.com/",
+    "topology.disk.csi.azure.com/",
+    "topology.gke.io/",
+    "cloud.google.com/",
+    "sandbox.gke.io/",
+    "eks.amazonaws.com/",
+    "alpha.eksctl.io/",
+    "kubernetes.azure.com/",
+    "agentpool",
+    "karpenter.",
+    "kops.k8s.io/",
+    "doks.digitalocean.com/",
+    "k8s.scaleway.com/",
+    "lke.linode.com/",
+    "node.openshift.io/",
+    "feature.node.kubernetes.io/",
+    "nvidia.com/gpu.",
+    "nvidia.com/cuda.",
+    "amd.com/gpu.",
+    "gpu.intel.com/",
 )
 
 

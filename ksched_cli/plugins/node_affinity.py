@@ -44,6 +44,7 @@ from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.near_names import near_key
 from ksched_cli.kube.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, Requirement, SelectorError
 from ksched_cli.plugins import args as args_types
+from ksched_cli.plugins.controllers import GIVEN_LABELS
 from ksched_cli.plugins.helper import (
     FilteringPlugin,
     Fragments,
@@ -242,17 +243,6 @@ def labels_text(terms: Sequence[NodeSelectorTerm], node: NodeInfo) -> str:
 # selector.
 
 
-# The kubelet and the cloud's controllers set these as the machine is.
-GIVEN_LABELS = (
-    "kubernetes.io/hostname",
-    "kubernetes.io/arch",
-    "kubernetes.io/os",
-    "node.kubernetes.io/instance-type",
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-)
-
-
 def proposals(
     node: NodeInfo,
     unmet: Mapping[str, str],
@@ -280,7 +270,7 @@ def proposals(
         elif expression.operator in (NOT_IN, DOES_NOT_EXIST):
             labels[expression.key] = None
     is_labelled = len(labels) == len({*unmet, *(each.key for each in expressions)})
-    if is_labelled and not names_other and not any(key in GIVEN_LABELS for key in labels):
+    if is_labelled and not names_other and not any(key.startswith(GIVEN_LABELS) for key in labels):
         arguments = [
             f"{key}-" if value is None else f"{key}={value}" for key, value in labels.items()
         ]
