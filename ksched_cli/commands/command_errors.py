@@ -51,6 +51,8 @@ SYNONYMS = {
 }
 _LISTED = re.compile(r" \((.*)\)$")
 _MISSING_OPTION = re.compile(r"Missing option '([^']*)'")
+# What every change takes, and short forms.
+_OF_CHANGES = ("-", "--namespace", "-n", "-l", "-f", "-p", "-c")
 _SUFFIXES = (".yaml", ".yml", ".json", ".gz")
 
 
@@ -120,7 +122,12 @@ def _unknown_command(context: Any, message: str, arguments: Sequence[str]) -> st
         given = shlex.join(rest) if len(commands) == 1 else ""
         lines = [f"{path} {command} {given}".rstrip() for command in commands]
     elif not depth and word in {verb.partition(" ")[0] for verb in VERBS}:
-        lines = [f"{path} compare --vs --change {shlex.quote(shlex.join([word, *rest]))}"]
+        # What no change takes, and all that follows it, is for the command.
+        takes = {*_OF_CHANGES, *(flag for verb in VERBS.values() for flag in verb.flags)}
+        is_other = [each[:1] == "-" and each.partition("=")[0] not in takes for each in rest]
+        end = is_other.index(True) if any(is_other) else len(rest)
+        given = shlex.join(["compare", *rest[end:], "--vs", "--change"])
+        lines = [f"{path} {given} {shlex.quote(shlex.join([word, *rest[:end]]))}"]
     else:
         near = re.findall(r"'([^']+)'", message)[1:]
         lines = [f"{path} {name}" for name in near]
