@@ -152,7 +152,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
 
     pod: the pod or the workload asked about; "" with --pending
     pods: those of its pods that wait, or all that wait
-    node: where the pod is placed without any change; "" where it waits
+    node: where the pod is placed without any change; "" where it waits, or there are several
     group: the pod group of that pod, where there is one
     blocked_by: the pod whose attempt is explained: the first that finds no node
     domain: KEY=VALUE of the topology domain that its group was tried in, of several the one where
@@ -1017,7 +1017,7 @@ def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
     waiting = tuple(key for key in sorted(pods) if key not in before.nodes)
     answer = Remedies(pod=name, pods=waiting, runs=fixer.runs, undecided=fixer.failed)
     if not waiting:
-        return replace(answer, node=before.nodes[min(pods)])
+        return replace(answer, node=before.nodes[name]) if len(pods) == 1 else answer
     if before.look is None:
         return answer
     proposed, not_tried = fixer.remedies(pods, before)

@@ -115,7 +115,8 @@ def _verdict(  # noqa: C901, PLR0912  # the lines, in their order
     if not answer.pods:
         text = "no pod of the queue stays pending: there is nothing to remedy"
         if answer.pod:
-            text = f"{answer.pod} needs no remedy: it is placed on {answer.node}"
+            where = f"it is placed on {answer.node}" if answer.node else "its pods have nodes"
+            text = f"{answer.pod} needs no remedy: {where}"
         yield Line(text, Tone.GOOD)
         yield from _held(answer)
         return
