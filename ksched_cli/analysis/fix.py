@@ -919,8 +919,9 @@ class Fixer:
         own = (pod for pod in before if subject_of(pod, self.state) in step.subjects)
         # A running pod may stay as it is.
         pod = min(own, key=lambda pod: bool(pod.node_name))
-        text = self._changed_text(proposal, pod, after)
-        if pod.metadata.controller is not None and subject_of(pod, self.state).kind == "Pod":
+        subject = subject_of(pod, self.state)
+        text = self._changed_text(proposal, pod, after) + subject.where
+        if pod.metadata.controller is not None and subject.kind == "Pod":
             # The state does not have the template that has to be changed.
             owner = "/".join(pod.owner)
             text += f" (in {owner}, which makes the pod and is not in this state)"

@@ -70,16 +70,23 @@ class ChangedObject(Struct, frozen=True):
 
     kind: "Pod" for a pod without a controller, or one whose controller the state does not have
     stuck: names of its waiting pods, where its controller does not replace them by a new template
+    maker: Kind/name of what manages the workload, such as an operator's object, and sets it anew
     """
 
     kind: str
     namespace: str
     name: str
     stuck: tuple[str, ...] = ()
+    maker: str = ""
 
     @property
     def text(self) -> str:
         return f"{self.kind.lower()}/{self.name}"
+
+    @property
+    def where(self) -> str:
+        """Return where the change has to be made instead, in brackets after its text; or ""."""
+        return f" (in {self.maker}, which makes {self.text})" if self.maker else ""
 
     def patch(self, patch: Mapping[str, Any]) -> dict[str, Any]:
         """Return a patch of the pod as one of this object."""
@@ -107,7 +114,9 @@ def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
                 # Those that ksched has made for the workload are not there in the cluster.
                 existing = [each for each in waiting if each.uid not in ("", each.key)]
                 stuck = tuple(sorted(each.name for each in existing or waiting))
-            return ChangedObject(kind, pod.namespace, name, stuck)
+            owner = workload.metadata.controller
+            maker = f"{owner.kind}/{owner.name}" if owner is not None else ""
+            return ChangedObject(kind, pod.namespace, name, stuck, maker)
     return ChangedObject("Pod", pod.namespace, pod.name)
 
 
@@ -947,9 +956,8 @@ def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator
                 if replicas is not None and replicas >= len(pods):
                     rest = replicas - len(pods)
                     line = f"scale {subject.text} -n {subject.namespace} --replicas={rest}"
-                    text = (
-                        f"scale {subject.namespace}/{subject.text} down from {replicas} to {rest}"
-                    )
+                    name = f"{subject.namespace}/{subject.text}"
+                    text = f"scale {name} down from {replicas} to {rest}{subject.where}"
                     more = Proposal("scale", text, (line,), amount=len(pods))
             if more is not None:
                 yield Candidate((more,), candidate.because, candidate.subjects)
@@ -1000,5 +1008,5 @@ def _without_surge(
     line = f"patch {subject.text} -n {subject.namespace} -p '{text}'"
     noun = "pod leaves" if count == 1 else "pods leave"
     limits = f"maxSurge 0 and maxUnavailable {unavailable}"
-    text = f"set {limits} for {subject.text}, so that its old {noun} first"
+    text = f"set {limits} for {subject.text}{subject.where}, so that its old {noun} first"
     return Proposal("rollout", text, (line, *more))
