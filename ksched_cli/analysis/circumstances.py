@@ -15,7 +15,8 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
-from ksched_cli.kube.plain_json import typed_json
+from ksched_cli.kube.json_tree import value_at
+from ksched_cli.kube.plain_json import plain_json, typed_json
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.plugins.helper import listed
@@ -110,6 +111,26 @@ def _pending_resize(pod: PodInfo) -> str:
             now, then = amount_texts(resource, (allocated, counted))
             texts.append(f"{resource} {then} instead of {now}")
     return f"deferred ({', '.join(texts)})" if texts else "deferred"
+
+
+def not_started(pod: Pod) -> str:
+    """Return a sentence about a pod that has a node and has not started there, with what its
+    containers wait for; "" about others, also where the state has no phase."""
+    status = pod.status
+    is_bound = status.start_time or any(
+        each.type == "PodScheduled" and each.status == "True" for each in status.conditions
+    )
+    if not (pod.node_name and status.phase == "Pending" and is_bound):
+        return ""
+    plain = plain_json(pod.raw or b"{}").get("status", {})
+    kinds = ("initContainerStatuses", "containerStatuses")
+    containers = [each for kind in kinds for each in plain.get(kind) or ()]
+    reasons = (str(value_at(each, ("state", "waiting", "reason")) or "") for each in containers)
+    # Until the containers before it have ended, one waits as PodInitializing.
+    waits = dict.fromkeys(each for each in reasons if each not in ("", "PodInitializing"))
+    why = f" ({', '.join(waits)})" if waits else ""
+    look = f"kubectl describe pod {pod.name} -n {pod.namespace}"
+    return f"it has not started on {pod.node_name}{why}; {look} says why"
 
 
 class _Condition(Struct):

@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
-from ksched_cli.analysis.circumstances import RecordedMessages
+from ksched_cli.analysis.circumstances import RecordedMessages, not_started
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose, unverified, with_hints
 from ksched_cli.analysis.gates import READS, held_by
 from ksched_cli.analysis.held_pods import group_notes, held_notes, no_group
@@ -176,7 +176,8 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     """Why a pod goes where it goes.
 
     node: the node to take; empty where none fits
-    running_on: the node the pod runs on already; empty where it does not
+    running_on: the node the pod is on already; empty where it is on none. starting: it has not
+                started there
     evaluated: how many nodes the attempt looked at
     score: the node's total among them; null where nodes were not scored
     best_of_all: the best of all nodes, had all been looked at; null where none fits
@@ -239,6 +240,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     nodes: tuple[NodeExplanation, ...] = ()
     notes: tuple[str, ...] = ()
     requested: Annotated[tuple[str, ...], HIDDEN] = ()
+    starting: Annotated[bool, HIDDEN] = False
     node_count: Annotated[int, HIDDEN] = 0
 
     @property
@@ -303,10 +305,14 @@ def explain(
             view.look(unplaced, simulation.options.tie_break)
             answer = view.explanation
             diagnosis = answer.diagnosis
+            node, waits = pod.pod.node_name, not_started(pod.pod)
+            absent = "" if node in simulation.snapshot.row else f"{node} is not in the state"
             return replace(
                 answer,
-                running_on=pod.pod.node_name,
-                rank=_rank_of(answer.nodes, pod.pod.node_name),
+                running_on=node,
+                starting=bool(waits),
+                notes=(*filter(None, (waits, absent)), *answer.notes),
+                rank=_rank_of(answer.nodes, node),
                 diagnosis=None if diagnosis is None else unverified(diagnosis, simulation.state),
                 undecided=bool(answer.error) and simulation.caller.noted > defects,
                 may_preempt=answer.may_preempt and not answer.node,

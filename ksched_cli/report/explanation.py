@@ -111,7 +111,8 @@ def _verdict(  # noqa: C901, PLR0912  # the lines, in their order
     elif answer.running_on:
         rank = f", rank {answer.rank:,} of {answer.feasible:,}" if answer.rank else ""
         nowhere = "" if answer.rank else ", where it would not be placed now"
-        yield Line(f"{pod} runs on {answer.running_on}{rank}{nowhere}")
+        verb_ = "is bound to" if answer.starting else "runs on"
+        yield Line(f"{pod} {verb_} {answer.running_on}{rank}{nowhere}")
         subject = "today it"
     if answer.undecided or answer.error:
         cannot = "decided" if answer.undecided else "scheduled"
