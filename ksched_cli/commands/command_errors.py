@@ -64,9 +64,9 @@ def described(error: Exception, arguments: Sequence[str]) -> KschedError:
     message: str = error.format_message() if hasattr(error, "format_message") else str(error)
     if hasattr(error, "possibilities"):
         word = option.lstrip("-")
-        known = [name[2:] for each in context.command.params for name in each.opts if name[2:]]
-        longer = (name for name in known if word[1:] and name.startswith(word))
-        near = next(longer, "") or nearest(word, known)
+        options = [name[2:] for each in context.command.params for name in each.opts if name[2:]]
+        longer = (name for name in options if word[1:] and name.startswith(word))
+        near = next(longer, "") or nearest(word, options)
         hint = f"did you mean --{near}?" if near else f"{_help(context)} lists its options"
         return UsageError(f"{path} has no option {option}; {hint}")
     if option and "not take" in message:

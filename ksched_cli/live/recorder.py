@@ -8,7 +8,6 @@ object stay in memory.
 from __future__ import annotations
 
 import heapq
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.kube.scheduler_events import MESSAGES, PREEMPTED, message_of
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.live.client import ApiServer, ClusterError, StatusError
 from ksched_cli.live.clock import CLOCK
@@ -290,8 +290,7 @@ _JOIN_SECONDS = 5.0
 _POLL_SECONDS = 0.01
 # Schedulers' events of evictions name the pod that they are for.
 _EVENTS = Resource("Event", "v1", "events", True)
-_EVICTIONS = {"fieldSelector": "reason=Preempted"}
-_EVICTED_BY = re.compile(r"^Preempted by pod (?P<uid>\S+) on node (?P<node>\S+)$")
+_EVICTIONS = {"fieldSelector": f"reason={PREEMPTED}"}
 
 
 class RecordedPart(Part, frozen=True):
@@ -572,7 +571,7 @@ class Recorder:
 def eviction_of(event: Plain) -> Plain | None:
     """Return the eviction that a scheduler's event tells of, or None."""
     victim = event.get("regarding") or event.get("involvedObject") or {}
-    eviction = _EVICTED_BY.match(event.get("note") or event.get("message") or "")
+    eviction = MESSAGES[PREEMPTED].match(message_of(event))
     if eviction is None:
         return None
     return {
@@ -580,7 +579,7 @@ def eviction_of(event: Plain) -> Plain | None:
         "name": victim.get("name", ""),
         "uid": victim.get("uid", ""),
         "node": eviction["node"],
-        "evictedFor": eviction["uid"],
+        "evictedFor": eviction["preemptor"],
     }
 
 

@@ -17,6 +17,7 @@ from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.kube.int64 import parse_int64
+from ksched_cli.kube.scheduler_events import MESSAGES
 from ksched_cli.live.client import UNREADABLE, ApiServer, ClusterError, StatusError
 from ksched_cli.live.lists import (
     ABSENT,
@@ -32,8 +33,6 @@ from ksched_cli.live.lists import (
 REQUIRED = ("Node", "Pod")
 
 EVENT = "Event"
-# The reasons of the schedulers' events that an audit reads.
-SCHEDULER_REASONS = frozenset(("Scheduled", "Preempted"))
 
 
 class ReadList(Part, frozen=True):
@@ -255,7 +254,7 @@ class ClusterReader:
 
 def _is_of_scheduler(event: bytes) -> bool:
     reason = msgspec.json.decode(event).get("reason")
-    return isinstance(reason, str) and reason in SCHEDULER_REASONS
+    return isinstance(reason, str) and reason in MESSAGES
 
 
 def typed_object(resource: Resource, item: Raw) -> dict[str, object]:

@@ -6,7 +6,6 @@ state has them, tell of pods that are gone, and of evictions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
@@ -46,6 +45,7 @@ from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.framework.resource_claims import CLAIM_ANNOTATION
 from ksched_cli.kube.int64 import parse_int64
+from ksched_cli.kube.scheduler_events import MESSAGES, PREEMPTED, SCHEDULED, message_of
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.plugins.volume_binding.binder import provisions
 from ksched_cli.plugins.volumes import WAIT_FOR_FIRST_CONSUMER, claim_class, volume_class
@@ -63,10 +63,6 @@ _PARTS = {
 }
 # Kinds to keep when a state is loaded, for this module to read.
 EVENT_KINDS = ("Event", "Event.events.k8s.io")
-_MESSAGES = {
-    "Scheduled": re.compile(r"^Successfully assigned \S+ to (?P<node>\S+)$"),
-    "Preempted": re.compile(r"^Preempted by pod (?P<preemptor>\S+) on node (?P<node>\S+)$"),
-}
 
 
 def read_decision_log(
@@ -404,13 +400,12 @@ class SchedulerEvents(NamedTuple):
 
 def scheduler_events(state: ClusterState) -> SchedulerEvents:
     """Return those of a state that was loaded with EVENT_KINDS."""
-    events: dict[str, dict[str, SchedulerEvent]] = {reason: {} for reason in _MESSAGES}
+    events: dict[str, dict[str, SchedulerEvent]] = {reason: {} for reason in (SCHEDULED, PREEMPTED)}
     for time, event in sorted(_timed_events(state), key=lambda item: item[0]):
         subject = _object(event.get("regarding")) or _object(event.get("involvedObject"))
         uid, pod = str(subject.get("uid")), f"{subject.get('namespace')}/{subject.get('name')}"
         reason = str(event.get("reason"))
-        text = str(event.get("note") or event.get("message") or "")
-        if reason in _MESSAGES and (message := _MESSAGES[reason].match(text)):
+        if reason in MESSAGES and (message := MESSAGES[reason].match(message_of(event))):
             events[reason][uid] = SchedulerEvent(pod, time, **message.groupdict())
     return SchedulerEvents(*events.values())
 
