@@ -323,7 +323,8 @@ class Collector:
             self._skipped[name] = self._skipped.get(name, 0) + 1
         else:
             raise _InvalidObjectError(
-                "kind is missing", hint="Every object needs apiVersion and kind."
+                "kind is missing",
+                hint="Every object needs apiVersion and kind; kubectl prints them with -o yaml.",
             )
 
     def _add_pod(self, parts: PodParts, data: msgspec.Raw, location: ObjectLocation) -> None:

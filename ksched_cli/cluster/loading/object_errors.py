@@ -191,6 +191,8 @@ def _readable(message: str) -> str:
 
 def _hint(message: str, path: Path) -> str:
     match = _EXPECTED.search(message)
+    if match is not None and match["got"] == "str" and match["expected"] == "object" and not path:
+        return "kubectl prints objects with -o json or -o yaml."
     if match is None or match["got"] not in ("int", "float", "bool"):
         return ""
     if path and str(path[-1]).endswith(("Time", "Timestamp")):
