@@ -85,7 +85,7 @@ class RemedyCost(Part, frozen=True):
     """What a remedy costs.
 
     points: all together; the less, the better
-    disruption: running pods that restart
+    disruption: running pods that stop, and come again or not
     evictions: pods that leave their node for the pod, be they placed elsewhere
     nodes: that are added
     requests: the largest share of a request that the pod gives up
@@ -388,7 +388,7 @@ MAKING_ROOM = frozenset(
 )
 
 # Points that a remedy costs besides its changes.
-DISRUPTED_COST = 1.0  # of a running pod that restarts
+DISRUPTED_COST = 1.0  # of a running pod that stops
 GONE_COST = 4.0  # of a pod that has no controller to make it anew
 PENDING_AGAIN_COST = 30.0  # of a pod that had a node
 
@@ -870,7 +870,7 @@ class Fixer:
         if not evicts and len(also.pending_again) > len(pods) + len(also.placed):
             return None
         texts = [self._text(step, after) for step in candidate.steps]
-        # The cost is that of the changes, and of the pods that restart, or have no node any more.
+        # The cost is that of the changes, and of the pods that stop, or have no node any more.
         running = {pod.key for pod in self.state.pods if pod.node_name and not pod.finished}
         running &= before.nodes.keys()
         # A rollout has placed pods already that it has made anew.

@@ -194,7 +194,7 @@ def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:
     lines.append(goes if count == 1 else f"then all {count:,} have a node")
     if cost.disruption:
         pods = counted(cost.disruption, "running pod")
-        lines.append(f"{pods} {verb(cost.disruption, 'restarts', 'restart')}")
+        lines.append(f"{pods} {verb(cost.disruption, 'stops', 'stop')}")
     own = {each.pod for each in remedy.moves}
     effects = {
         "moves": [f"{pod} to {node}" for pod, node in also.moved.items() if pod not in own],
