@@ -26,7 +26,7 @@ from math import ceil
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 from msgspec import field as part_field
 
 from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
@@ -109,6 +109,8 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     limited_by: where no number helps, why a pod that stays pending does
     helped: pods that get a node
     not_helped: pods that stay pending with any number of nodes that was run
+    other_zones: where there are such pods, of each other zone a node that differs from one of
+                 `like` in its place only
     runs: the runs made, in their order
     stopped: why the search ended early; the answer is then the best run until then
     undecided: a plugin's failure left a pod undecided
@@ -129,6 +131,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     limited_by: str = ""
     helped: tuple[HelpedGroup, ...] = ()
     not_helped: tuple[PendingGroup, ...] = ()
+    other_zones: tuple[str, ...] = ()
     runs: tuple[NodeTrial, ...] = ()
     stopped: str = ""
     undecided: Annotated[bool, HIDDEN] = False
@@ -830,4 +833,10 @@ class MoreNodes(Question[NodesNeeded], frozen=True, kw_only=True):
 
         search = Search(self.time_limit)
         with opened.observer.searching("runs", search):
-            return nodes_needed(simulation, likes, open_with, prices, search)
+            answer = nodes_needed(simulation, likes, open_with, prices, search)
+        looks, zones = {*map(look_of, likes)}, {*map(zone_of, likes)}
+        others: dict[str, str] = {}
+        for node in simulation.state.nodes if answer.not_helped else ():
+            if zone_of(node) not in zones and look_of(node) in looks:
+                others.setdefault(zone_of(node), node.name)
+        return structs.replace(answer, other_zones=tuple(sorted(others.values())))

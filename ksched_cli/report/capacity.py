@@ -141,6 +141,11 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
     shown = [trial for trial in runs if trial in nearest]
     like = enumerated(answer.like, "or")
     good = Tone.GOOD if needed is not None else Tone.WARN if answer.helped else Tone.BAD
+    commands = [*what_helps(answer.not_helped).commands]
+    if answer.other_zones:
+        flags = " ".join(f"--like {name}" for name in (*answer.like, *answer.other_zones))
+        what = "tries such nodes in the other zones, too"
+        commands.insert(0, Command(f"{program_name()} capacity --pending {flags}", what))
     return View(
         title=_needed(answer, stay),
         tone=good,
@@ -160,7 +165,7 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
                 answer.not_helped,
                 with_reasons=False,
             ),
-            what_helps(answer.not_helped),
+            Commands(heading="What to try next", commands=commands),
             _runs(answer, shown, Medium.BRIEF),
             _runs(answer, runs, Medium.WHOLE | Medium.WIDE),
             bars(
