@@ -62,6 +62,15 @@ _MUTABLE = {"tolerations", "schedulingGates"}
 _BY_NAME = ("containers", "initContainers")
 # Most of their spec cannot be changed.
 _REPLACED = ("pod", "job", "pvc", "resourceclaim")
+# A Job's selector and its template's labels have the Job's uid: one that replaces it gets its own.
+# Upstream: pkg/registry/batch/job/strategy.go (generateSelector), and validateGeneratedSelector.
+_NO_UID = dict.fromkeys(("controller-uid", "batch.kubernetes.io/controller-uid"))
+_WITHOUT_UID = {
+    "spec": {
+        "selector": {"matchLabels": _NO_UID},
+        "template": {"metadata": {"labels": _NO_UID}},
+    }
+}
 
 
 class ChangedObject(Struct, frozen=True):
@@ -264,13 +273,15 @@ def kubectl_command(line: str) -> str:
     kind, _, name = target.partition("/")
     # The API server accepts few patches for an existing object of these kinds.
     is_replaced = False
+    data: Any = None
     if verb == "patch" and kind in _REPLACED:
         data = json.loads(tokens[tokens.index("-p") + 1])
         mutable = _MUTABLE if kind == "pod" else set()
         is_replaced = isinstance(data, list) or not set(data.get("spec") or {}) <= mutable
     if is_replaced:
         namespace = f" -n {tokens[tokens.index('-n') + 1]}" if "-n" in tokens else ""
-        patch = shlex.quote(tokens[tokens.index("-p") + 1])
+        data = combined(data, _WITHOUT_UID) if kind == "job" else data
+        patch = shlex.quote(json.dumps(data, separators=(",", ":")))
         form = " --type=json" if "--type=json" in tokens else ""
         return (
             f"kubectl get {kind} {name}{namespace} -o yaml"

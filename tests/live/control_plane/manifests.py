@@ -76,7 +76,12 @@ def workload(
             "template": {"metadata": {"labels": labels}, "spec": spec},
         },
     }
-    if replicas is not None:
+    if kind == "Job":
+        spec["restartPolicy"] = "Never"
+        count = {"parallelism": replicas, "completions": replicas}
+        manifest |= {"apiVersion": "batch/v1", "spec": {**count, "template": {"spec": spec}}}
+        manifest["spec"]["template"]["metadata"] = {"labels": labels}
+    elif replicas is not None:
         manifest["spec"]["replicas"] = replicas
     if kind == "StatefulSet":
         manifest["spec"] |= {"serviceName": name, "podManagementPolicy": "Parallel"}

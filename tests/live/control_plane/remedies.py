@@ -63,6 +63,7 @@ CONTROLLERS = (
     "replicaset-controller",
     "statefulset-controller",
     "daemonset-controller",
+    "job-controller",
     "disruption-controller",
     "garbage-collector-controller",
     "persistentvolume-binder-controller",
@@ -74,10 +75,12 @@ QUIET_SECONDS, SETTLED_WITHIN = 2.5, 120.0
 WORKLOADS_PER_CLUSTER = 8
 HOST = "kubernetes.io/hostname"
 NAMESPACE = "default"
+# How many pods there are to be: where, and in which field of the spec.
 SCALED = {
-    "Deployment": "deployments",
-    "ReplicaSet": "replicasets",
-    "StatefulSet": "statefulsets",
+    "Deployment": ("apps/v1", "deployments", "replicas"),
+    "ReplicaSet": ("apps/v1", "replicasets", "replicas"),
+    "StatefulSet": ("apps/v1", "statefulsets", "replicas"),
+    "Job": ("batch/v1", "jobs", "parallelism"),
 }
 
 
@@ -177,7 +180,9 @@ def waiting_workload(draw: random.Random, name: str) -> Manifest:
     for obstacle in draw.sample(sorted(OBSTACLES), draw.choice([1, 1, 1, 2, 3])):
         most = OBSTACLES[obstacle](draw, name, spec)
         if kind != "Pod" and most:
-            manifest["spec"]["replicas"] = draw.randrange(4, most)
+            count = draw.randrange(4, most)
+            fields = ("parallelism", "completions") if kind == "Job" else ("replicas",)
+            manifest["spec"] |= dict.fromkeys(fields, count)
     if kind == "StatefulSet":
         manifest["spec"]["podManagementPolicy"] = draw.choice(["Parallel", "OrderedReady"])
     return manifest
@@ -230,7 +235,7 @@ def _has_claim(draw: random.Random, name: str, spec: Manifest) -> int:
     return 0
 
 
-WAITING_KINDS = ("Pod", "Deployment", "Deployment", "StatefulSet", "ReplicaSet")
+WAITING_KINDS = ("Pod", "Deployment", "Deployment", "StatefulSet", "ReplicaSet", "Job")
 # Each changes the pod's spec, and returns how many replicas there may be because of it.
 OBSTACLES: dict[str, Callable[[random.Random, str, Manifest], int]] = {
     "size": lambda draw, _, spec: _requests(draw, spec, "cpu", "3", "5", "7", "9"),
@@ -387,8 +392,9 @@ class Trials:
         waiting = [p["metadata"]["name"] for p in pods if not p["spec"].get("nodeName")]
         count = 1
         if manifest["kind"] != "Pod":
-            path = f"apis/apps/v1/namespaces/{NAMESPACE}/{SCALED[manifest['kind']]}/{name}"
-            count = self.plane.api.call("GET", path)["spec"]["replicas"]
+            group, plural, field_name = SCALED[manifest["kind"]]
+            path = f"apis/{group}/namespaces/{NAMESPACE}/{plural}/{name}"
+            count = self.plane.api.call("GET", path)["spec"][field_name]
         return waiting + ["missing"] * (count - len(pods))
 
     @staticmethod
@@ -434,6 +440,7 @@ class Trials:
         kinds = ("deployments", "statefulsets", "daemonsets", "replicasets")
         paths = [f"apis/apps/v1/{space}/{plural}" for plural in kinds]
         paths += [f"apis/apps/v1/{space}/controllerrevisions"]
+        paths += [f"apis/batch/v1/{space}/jobs"]
         paths += [f"apis/policy/v1/{space}/poddisruptionbudgets"]
         paths += [f"api/v1/{space}/pods", f"api/v1/{space}/persistentvolumeclaims"]
         deadline = time.monotonic() + SETTLED_WITHIN
@@ -453,7 +460,8 @@ def _condition(pod: Manifest) -> tuple[str, ...]:
     conditions = pod["status"].get("conditions", ())
     is_bound = bool(pod["spec"].get("nodeName"))
     is_tried = any(c["type"] == "PodScheduled" for c in conditions)
-    is_running = pod["status"].get("phase") == "Running"
+    # Those of Jobs end soon.
+    is_running = pod["status"].get("phase") in ("Running", "Succeeded")
     is_new = is_bound != is_running or not (is_bound or is_tried)
     return (
         pod["metadata"]["name"],
