@@ -39,6 +39,7 @@ _SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 MAX_PODS = 10_000_000
 _PODS = 1_000
 MAX_PRIORITY = 2**31 - 1
+MAX_DAYS = 100_000
 
 HELP = "Timelines for ksched replay: of a dump, of a trace, at random."
 
@@ -140,8 +141,9 @@ def generate(
         run_time_of,
     )
 
-    if not 0 < options.days < 1e5:
-        raise UsageError(f"--days takes a number greater than 0; not {options.days:g}")
+    if not 0 < options.days < MAX_DAYS:
+        bounds = f"greater than 0 and less than {MAX_DAYS:,}"
+        raise UsageError(f"--days takes a number {bounds}; not {options.days:g}")
     if bool(options.like) == bool(templates):
         raise UsageError("generate requires either templates or --like FILE")
     # Pods arrive at these hours and weekdays.

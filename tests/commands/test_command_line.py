@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import typer
 
+from ksched_cli.commands.command_line import positive_number, time_limit
 from ksched_cli.commands.main import COMMANDS, GROUPS, PANELS, application
+from ksched_cli.errors import UsageError
 from ksched_cli.testing import node, pod
 
 Run = Callable[..., tuple[int, str, str]]
@@ -60,6 +62,36 @@ MESSAGES = {
 @pytest.mark.parametrize("line", MESSAGES)
 def test_what_a_command_does_not_take_is_one_line_and_exit_code_2(line: str, ksched: Run) -> None:
     assert ksched(*line.split()) == (2, "", f"error: {MESSAGES[line]}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30", 30), ("0", 0), ("2.5", 2.5), ("1m30s", 90), ("250ms", 0.25)]
+)
+def test_a_time_limit_is_seconds_or_a_duration(text: str, seconds: float) -> None:
+    assert time_limit(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["soon", "", "-1", "-30s", "nan", "inf"])
+def test_a_time_limit_that_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--time-limit takes a duration, such as 30s; not "):
+        time_limit(text)
+
+
+def test_the_longest_interval_is_three_years() -> None:
+    assert positive_number("--interval")("1e8") == 1e8
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"), [("--help", [0, 1]), ("--help-all", [0, 1, 2, 3, 4])]
+)
+def test_help_has_the_first_two_paragraphs_and_help_all_every_one(
+    command: str, shown: list[int], ksched: Run
+) -> None:
+    paragraphs = root().commands["explain"].help.split("\n\n")
+    _, out, _ = ksched("explain", command)
+    text = " ".join(out.split())
+    assert len(paragraphs) == 5
+    assert [i for i, each in enumerate(paragraphs) if " ".join(each.split()) in text] == shown
 
 
 @pytest.mark.parametrize(

@@ -118,12 +118,13 @@ def lines(count: int) -> PluginList:
 
 @pytest.fixture
 def pager(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A pager that writes what it gets, and its LESS, to a file."""
+    """A pager that writes what it gets, and its LESS, to a file; it is found on the PATH."""
     path = tmp_path / "paged"
     script = tmp_path / "pager"
     script.write_text(f'#!/bin/sh\necho "$LESS" > {path}; cat >> {path}\n')
     script.chmod(0o755)
-    monkeypatch.setenv("PAGER", str(script))
+    monkeypatch.setenv("PAGER", "pager")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("LINES", "20")
     monkeypatch.delenv("LESS", raising=False)
     monkeypatch.setattr(output.SETTINGS, "pager", True)
@@ -137,6 +138,16 @@ def test_a_table_longer_than_the_terminal_goes_through_the_pager(pager: Path) ->
         "FRX",
         "\x1b[1m30 plugins, 0 of them run by default\x1b[0m",
     ]
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize(("count", "is_paged"), [(19, False), (20, True)])
+def test_a_text_that_leaves_no_line_for_the_prompt_is_paged(
+    pager: Path, count: int, is_paged: bool
+) -> None:
+    """The terminal has 20 lines."""
+    output.show_text("\n".join(["x"] * count))
+    assert pager.exists() == is_paged
 
 
 @pytest.mark.usefixtures("terminal")
@@ -199,3 +210,14 @@ def test_what_a_question_warns_of_comes_after_its_answer(
         output.print_text("the answer")
         assert "claims" not in capsys.readouterr().err
     assert capsys.readouterr().err == "warning: claims are missing\n"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_on_a_terminal_a_line_is_between_an_answer_and_its_warnings(
+    is_terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    with output.command_output():
+        output.print_after("a defect")
+    assert capsys.readouterr().err == ("\na defect\n" if is_terminal else "a defect\n")

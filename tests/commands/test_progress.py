@@ -7,8 +7,9 @@ import io
 import json
 import random
 import sys
+import time
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,19 @@ def test_a_bar_is_drawn_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "100/200" not in terminal.getvalue()
 
 
+def test_a_bar_moves_as_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, seconds = Terminal(), count()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "monotonic", lambda: next(seconds))
+    with progress.of("pods placed") as on_progress:
+        assert on_progress is not None
+        on_progress(50, 200)
+        deadline = time.monotonic() + 60
+        while "50/200" not in terminal.getvalue():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
 # -- replays: of ten pods that come every minute and run for half a one ----------------------------
 
 EVENTS = [{"at": 60 * n, "pod": pod(f"p{n}"), "runsFor": 30} for n in range(10)]
@@ -97,12 +111,14 @@ def test_a_replay_in_a_pipe_says_how_far_it_is_how_fast_and_what_is_left(
 def test_a_replay_says_something_every_ten_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds = count(step=3)
+    """A clock that goes on by 3 s with each look: one after each of 20 instants, and some for each
+    line."""
+    seconds, times = count(step=3), []
     monkeypatch.setattr(progress, "monotonic", lambda: next(seconds))
-    lines: list[str] = []
-    shown_of(tmp_path, ReplayProgress(lines.append, progress.LINE_EVERY))
-    # A look after each of 20 instants, and two for each line.
-    assert 0 < len(lines) < 20 * 3 / 10 + len(lines) * 2 * 3 / 10
+    show = ReplayProgress(lambda line: times.append(next(seconds)), progress.LINE_EVERY)
+    shown_of(tmp_path, show)
+    assert len(times) > 3
+    assert all(10 <= later - before < 30 for before, later in pairwise(times))
 
 
 def test_quiet_replays_say_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -363,6 +363,15 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
+def test_where_a_signal_is_blocked_the_exit_code_tells_of_it() -> None:
+    code = (
+        "import signal; from ksched_cli.commands.signals import end_by\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); end_by(signal.SIGTERM)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
+    assert done.returncode == 128 + signal.SIGTERM
+
+
 def test_neither_home_nor_terminal_nor_a_folder_to_write_to_is_needed(tmp_path: Path) -> None:
     folder = tmp_path / "read-only"
     folder.mkdir(mode=0o500)

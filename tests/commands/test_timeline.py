@@ -61,6 +61,8 @@ def test_a_dump_and_a_trace_go_to_standard_output(ksched: Ksched, tmp_path: Path
         (["generate", "{}=5e-324"], 'FILE[=WEIGHT]: "5e-324" is not a weight'),
         (["generate", "{}", "--priority", "2147483648"], "a whole number of at most 2,147,483,647"),
         (["generate", "{}", "--days", "0"], "--days takes a number greater than 0"),
+        (["generate", "{}", "--days", "1e5"], "and less than 100,000; not 100000"),
+        (["generate", "{}", "--days", "1e6"], "and less than 100,000; not 1e+06"),
         (["generate", "{}", "--priority", "high"], "--priority takes VALUE[=WEIGHT]"),
         (["generate", "{}", "--arrivals", "daily"], "--arrivals takes uniform"),
         (["generate", "{}", "--to", "pods.json"], "the name must end in .jsonl"),
@@ -123,6 +125,14 @@ def test_an_import_ends_with_what_was_read(ksched: Ksched, tmp_path: Path) -> No
         "3 rows read, 1 left out by --skip-bad: 3 pods over 50s, that request 10 cpu",
         f'first invalid row: {trace}:3:1: column "seconds": "-5" is negative',
     ]
+
+
+def test_what_was_read_is_summed_to_a_tenth(ksched: Ksched, tmp_path: Path) -> None:
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("submitted,cores,mib\n0,0.5,1024\n9,1.2,512\n")
+    requests = ("--request", "cpu=cores", "--request", "memory=mib:Mi")
+    _, _, err = ksched("timeline", "from-csv", trace, "--created", "submitted", *requests)
+    assert err.endswith(": 2 pods over 9s, that request 1.7 cpu, 1.5Gi memory\n")
 
 
 def test_gangs_and_nodes_of_csv_are_replayed(ksched: Ksched, tmp_path: Path) -> None:

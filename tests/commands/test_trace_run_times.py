@@ -79,6 +79,12 @@ def test_a_table_of_throughputs_turns_work_into_times(ksched: Ksched, tmp_path: 
         ("0,1,a,5,\n", BY_TABLE, [], "t.json: expected {VALUE-OF-THE-LABEL: {KEY: "),
         ("", (*BY_COLUMN, "--duration-on", "x=y=v"), None, "one label of nodes; not on gpu, x"),
         ("", ("--duration-on", "v100=v"), None, '--duration-on takes LABEL=VALUE=COLUMN; not "v10'),
+        (
+            "",
+            ("--throughputs", "t.json", *BY_TABLE[2:]),
+            None,
+            '--throughputs takes LABEL=FILE.json; not "t.json"',
+        ),
         ("", BY_TABLE[:4], None, "--throughputs, --throughput-key and --work require each other"),
         ("", ("--annotate-run-times",), None, "requires --throughputs or --duration-on"),
         ("", ("--event", "m"), None, "--event COLUMN and --event-type ROLE=VALUE require each"),

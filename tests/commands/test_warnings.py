@@ -26,6 +26,13 @@ def test_warnings_about_other_pods_are_counted(ksched: Ksched, state: str, comma
     assert "warning: " not in err
 
 
+def test_two_warnings_are_more_than_one(ksched: Ksched, write_state: WriteState) -> None:
+    state = write_state(
+        node("n"), pod("a"), pod("b", spec={"nodeSelector": {"x": "y"}}), CONFIG_MAP
+    )
+    assert f"2 warnings {COUNTED}" in ksched("explain", "a", "--state", state)[2]
+
+
 @pytest.mark.parametrize("command", ["preempt", "fix", "capacity"])
 def test_warnings_about_the_pod_of_the_question_are_shown(
     ksched: Ksched, state: str, command: str
