@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from ksched_cli.api import (
     SUCCESS,
@@ -82,3 +83,14 @@ class Broken(FilterPlugin, ScorePlugin):
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         return 1000 if "wild" in pod.labels else 0
+
+
+class Waiting(FilterPlugin):
+    """Waits until there is the file that the pod's label `until` names."""
+
+    name = "Waiting"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        while not Path(pod.labels["until"]).exists():
+            time.sleep(0.01)
+        return SUCCESS

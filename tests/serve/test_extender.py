@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -29,7 +30,7 @@ from ksched_cli.errors import KschedError
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.run.run import Run as ServedRun
-from ksched_cli.serve import http, plugins
+from ksched_cli.serve import extender, http, plugins
 from ksched_cli.serve.http import HttpServer
 from ksched_cli.serve.listening import Listening
 from ksched_cli.testing import node, pod
@@ -298,6 +299,14 @@ def test_a_request_waits_until_the_pod_before_is_heard_of(start: Start, cluster:
     assert 0.2 < time.monotonic() - began < 3
 
 
+def test_a_request_waits_no_longer_than_it_may(start: Start, cluster: ApiServer) -> None:
+    served = start(cluster, "TwoPods", settle=0.3)
+    assert served.passing(pod("first", metadata=uid("first")), "b-0") == ["b-0"]
+    began = time.monotonic()
+    assert served.passing(pod("second", metadata=uid("second")), "b-0") == ["b-0"]
+    assert 0.25 < time.monotonic() - began < 20
+
+
 # -- who may ask, and how -------------------------------------------------------------------------
 
 
@@ -474,6 +483,38 @@ def test_an_answer_that_nobody_reads_is_dropped(
                 received += len(part)
         assert received < 20_000_000
     assert served.passing(pod(), "node-0") == ["node-0"]
+
+
+def test_a_server_that_is_busy_for_long_is_unhealthy_and_one_with_a_queue_is_not_ready(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One request is being answered, and others wait: more than half of the six that may."""
+    monkeypatch.setattr(extender, "MAX_WAITING", 6)
+    served, end = start(NODES, "Waiting"), tmp_path / "end"
+    slow = pod(labels={"until": str(end)})
+
+    def waiting(count: int) -> bool:
+        return f"\nksched_extender_waiting {count}.0\n" in served.get("/metrics")[1]
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(5) as clients:
+        try:
+            answers = [clients.submit(served.passing, slow, "node-0") for _ in range(4)]
+            until(lambda: waiting(3))
+            assert served.get("/readyz") == (200, "ok\n")
+            answers.append(clients.submit(served.passing, slow, "node-0"))
+            until(lambda: waiting(4))
+            assert served.get("/readyz") == (503, "4 requests and changes wait\n")
+            assert served.get("/healthz") == (200, "ok\n")
+            with monkeypatch.context() as patch:
+                patch.setattr(extender, "ANSWER_SECONDS", 0.0)
+                status, text = served.get("/healthz")
+            (seconds,) = map(int, re.findall(r"a request has taken (\d+) s so far", text))
+            assert (status, seconds <= time.monotonic() - began + 0.5) == (503, True)
+        finally:
+            end.touch()
+    assert [answer.result() for answer in answers] == [["node-0"]] * 5
+    assert served.get("/readyz") == (200, "ok\n")
 
 
 def test_many_at_once_are_all_answered_alike(start: Start) -> None:

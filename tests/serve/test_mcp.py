@@ -210,6 +210,7 @@ def test_an_object_is_applied_as_json() -> None:
         ("explain", {"pod": 5}, "$.pod: 5 is not of type 'string'"),
         ("schedule", {"states": "/etc"}, "'states' was unexpected"),
         ("explain", {"pod": "nobody"}, 'no pod "nobody"'),
+        ("explain", {"pod": "x" * 300}, 'no pod "xxx'),
         ("explain", {"pod": "--live"}, "--live"),
         ("schedule", {"changes": ["drain nowhere"]}, "nowhere"),
         ("schedule", {"changes": ["apply -f /etc/passwd"]}, "write the object as JSON"),
@@ -342,8 +343,14 @@ def test_pods_and_nodes_are_resources() -> None:
     async def read() -> tuple[list[str], list[Any]]:
         async with Client(server_of(Questions(BASE, 60.0))) as client:
             templates = (await client.list_resource_templates()).resource_templates
-            for uri in ("ksched://node/nowhere", "ksched://nothing/a", "file:///etc/passwd"):
-                with pytest.raises(MCPError):
+            expected = " or ".join(re.escape(each.uri_template) for each in templates)
+            for uri, message in (
+                ("ksched://node/nowhere", "nowhere"),
+                ("ksched://nothing/a", expected),
+                ("ksched://pod/", expected),
+                ("file:///etc/passwd", expected),
+            ):
+                with pytest.raises(MCPError, match=message):
                     await client.read_resource(uri)
             uris = ("ksched://node/birch", "ksched://pod/default/web-0")
             contents = [(await client.read_resource(uri)).contents[0] for uri in uris]
@@ -389,6 +396,24 @@ def test_a_short_question_does_not_wait_for_long_ones(monkeypatch: pytest.Monkey
     assert not asyncio.run(ask()).is_error
 
 
+def test_a_question_too_many_is_refused_until_the_others_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(served, "MAX_WAITING", 1)
+
+    async def ask() -> list[list[str]]:
+        async with Client(server_of(Questions(BASE, 60.0))) as client:
+            answers = [
+                await asyncio.gather(
+                    *(client.call_tool("read", {"node": "birch"}) for _ in range(2))
+                )
+                for _ in range(2)
+            ]
+        return [[each.content[0].text for each in pair if each.is_error] for pair in answers]
+
+    assert asyncio.run(ask()) == [["too many questions wait; ask again later"]] * 2
+
+
 # -- long answers ---------------------------------------------------------------------------------
 
 
@@ -412,6 +437,29 @@ def test_long_answers_are_cut_and_say_how_to_get_the_rest(
     )
     assert sorted(names) == [f"default/p{i:03}" for i in range(110)]
     assert notes[-1].endswith(" to 110")
+
+
+def test_more_of_an_answer_is_of_the_same_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state changes meanwhile."""
+    monkeypatch.setattr(served, "ANSWER_SIZE", 100)
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps([node("n", cpu=100), *(pod(f"p{i:03}") for i in range(99))]))
+
+    async def ask() -> list[Any]:
+        async with Client(server_of(Questions(Run(states=(str(file),)), 60.0))) as client:
+            first = await client.call_tool("schedule", {})
+            file.write_text(json.dumps([node("n")]))
+            more = await client.call_tool("schedule", {"part": "/placements", "offset": 90})
+            return [first, more, await client.call_tool("schedule", {})]
+
+    first, more, later = asyncio.run(ask())
+    text, notes = (each.text for each in first.content)
+    assert (len(text), text[-1]) == (101, "…")
+    assert re.search(r"the text has \d+ characters, here 100", notes)
+    placed = [answer.structured_content["placements"] for answer in (more, later)]
+    assert placed == [{"default/p090": "n"}, {}]
 
 
 def test_the_list_that_matters_most_keeps_the_most_entries() -> None:
@@ -577,6 +625,18 @@ def test_a_question_whose_client_leaves_is_ended() -> None:
 def test_pages_of_other_sites_and_ports_are_refused(origin: str, url: str) -> None:
     assert status_of(url, Origin=origin) == 403
     assert status_of(url, Origin=url.removesuffix("/mcp")) == 200
+
+
+def test_a_server_for_other_machines_answers_to_any_name_of_its_own() -> None:
+    listening = Listening("0.0.0.0", 0, token="s3cret")
+    server = HttpServer(http_app(Questions(BASE, 60.0), listening), listening, lambda line: None)
+    server.start()
+    try:
+        url = f"http://127.0.0.1:{server.url.rpartition(':')[2]}/mcp"
+        assert status_of(url, Host="ksched.example", Authorization="Bearer s3cret") == 200
+        assert status_of(url, Host="ksched.example") == 401
+    finally:
+        server.stop()
 
 
 def test_what_clients_cause_is_a_line_a_minute_with_a_count(

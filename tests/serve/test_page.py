@@ -338,7 +338,7 @@ def test_a_field_that_is_taken_away_is_gone(start: Start) -> None:
 
 def test_a_weight_is_written_into_the_configuration(start: Start) -> None:
     bench = start()
-    view = bench.edited(configuration=PACKING)
+    view = bench.edited(configuration=f"# a file\n{PACKING}")
     weight = {"profile": 0, "plugin": "NodeResourcesFit", "weight": 7}
     for value in (7, 9):
         new = bench.ask(f"/api/runs/{view['digest']}/weight", {**weight, "weight": value})
@@ -598,6 +598,8 @@ def test_the_state_is_a_tree_with_a_search(start: Start) -> None:
     assert [(each["kind"], each["name"]) for each in inside] == [
         ("Deployment", "web"), ("Job", "once"), ("Pod", "alone"), ("PersistentVolumeClaim", "data"),
     ]  # fmt: skip
+    alone = {"name": "alone", "kind": "Pod", "namespace": "default", "note": "a"}
+    assert inside[2] == alone
     (once,) = bench.ask(f"{objects}?path={inside[1]['path']}")["items"]
     assert once == {"name": "once", "kind": "Job", "namespace": "default"}
     web = bench.ask(f"{objects}?path={inside[0]['path']}")
@@ -662,6 +664,16 @@ def test_what_cannot_be_answered_is_an_error_and_the_server_lives(
     answered, error = first.error(path.replace("DIGEST", digest), body)
     assert (answered, message in error) == (status, True), error
     assert first.edited()["digest"] == digest
+
+
+def test_a_defect_is_an_error_with_a_traceback_and_the_server_lives(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = start()
+    monkeypatch.setattr(Workbench, "view", lambda _, name: {}[name])
+    assert bench.error("/api/runs/0123") == (500, "ksched has a defect: KeyError: '0123'")
+    assert bench.warnings.pop().startswith("Traceback")
+    assert bench.edited()["digest"]
 
 
 def test_half_a_request_keeps_nobody_else_waiting(start: Start) -> None:
