@@ -529,6 +529,18 @@ def test_a_request_that_selects_no_device_loses_its_selectors() -> None:
     assert of_kind(answer, "claim").text == "do not select devices in card of claim default/cards"
 
 
+def test_a_claim_of_a_template_is_changed_for_its_pod_alone() -> None:
+    big = {"cel": {"expression": 'device.attributes["gpu.com"].model == "a100"'}}
+    claim_of_pod = owned(cards("gpu", selectors=[big]), "Pod", "default/p")
+    uses = {"name": "gpu", "resourceClaimTemplateName": "cards"}
+    status = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "cards"}]}
+    waiting = pod("p", spec={"resourceClaims": [uses]}, status=status)
+    assert of_kind(remedies(*DEVICES, claim_of_pod, waiting), "claim").text == (
+        "do not select devices in card of claim default/cards"
+        " (later pods: in its ResourceClaimTemplate)"
+    )
+
+
 def test_fewer_devices_of_a_claim_are_requested() -> None:
     run = Run(states=(str(EXAMPLES / "dra" / "cluster.yaml"),))
     opener = Opener((run,))

@@ -19,6 +19,7 @@ from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
     AllocationResult,
     ConsumerReference,
+    DeviceRequest,
     PodResourceClaim,
     ResourceClaim,
     plain_fields,
@@ -1089,7 +1090,7 @@ def relaxed(claims: Iterable[ResourceClaim]) -> Iterator[Proposal]:
             if request.exactly is None:
                 continue
             path = f"/spec/devices/requests/{index}/exactly"
-            name, most = f"{request.name} of claim {claim.key}", request.exactly.count
+            name, most = _request_text(request, claim), request.exactly.count
             for count in range(min(most - 1, ALLOCATION_RESULTS_MAX_SIZE), 0, -1):
                 patch = json.dumps([{"op": "replace", "path": f"{path}/count", "value": count}])
                 devices = "1 device" if count == 1 else f"{count} devices"
@@ -1099,6 +1100,13 @@ def relaxed(claims: Iterable[ResourceClaim]) -> Iterator[Proposal]:
                 patch = json.dumps([{"op": "remove", "path": f"{path}/selectors"}])
                 text = f"do not select devices in {name}"
                 yield Proposal("claim", text, (f"{line} -p '{patch}'",), amount=1)
+
+
+def _request_text(request: DeviceRequest, claim: ResourceClaim) -> str:
+    """Return which request it is. A claim that a pod owns is made from a template, which stays."""
+    of_template = claim.metadata.controller is not None
+    more = " (later pods: in its ResourceClaimTemplate)" if of_template else ""
+    return f"{request.name} of claim {claim.key}{more}"
 
 
 MAX_EVICTED = 4  # pods with devices, of which each alone is evicted, then all together
@@ -1131,7 +1139,7 @@ def tolerating(
             value = [*plain_fields(own), *added]
             patch = json.dumps([{"op": "add", "path": path, "value": value}])
             texts = " and ".join(map(taint_text, new))
-            text = f"tolerate the device taint {texts} in {request.name} of claim {claim.key}"
+            text = f"tolerate the device taint {texts} in {_request_text(request, claim)}"
             yield Proposal("claim", text, (f"{line} -p '{patch}'",), amount=len(new))
 
 
