@@ -114,7 +114,7 @@ class GangScheduling(
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
         """Yield the proposal to create the gang's object, or to adapt it to the pods that exist:
-        upstream, minCount may change."""
+        upstream, minCount may change, in the versions of the API after v1alpha2."""
         key = group_key(pod.pod)
         if self._groups is None or key is None:
             return
@@ -123,7 +123,7 @@ class GangScheduling(
         if group is None:
             text = f"create PodGroup {namespace}/{name}, a gang of {count}"
             yield Proposal("object", text, (self._gang(key, count),))
-        elif group.min_count is not None and count < group.min_count:
+        elif self._groups.are_entities and group.min_count is not None and count < group.min_count:
             text = (
                 f"lower minCount of PodGroup {namespace}/{name} from {group.min_count} to {count}"
             )

@@ -121,6 +121,12 @@ def test_a_gang_that_lacks_pods_starts_with_those_that_there_are() -> None:
     assert answer.remedies[0].commands[0].endswith("| kubectl apply -f -")
 
 
+def test_the_minimum_of_a_gang_stays_where_its_api_does_not_let_it_change() -> None:
+    group = gang(3, version="1.36")
+    answer = remedies(node("a", cpu=4), group, *members("w0"), name="w0", version="1.36")
+    assert not answer.remedies
+
+
 def test_a_group_that_is_not_there_is_created() -> None:
     answer = remedies(node("a", cpu=4), *members("w0", "w1"), name="w0")
     assert answer.pods == ("default/w0", "default/w1")
