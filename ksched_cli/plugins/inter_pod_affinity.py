@@ -841,39 +841,36 @@ def other_namespaces(
 ) -> Iterator[Proposal]:
     """Look for the pods of the affinity also in the namespaces in which they run.
 
-    counted: the terms, as they are counted on the nodes
+    counted: the pods that match all terms, as they are counted on the nodes
     """
     affinity = (pod.spec.affinity and pod.spec.affinity.pod_affinity) or NO_AFFINITY
     terms = affinity.required_during_scheduling_ignored_during_execution
-    parsed = affinity_terms(pod)
-    if parsed.error or len(parsed.required) != len(terms):
+    parsed = affinity_terms(pod).required
+    if any(count.counter.total for count in counted):
         return
+    alike = [
+        other
+        for pods in node.snapshot.pods
+        for other in pods
+        if all(term.selector.matches(other.labels) for term in parsed)
+    ]
     changed, texts = [], []
-    for term, selector, count in zip(terms, parsed.required, counted, strict=False):
+    for term, clause in zip(terms, counted[0].selection.clauses, strict=True):
         plain = plain_fields(term)
-        if not count.counter.total:
-            spaces = sorted(
-                {
-                    other.namespace
-                    for pods in node.snapshot.pods
-                    for other in pods
-                    if selector.selector.matches(other.pod.metadata.labels)
-                }
-            )
-            if not spaces:
-                return
+        spaces = {o.namespace for o in alike if not clause.matches(o.namespace, o.labels)}
+        if spaces:
             own = list(term.namespaces)
             if not own and term.namespace_selector is None:
                 own = [pod.namespace]
             plain["namespaces"] = sorted({*own, *spaces})
             texts.append(
                 f"look for the pods of its affinity by {term.topology_key} in namespace "
-                f"{listed(spaces)}, too"
+                f"{listed(sorted(spaces))}, too"
             )
         changed.append(plain)
     if texts:
         patch = {"spec": {"affinity": {"podAffinity": {REQUIRED: changed}}}}
-        yield Proposal("affinity", " and ".join(texts), patch=patch)
+        yield Proposal("affinity", " and ".join(dict.fromkeys(texts)), patch=patch)
 
 
 def proposals(

@@ -810,6 +810,34 @@ def test_the_pods_of_an_affinity_are_looked_for_where_they_run() -> None:
     assert remedy.text == (
         "look for the pods of its affinity by kubernetes.io/hostname in namespace infra, too"
     )
+    assert '"namespaces":["default","infra"]' in remedy.commands[0]
+
+
+def test_only_the_term_of_an_affinity_that_no_pod_matches_is_lifted() -> None:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    terms = [term({"app": app})["podAffinity"][required][0] for app in ("web", "cache")]
+    affinity = {"podAffinity": {required: terms}}
+    web = pod("web", labels={"app": "web"}, node="a")
+    host = node("a", labels={"kubernetes.io/hostname": "a"})
+    remedy = of_kind(remedies(host, web, pod("p", affinity=affinity)), "affinity")
+    assert remedy.text == (
+        "do not require its pod affinity to pods with app=cache by kubernetes.io/hostname"
+    )
+    assert '"app":"web"' in remedy.commands[0]
+
+
+def test_pods_of_other_namespaces_count_that_match_all_terms_of_an_affinity() -> None:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    labels = {"app": "cache", "tier": "back"}
+    terms = [term({key: labels[key]})["podAffinity"][required][0] for key in labels]
+    host = node("a", labels={"kubernetes.io/hostname": "a"})
+    cache = pod("cache", "infra", labels=labels, node="a")
+    waiting = pod("p", affinity={"podAffinity": {required: terms}})
+    remedy = of_kind(remedies(host, cache, waiting), "affinity")
+    assert remedy.text == (
+        "look for the pods of its affinity by kubernetes.io/hostname in namespace infra, too"
+    )
+    assert remedy.commands[0].count('"namespaces":["default","infra"]') == len(labels)
 
 
 def test_a_claim_waits_no_longer_for_a_node_that_is_gone() -> None:

@@ -1,11 +1,25 @@
 """What Runs are made from: digests of it, and copies where the files are not."""
 
+import json
+import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ksched_cli import __version__
 from ksched_cli.errors import UsageError
+from ksched_cli.framework.hookspecs import PROJECT
 from ksched_cli.run.inputs import CodeSource, Inputs, digest, installed_versions
+from ksched_cli.run.open import Opener
+from ksched_cli.run.run import ChangeSource, Run
+from tests.run.runs import write_files
+
+PRICES: dict[str, Any] = {
+    "apiVersion": "ksched/v1",
+    "kind": "Prices",
+    "prices": [{"node": "*", "price": 1}],
+}
 
 
 def test_a_digest_tells_parts_apart() -> None:
@@ -27,7 +41,43 @@ def test_code_of_a_file_that_is_elsewhere_is_written_down(tmp_path: Path) -> Non
     copy = source.here()
     assert copy != f"{path}:P"
     assert Path(copy.removesuffix(":P")).read_text() == "first = 1\n"
+    assert Path(copy).name == "p.py:P"
     assert CodeSource.of(f"{path}:P").content != source.content
+
+
+def test_a_file_keeps_the_name_that_it_has_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "p.py").touch()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    source = CodeSource.of("p.py")
+    assert source.here() == "p.py"
+    monkeypatch.chdir("elsewhere")
+    assert source.here() == str(tmp_path / "p.py")
+
+
+def test_runs_are_opened_where_their_files_are_missing(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    write_files(folder)
+    (folder / "prices.json").write_text(json.dumps(PRICES))
+    run = Run(
+        states=(str(folder / "cluster.json"),),
+        changes=(ChangeSource(scenario=str(folder / "scenario.yaml")),),
+        configuration=str(folder / "packing.yaml"),
+        plugins=(str(folder / "last.py"),),
+        timeline=str(folder / "week.json"),
+        autoscaler=str(folder / "groups.json"),
+        prices=(str(folder / "prices.json"),),
+    )
+    inputs = Inputs()
+    inputs.read([run])
+    sent = pickle.dumps(inputs)
+    placements = Opener([run]).simulation(run).run().placements
+    folder.rename(tmp_path / "there")
+    elsewhere = pickle.loads(sent)  # written three lines above
+    assert Opener([run], elsewhere).simulation(run).run().placements == placements
 
 
 def test_code_of_a_module_counts_by_its_text_and_content() -> None:
@@ -55,5 +105,12 @@ def test_a_file_that_is_missing_is_named() -> None:
         CodeSource.of("missing.py:P")
 
 
-def test_versions_name_ksched() -> None:
-    assert "ksched" in installed_versions()
+def test_versions_name_ksched_and_the_distributions_of_plugins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    information = tmp_path / "my_plugins-1.2.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: my-plugins\nVersion: 1.2\n")
+    (information / "entry_points.txt").write_text(f"[{PROJECT}]\nmine = my_plugins\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert {"ksched": __version__, "my-plugins": "1.2"}.items() <= installed_versions().items()

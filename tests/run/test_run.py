@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,15 @@ from ksched_cli.errors import UsageError
 from ksched_cli.run.differences import differences, digest_of, names_of
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener
-from ksched_cli.run.run import FIELDS, ChangeSource, KubeconfigCluster, Run
+from ksched_cli.run.run import (
+    FIELDS,
+    ChangeSource,
+    KubeconfigCluster,
+    Patch,
+    Run,
+    applied_file,
+    check_standard_input_of,
+)
 from tests.run.runs import decided, replayed_at_once, runs, write_files
 
 
@@ -71,19 +80,19 @@ def test_a_replay_with_everything_at_one_instant_decides_alike(
     assert replayed_at_once(run, folder) == running | dict(record.placements)
 
 
-def test_a_copy_of_a_file_is_no_difference(folder: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.yaml"
-    shutil.copy(folder / "packing.yaml", copy)
-    first, second = (
-        Run(states=(str(folder / "cluster.json"),), configuration=str(path))
-        for path in (folder / "packing.yaml", copy)
-    )
+def test_copies_of_files_are_no_difference(folder: Path, tmp_path: Path) -> None:
+    state, configuration = tmp_path / "copy.json", tmp_path / "copy.yaml"
+    shutil.copy(folder / "cluster.json", state)
+    shutil.copy(folder / "packing.yaml", configuration)
+    here = Run(states=(str(folder / "cluster.json"),), configuration=str(folder / "packing.yaml"))
+    copied = Run(states=(str(state),), configuration=str(configuration))
     inputs = Inputs()
-    assert not differences(first, second, inputs)
-    assert digest_of(first, inputs) == digest_of(second, inputs)
-    copy.write_text("x: 1\n")
-    (axis,) = differences(first, second, Inputs())
-    assert axis.name == "configuration"
+    assert not differences(here, copied, inputs)
+    assert digest_of(here, inputs) == digest_of(copied, inputs)
+    for path in (state, configuration):
+        path.write_text("x: 1\n")
+    changed = {axis.name for axis in differences(here, copied, Inputs())}
+    assert changed == {"state", "configuration"}
 
 
 def test_every_field_of_a_run_belongs_to_an_axis() -> None:
@@ -124,6 +133,22 @@ def test_every_field_of_a_run_belongs_to_an_axis() -> None:
             ["without changes", f"drain {'n' * 30}…"],
         ),
         ([Run(preemption=True), Run(preemption=False)], ["with preemption", "without preemption"]),
+        (
+            [Run(), Run(tie_break="random"), Run(tie_break="random", seed=3)],
+            ["ties by name", "random ties", "seed 3"],
+        ),
+        (
+            [Run(), Run(patches=(Patch("not[a path", 1),))],
+            ["without patches", "not[a path=1"],
+        ),
+        (
+            [
+                Run(),
+                Run(changes=(ChangeSource(scenario="s/x.yaml"),)),
+                Run(changes=(ChangeSource(apply={}),)),
+            ],
+            ["without changes", "x.yaml", "apply"],
+        ),
     ],
 )
 def test_runs_are_named_by_what_differs(sides: list[Run], names: list[str]) -> None:
@@ -134,17 +159,52 @@ def test_runs_are_named_by_what_differs(sides: list[Run], names: list[str]) -> N
     ("run", "problem"),
     [
         (Run(seed=1), "--seed requires"),
+        (Run(plugins="p.py"), "--plugin is 'p.py': expected array"),  # type: ignore[arg-type]
         (Run(record_extenders="a", replay_extenders="b"), "cannot be combined"),
         (Run(extenders=False, replay_extenders="b"), "cannot be combined"),
         (Run(replay_extenders="b", extender_bind=True), "calls no extender"),
         (Run(autoscaler="a"), "--autoscaler requires a timeline"),
         (Run(until="6h"), "--until requires a timeline"),
         (Run(evict_at_once=True), "--evict-at-once requires a timeline"),
+        (Run(time_limit=60.0), "--time-limit requires --regret"),
     ],
 )
 def test_fields_that_contradict_each_other_are_refused(run: Run, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         run.check()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        Run(tie_break="random", seed=1),
+        Run(record_extenders="a"),
+        Run(replay_extenders="b"),
+        Run(extender_bind=True),
+        Run(regret="pods", time_limit=60.0),
+        Run(timeline="t", autoscaler="a", until="6h", evict_at_once=True),
+    ],
+)
+def test_fields_that_belong_together_are_accepted(run: Run) -> None:
+    run.check()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"configuration": "-"},
+        {"timeline": "-"},
+        {"autoscaler": "-"},
+        {"prices": ("-",)},
+        {"changes": (ChangeSource(scenario="-"),)},
+        {"changes": (ChangeSource(line="cordon a"), applied_file("-"))},
+    ],
+)
+def test_standard_input_is_read_once(other: dict[str, Any]) -> None:
+    changes = (ChangeSource(line="cordon a"), applied_file("b"))
+    check_standard_input_of([Run(states=("-",), changes=changes), Run(states=("-",))])
+    with pytest.raises(UsageError, match="standard input"):
+        check_standard_input_of([Run(states=("-",)), Run(**other)])
 
 
 def test_a_live_cluster_that_nobody_reads_is_refused() -> None:
