@@ -9,7 +9,7 @@ import pytest
 from ksched_cli.analysis.diagnosis import Diagnosis
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.test_diagnosis import diagnosed
-from tests.devices import GPU, state_of
+from tests.devices import GPU, resource_slice, state_of, thing
 from tests.narrowing import present
 from tests.volumes import claim, storage_class, volume
 
@@ -295,6 +295,13 @@ def with_devices(case: dict[str, Any], minor: str = "1.37", **device: Any) -> Di
             {"claims": {"one": {"r": {"class": "gpu", "mode": "All"}}, "other": IN_USE}},
             "it wants all of gpu (allocationMode All) (1 is in use: g0 by default/other)",
         ),
+        (
+            {
+                "claims": {"one": {"r": {"class": "gpu", "mode": "All"}}, "other": IN_USE},
+                "slices": [{"node": "a", "devices": {"g0": {}, "g1": {}}}],
+            },
+            "it wants all of gpu (allocationMode All) (1 is in use: g0 by default/other)",
+        ),
     ],
 )
 def test_what_a_claim_lacks_is_in_the_cause(case: dict[str, Any], lack: str) -> None:
@@ -321,6 +328,27 @@ def test_an_incomplete_pool_is_described_by_the_rules_of_the_release(minor: str,
     slices = [{"node": "a", "count": 2, "devices": {"g0": {}, "g1": {}}}]
     case = {"claims": claims, "slices": slices}
     assert with_devices(case, minor).cause == f"a would take it but for claim default/one: {lack}"
+
+
+@pytest.mark.parametrize("minor", ["1.34", "1.37"])
+def test_an_incomplete_pool_has_not_all_devices(minor: str) -> None:
+    claims = {"one": {"r": {"class": "gpu", "mode": "All"}}}
+    slices = [{"node": "a", "count": 2, "devices": {"g0": {}, "g1": {}}}]
+    assert with_devices({"claims": claims, "slices": slices}, minor).cause == (
+        "a would take it but for claim default/one: it wants all of gpu (allocationMode All) "
+        f"(pool {GPU}/a is incomplete)"
+    )
+
+
+def test_devices_that_back_an_extended_resource_are_counted_where_the_node_has_none() -> None:
+    requesting = pod("p", requests={"example.com/gpu": 3})
+    backing = thing("DeviceClass", "any", {"extendedResourceName": "example.com/gpu"})
+    devices = resource_slice(0, {"node": "b", "devices": {"g0": {}, "g1": {}}})
+    state = cluster(node("a"), node("b"), backing, devices, requesting)
+    run = simulation(state, kubernetes_version="1.36")
+    assert present(diagnosed(run, "default/p")).cause == (
+        "b would take it but for claim default/<extended-resources>: it wants 3 any and 2 are free"
+    )
 
 
 def test_nodes_without_devices_are_not_the_nearest() -> None:

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,35 @@ def test_a_file_keeps_the_name_that_it_has_in_the_current_folder(
     assert source.here() == "p.py"
     monkeypatch.chdir("elsewhere")
     assert source.here() == str(tmp_path / "p.py")
+
+
+def test_a_file_is_read_where_it_is_until_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "week.json"
+    path.write_text("first")
+    inputs = Inputs()
+    assert inputs.file(str(path)).content == b"first"
+    assert inputs.path_here(str(path)) == str(path)
+    later = Inputs()
+    assert later.file(str(path)).content == b"first"
+    path.write_text("second")
+    copy = Path(later.path_here(str(path)))
+    assert (copy.name, copy.read_text()) == ("week.json", "first")
+
+
+def test_standard_input_is_kept_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"events: []")))
+    inputs = Inputs()
+    paths = {inputs.path_here("-") for _ in range(2)}
+    assert [Path(path).read_text() for path in paths] == ["events: []"]
+
+
+def test_a_state_that_is_kept_is_read_once(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    states = (str(tmp_path / "cluster.json"),)
+    inputs = Inputs(keeps_states=True)
+    nodes = inputs.load(states, frozenset()).nodes
+    (tmp_path / "cluster.json").unlink()
+    assert inputs.load(states, frozenset()).nodes == nodes
 
 
 def test_runs_are_opened_where_their_files_are_missing(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.run.open import CHANGED_STATES, Opener
 from ksched_cli.run.run import ChangeSource, Patch, Run
+from ksched_cli.testing import node, pod
 from tests.run.runs import OBJECTS
 from tests.sweep.sweeps import STRATEGY, WEIGHT, write_state
 
@@ -63,6 +64,20 @@ def test_the_minor_is_the_runs_or_that_of_the_kubelets(tmp_path: Path) -> None:
     for minor, version in (("1.35", "v1.35.4"), ("", release_of().version)):
         run = Run(states=states, kubernetes_version=minor)
         assert Opener().configuration(run).release.version == version
+
+
+def test_random_ties_are_those_of_the_seed(tmp_path: Path) -> None:
+    objects = node("a"), node("b"), pod("p")
+    states = (str(write_state(tmp_path / "cluster.json", *objects)),)
+    opener = Opener()
+
+    def placed(seed: int) -> str:
+        run = Run(states=states, tie_break="random", seed=seed)
+        return opener.simulation(run).run().placements["default/p"]
+
+    nodes = [placed(seed) for seed in range(8)]
+    assert set(nodes) == {"a", "b"}
+    assert [placed(seed) for seed in range(8)] == nodes
 
 
 # -- args of plugins ------------------------------------------------------------------------------

@@ -182,6 +182,7 @@ def test_fields_that_contradict_each_other_are_refused(run: Run, problem: str) -
         Run(replay_extenders="b"),
         Run(extender_bind=True),
         Run(regret="pods", time_limit=60.0),
+        msgspec.json.decode(b'{"timeLimit": 30}', type=Run),
         Run(timeline="t", autoscaler="a", until="6h", evict_at_once=True),
     ],
 )

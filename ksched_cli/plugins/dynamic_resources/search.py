@@ -667,7 +667,8 @@ class AllocationExplanation(Struct, frozen=True):
         for claim, demand in zip(self.claims, self.view.demand.claims, strict=True):
             for alternatives in demand.alternatives:
                 all_counts = [*map(self._count_devices, alternatives.requests)]
-                is_short = is_short or not any(map(_is_enough, alternatives.requests, all_counts))
+                enough = map(self._is_enough, alternatives.requests, all_counts)
+                is_short = is_short or not any(enough)
                 for request, counts in zip(alternatives.requests, all_counts, strict=True):
                     yield f"claim {claim}, {self._request_line(request, counts)}"
         if not is_short:
@@ -681,12 +682,19 @@ class AllocationExplanation(Struct, frozen=True):
         for claim, demand in zip(self.claims, self.view.demand.claims, strict=True):
             for alternatives in demand.alternatives:
                 counted = [(each, self._count_devices(each)) for each in alternatives.requests]
-                if not any(_is_enough(request, counts) for request, counts in counted):
+                if not any(self._is_enough(request, counts) for request, counts in counted):
                     # The last alternative of a prioritized list is what the pod can do with.
                     return f"claim {claim}: {self._request_shortage(*counted[-1])}"
         if any(claim.constraints for claim in self.view.demand.claims):
             return f"{next(self._constraint_lines())}"
         return f"claim {self.claims[0]}: each request finds devices, but several need the same"
+
+    def _is_enough(self, request: RequestAlternative, counts: _DeviceCounts) -> bool:
+        if request.mode != ALL:
+            return len(counts.free) >= request.count
+        # All devices are asked for, so that each pool must be known as a whole.
+        is_known = all(pool.is_usable for pool in self.node_pools.pools)
+        return is_known and bool(counts.free) and not counts.in_use and not counts.shortages
 
     def _request_shortage(self, request: RequestAlternative, counts: _DeviceCounts) -> str:
         failing = [each for each in counts.rejections if each.failure is not None]
@@ -812,12 +820,6 @@ def _value_text(value: AttributeValue | None) -> str:
     if isinstance(value[1], frozenset):
         return " or ".join(sorted(map(str, value[1])))
     return str(value[1])
-
-
-def _is_enough(request: RequestAlternative, counts: _DeviceCounts) -> bool:
-    if request.mode == ALL:
-        return bool(counts.free) and not counts.in_use and not counts.shortages
-    return len(counts.free) >= request.count
 
 
 def _are(count: int) -> str:

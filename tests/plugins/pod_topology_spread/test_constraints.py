@@ -60,6 +60,10 @@ def test_match_label_keys_narrow_the_selector_by_the_pods_own_labels() -> None:
     (only,) = parsed(constraint(matchLabelKeys=["version", "absent"]), labels=labels)
     assert only.selector.matches({"app": "web", "version": "2"})
     assert not only.selector.matches({"app": "web", "version": "1"})
+    without = constraint(matchLabelKeys=["version"])
+    del without["labelSelector"]
+    (nothing,) = parsed(without, labels=labels)
+    assert not nothing.selector.matches(labels)
 
 
 def test_a_selector_that_does_not_parse_is_an_error() -> None:
