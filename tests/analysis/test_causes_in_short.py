@@ -333,10 +333,11 @@ def test_an_incomplete_pool_is_described_by_the_rules_of_the_release(minor: str,
 @pytest.mark.parametrize("minor", ["1.34", "1.37"])
 def test_an_incomplete_pool_has_not_all_devices(minor: str) -> None:
     claims = {"one": {"r": {"class": "gpu", "mode": "All"}}}
-    slices = [{"node": "a", "count": 2, "devices": {"g0": {}, "g1": {}}}]
+    pools = ("left", "right")
+    slices = [{"node": "a", "pool": each, "count": 2, "devices": {"g0": {}}} for each in pools]
     assert with_devices({"claims": claims, "slices": slices}, minor).cause == (
         "a would take it but for claim default/one: it wants all of gpu (allocationMode All) "
-        f"(pool {GPU}/a is incomplete)"
+        f"(pool {GPU}/left is incomplete)"
     )
 
 

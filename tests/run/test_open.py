@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, KIND
@@ -26,9 +27,9 @@ from ksched_cli.kube.documents import load_documents
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.run.open import CHANGED_STATES, Opener
-from ksched_cli.run.run import ChangeSource, Patch, Run
-from ksched_cli.testing import node, pod
-from tests.run.runs import OBJECTS
+from ksched_cli.run.run import ChangeSource, KubeconfigCluster, Patch, Run
+from ksched_cli.testing import cluster, node, pod
+from tests.run.runs import OBJECTS, PLUGIN
 from tests.sweep.sweeps import STRATEGY, WEIGHT, write_state
 
 
@@ -64,6 +65,42 @@ def test_the_minor_is_the_runs_or_that_of_the_kubelets(tmp_path: Path) -> None:
     for minor, version in (("1.35", "v1.35.4"), ("", release_of().version)):
         run = Run(states=states, kubernetes_version=minor)
         assert Opener().configuration(run).release.version == version
+
+
+def test_a_live_cluster_is_read_with_the_kinds_of_all_plugins(tmp_path: Path) -> None:
+    code = PLUGIN.replace('name = "Last"', 'name = "Last"\n    reads = ("Door.example.com",)')
+    (tmp_path / "p.py").write_text(code)
+    runs = [
+        Run(live=KubeconfigCluster(context="x"), plugins=plugins)
+        for plugins in ((), (str(tmp_path / "p.py"),))
+    ]
+    asked = []
+
+    def read(named: KubeconfigCluster, kinds: frozenset[str]) -> ClusterState:
+        asked.append(kinds)
+        return cluster(node("a"))
+
+    opener = Opener(runs, read_live=read)
+    assert opener.base_state(runs[0]).nodes == opener.base_state(runs[1]).nodes
+    (kinds,) = asked
+    assert "Door.example.com" in kinds
+
+
+@pytest.mark.parametrize(("workloads", "count"), [(True, 2), (False, 0)])
+def test_workloads_have_their_pods(tmp_path: Path, workloads: bool, count: int) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c"}]}}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": template,
+        },
+    }
+    states = (str(write_state(tmp_path / "cluster.json", node("a"), web)),)
+    assert len(Opener().base_state(Run(states=states, workloads=workloads)).pods) == count
 
 
 def test_random_ties_are_those_of_the_seed(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from ksched_cli.framework import cluster_events as events
 from ksched_cli.plugins.node_resources import fit
 from ksched_cli.plugins.node_resources.fit import after_class_change, after_pod_change
 from ksched_cli.testing import cluster, node, pod, simulation
+from tests.narrowing import plugin_of
 from tests.plugins.event_objects import decoded_node, pod_info
 
 POD = pod_info(cpu="2")
@@ -20,6 +21,14 @@ def device_class(name: str, **spec: Any) -> DeviceClass:
     kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
     state = cluster({**kind, "metadata": {"name": name}, "spec": spec})
     return state.device_classes[name]
+
+
+def test_only_changes_that_may_make_room_are_listened_to() -> None:
+    run = simulation(cluster(node("a")))
+    plugin = plugin_of(run, fit.NodeResourcesFit)
+    registered = {event.resource: event.action for event, _ in plugin.events_to_register()}
+    assert {action.name for action in registered[events.NODE]} == {"ADD", "UPDATE_NODE_ALLOCATABLE"}
+    assert {action.name for action in registered[events.POD]} == {"DELETE", "UPDATE_POD_SCALE_DOWN"}
 
 
 def test_a_deleted_pod_makes_room_where_it_had_a_node() -> None:

@@ -20,9 +20,13 @@ def test_explain_names_the_counts_of_the_domains() -> None:
     assert lines["n0"] == lines["n1"] == [line]
     assert lines["n2"][0].startswith("zone b has 1 pod with app=web, 2 with this one; c has 0")
     assert lines["n3"] == []
-    lines = rejection_details(cluster(*NODES, *webs("n0", "n1", "n2", "n3"), p))
-    assert lines["n0"][0].startswith("zone a has 2 pods with app=web, 3 with this one; b has 1")
-    assert lines["n2"] == lines["n3"] == []
+
+
+def test_explain_names_only_the_constraints_that_a_node_does_not_meet() -> None:
+    p = pod("p", labels={"app": "web"}, spec=spread(constraint(), constraint("rack")))
+    lines = rejection_details(cluster(*NODES, *webs("n0", "n2"), p))
+    line = "rack r1 has 2 pods with app=web, 3 with this one; r2 has 0; max skew 1. All: r2 0, r1 2"
+    assert lines["n0"] == lines["n2"] == [line]
 
 
 def test_explain_says_when_there_are_too_few_domains() -> None:
