@@ -840,6 +840,17 @@ def test_pods_of_other_namespaces_count_that_match_all_terms_of_an_affinity() ->
     assert remedy.commands[0].count('"namespaces":["default","infra"]') == len(labels)
 
 
+def test_one_pod_leaves_a_node_with_as_many_pods_as_it_takes() -> None:
+    host = node("a", pods=2)
+    there = [pod(name, node="a") for name in ("one", "two")]
+    assert of_kind(remedies(host, *there, pod("p")), "evict").text == "evict default/one from a"
+
+
+def test_no_pod_is_told_to_request_less_than_a_hundredth() -> None:
+    assert ("request",) not in kinds(remedies(node("a", cpu=1), pod("p", cpu=101)))
+    assert ("request",) in kinds(remedies(node("a", cpu=1), pod("p", cpu=100)))
+
+
 def test_a_claim_waits_no_longer_for_a_node_that_is_gone() -> None:
     gone = {"volume.kubernetes.io/selected-node": "gone"}
     waiting = claim("data", "fast")

@@ -74,15 +74,15 @@ def test_a_live_cluster_is_read_with_the_kinds_of_all_plugins(tmp_path: Path) ->
         Run(live=KubeconfigCluster(context="x"), plugins=plugins)
         for plugins in ((), (str(tmp_path / "p.py"),))
     ]
-    asked = []
+    reads: list[frozenset[str]] = []
 
     def read(named: KubeconfigCluster, kinds: frozenset[str]) -> ClusterState:
-        asked.append(kinds)
+        reads.append(kinds)
         return cluster(node("a"))
 
     opener = Opener(runs, read_live=read)
     assert opener.base_state(runs[0]).nodes == opener.base_state(runs[1]).nodes
-    (kinds,) = asked
+    (kinds,) = reads
     assert "Door.example.com" in kinds
 
 

@@ -692,9 +692,9 @@ class AllocationExplanation(Struct, frozen=True):
     def _is_enough(self, request: RequestAlternative, counts: _DeviceCounts) -> bool:
         if request.mode != ALL:
             return len(counts.free) >= request.count
-        # All devices are asked for, so that each pool must be known as a whole.
-        is_known = all(pool.is_usable for pool in self.node_pools.pools)
-        return is_known and bool(counts.free) and not counts.in_use and not counts.shortages
+        # Nobody knows all devices of a pool that is incomplete or invalid.
+        are_usable = all(pool.is_usable for pool in self.node_pools.pools)
+        return are_usable and bool(counts.free) and not counts.in_use and not counts.shortages
 
     def _request_shortage(self, request: RequestAlternative, counts: _DeviceCounts) -> str:
         failing = [each for each in counts.rejections if each.failure is not None]

@@ -156,13 +156,14 @@ def test_verdicts_and_scores_follow_the_pods(moves: list[int]) -> None:
             assert scores == plugin.score_nodes(CycleState(), pending, anew).tolist()
 
 
-def test_a_pod_evicts_others_although_the_node_lacks_a_resource_that_is_ignored() -> None:
+def test_a_pod_evicts_no_others_for_a_resource_that_is_ignored() -> None:
     args = {"name": "NodeResourcesFit", "args": {"ignoredResources": ["example.com/foo"]}}
     state = cluster(
-        node("a", cpu=1),
-        pod("low", node="a", cpu=1, priority=0),
+        node("a", cpu=2),
+        pod("lowest", node="a", cpu=1, priority=0),
+        pod("low", node="a", cpu=1, priority=1),
         pod("p", cpu=1, requests={"example.com/foo": 1}, priority=9),
     )
     record = simulation(state, {"profiles": [{"pluginConfig": [args]}]}).run()
     assert record.placements == {"default/p": "a"}
-    assert [each.pod for each in record.evicted] == ["default/low"]
+    assert [each.pod for each in record.evicted] == ["default/lowest"]
