@@ -93,6 +93,13 @@ def test_a_constraint_that_is_broken_where_it_was_held_out_is_named() -> None:
     assert (constraint.baseline, constraint.tuned, constraint.holds) == (100, 130, False)
 
 
+def test_a_mean_at_the_bound_keeps_the_constraint() -> None:
+    for mean, holds in ((120, True), (120.5, False)):
+        tuning = result(3, BOUND, (100, mean))
+        (constraint,) = TuneResult.of(tuning, "").constraints
+        assert constraint.holds is tuning.is_better is holds
+
+
 def test_a_configuration_that_keeps_what_the_baseline_breaks_is_better() -> None:
     """It takes more nodes, and keeps the constraint."""
     better = result(5, BOUND, (130, 110))

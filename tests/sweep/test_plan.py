@@ -139,6 +139,12 @@ def test_patches_whose_short_names_are_the_same_have_their_whole_path(tmp_path: 
     assert names(tmp_path, patches=patches)[0] == f"{WEIGHT}=1, {other}=1"
 
 
+def test_a_patch_with_a_single_value_is_in_rows_and_in_no_name(tmp_path: Path) -> None:
+    sweep = plan(tmp_path, patches=[{"path": WEIGHT, "name": "fit", "values": [2]}])
+    assert sweep.parameters(sweep.at(0))["patches"] == {"fit": 2}
+    assert sweep.variants == ["default configuration"]
+
+
 def test_a_patch_with_the_name_of_another_axis_is_a_patch(tmp_path: Path) -> None:
     patches = [{"path": WEIGHT, "name": name, "values": [1, 2]} for name in ("seeds", "states")]
     sweep = plan(tmp_path, patches=patches, seeds=2)

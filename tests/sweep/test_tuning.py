@@ -137,6 +137,23 @@ def test_of_several_objectives_the_trial_nearest_to_the_best_of_each_is_chosen()
     assert nearest_to_ideal(front, objectives).number == 1
 
 
+@pytest.mark.parametrize("first", ["placed", "nodesUsed"])
+def test_the_front_begins_with_the_best_of_the_first_objective(first: str, tmp_path: Path) -> None:
+    """More pods take more nodes: no trial is better than another in both."""
+    objectives = [
+        {"metric": "placed", "goal": "maximize"},
+        {"metric": "nodesUsed", "goal": "minimize"},
+    ]
+    if first == "nodesUsed":
+        objectives.reverse()
+    search = TrialSearch(problem(tmp_path, trials=5, seeds=1, objectives=objectives))
+    for number, task in enumerate(search.tasks()):
+        search.take(task, outcome(number, placed=number))
+    values = [result.values[0] for result in search.front()]
+    assert len(values) > 1
+    assert values == sorted(values, reverse=first == "placed")
+
+
 def constrained(folder: Path, trials: int, study: str = "", **bounds: float) -> TrialSearch:
     """The weight 7 uses fewest nodes; of each weight as many pods are placed."""
     bound = {"metric": "placed", **bounds}
