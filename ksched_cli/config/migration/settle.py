@@ -133,7 +133,9 @@ def _differences(judgement: Judgement, expected: Sequence[Expected]) -> list[Eff
 def _mend(document: EditableDocument, difference: EffectDifference, expected: Expected) -> None:
     name, plugins = difference.name, ("profiles", difference.profile, "plugins")
     if difference.expected is False:
-        point = MULTI_POINT if expected.is_off(name) else difference.point
+        # What the file itself enables under multiPoint cannot be disabled there.
+        named = index_named(document, (*plugins, MULTI_POINT, "enabled"), name)
+        point = MULTI_POINT if expected.is_off(name) and named is None else difference.point
         entries: Path = (*plugins, point, "disabled")
         if not any(index_named(document, entries, item) is not None for item in (name, ALL)):
             _append(document, entries, {"name": name})
