@@ -27,3 +27,8 @@ def test_a_connection_that_cannot_be_made_has_upstreams_message(
 ) -> None:
     error = transport_error(Extender(tls_config=tls))
     assert error is None if message is None else message in str(error)
+
+
+def test_https_with_root_certificates_is_not_insecure() -> None:
+    extender = Extender(enable_https=True, tls_config=ExtenderTLSConfig(ca_data=PEM))
+    assert transport_error(extender) is None

@@ -3,6 +3,7 @@
 import pytest
 
 from ksched_cli.config import load_configuration
+from ksched_cli.config.allowed_plugins import parse_allowed
 from ksched_cli.config.review import judge
 from ksched_cli.config.startup import StartupError
 from tests.config.registries import REGISTRY, configured
@@ -59,3 +60,24 @@ def test_args_that_crash_the_plugin_panic() -> None:
     assert error.panics
     assert error.crash is not None
     assert error.crash.rule == "no-shape"
+
+
+def test_a_profile_has_its_own_percentage_of_nodes_or_that_of_the_whole() -> None:
+    body = "profiles: [{schedulerName: a, percentageOfNodesToScore: 50}, {schedulerName: b}]\n"
+    text = configured(f"percentageOfNodesToScore: 30\n{body}")
+    profiles = load_configuration(text, "config.yaml", REGISTRY).profiles
+    assert [profile.percentage_of_nodes_to_score for profile in profiles] == [50, 30]
+
+
+def test_profiles_that_take_their_queue_sort_plugins_from_multi_point_need_the_same_one() -> None:
+    profiles = [
+        f"{{schedulerName: {name}, plugins: {{queueSort: {{disabled: [{{name: PrioritySort}}]}}, "
+        f"multiPoint: {{enabled: [{{name: {plugin}}}]}}}}}}"
+        for name, plugin in (("a", "Coscheduling"), ("b", "QOSSort"))
+    ]
+    text = configured(f"profiles: [{', '.join(profiles)}]\n")
+    judgement = judge(text, REGISTRY, parse_allowed("Coscheduling,QOSSort"))
+    assert judgement.verdict.error == (
+        'initializing profiles: different queue sort plugins for profile "b": "QOSSort",'
+        ' first: "Coscheduling"'
+    )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ksched_cli.config.allowed_plugins import parse_allowed
 from ksched_cli.config.review import judge
 from ksched_cli.config.validation import text
 from ksched_cli.kube.field_errors import FieldError
@@ -54,6 +55,17 @@ def test_all_errors_are_found_and_printed_sorted() -> None:
 def test_args_are_checked_by_the_plugins_own_validation(plugin: str, args: str, path: str) -> None:
     field_errors = errors(f"profiles: [{{pluginConfig: [{{name: {plugin}, args: {args}}}]}}]\n")
     assert [error.path for error in field_errors] == [f"profiles[0].pluginConfig[0].args{path}"]
+
+
+def test_profiles_have_one_queue_sort_plugin_with_the_same_args() -> None:
+    profiles = [
+        f"{{schedulerName: {name}, pluginConfig: [{{name: QOSSort, args: {{classes: {count}}}}}], "
+        "plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: QOSSort}]}}}"
+        for name, count in (("a", 1), ("b", 1), ("c", 2))
+    ]
+    body = f"profiles: [{', '.join(profiles)}]\n"
+    judgement = judge(configured(body), REGISTRY, parse_allowed("QOSSort"))
+    assert [error.path for error in judgement.field_errors] == ["profiles[2].pluginConfig.args"]
 
 
 def test_upstream_leaves_the_args_of_node_resources_fit_to_the_plugin() -> None:

@@ -145,9 +145,10 @@ def test_the_domain_that_pods_are_nominated_to_comes_first() -> None:
 def test_domains_are_tried_until_the_group_fits_in_a_share_of_them() -> None:
     """The second rack would be the fuller one."""
     objects = [pod("b", cpu="0.1", node="b0"), group(1, **within("rack")), member("p", cpu="1")]
-    config = {"profiles": [{"percentageOfPlacementsToScore": 50}]}
     assert places(run(*objects, gates=PLACES))["p"][0] == "b"
-    assert places(run(*objects, gates=PLACES, config=config))["p"][0] == "a"
+    share = {"percentageOfPlacementsToScore": 50}
+    for config in (share, {"profiles": [share]}):
+        assert places(run(*objects, gates=PLACES, config=config))["p"][0] == "a"
 
 
 @pytest.mark.parametrize(
