@@ -241,6 +241,33 @@ def test_a_copy_has_no_subscribers_and_is_open() -> None:
         assert snapshot.requested("example.com/foo").tolist() == [1]
 
 
+class Names:
+    """An index that has no way to be another snapshot's."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.names = snapshot.names
+
+
+def test_with_other_nodes_an_index_that_cannot_move_is_made_anew() -> None:
+    before = Snapshot(cluster(node("a"), node("b")).nodes)
+    assert before.index(Names).names == ("a", "b")
+    assert before.with_nodes(cluster(node("b")).nodes).index(Names).names == ("b",)
+
+
+@pytest.mark.parametrize(("minor", "requested"), [("1.37", -(1 << 63)), ("1.38", (1 << 63) - 1)])
+def test_since_1_38_sums_end_at_the_largest_int64(minor: str, requested: int) -> None:
+    half = {"memory": "4Ei", "vendor.example/gpu": "4Ei"}
+    running = [pod(name, requests=half, node="a") for name in "pq"]
+    run = simulation(cluster(node("a"), *running, pod("r", cpu=1)), kubernetes_version=minor)
+    for _ in range(2):
+        for column in (*map(run.snapshot.requested, half), run.snapshot.nonzero_memory):
+            assert column.tolist() == [requested]
+        run.snapshot.remove(find(run, "q"), 0)
+        for column in (*map(run.snapshot.requested, half), run.snapshot.nonzero_memory):
+            assert column.tolist() == [1 << 62]
+        run.snapshot.add(find(run, "q"), 0)
+
+
 def test_a_shallow_copy_is_refused() -> None:
     with pytest.raises(TypeError, match="deepcopy"):
         copy.copy(Snapshot(()))

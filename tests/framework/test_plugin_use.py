@@ -69,7 +69,8 @@ def test_parts_of_a_resource_are_in_all_figures_of_usage() -> None:
 def test_without_the_plugin_they_are_what_pods_request() -> None:
     snapshot = simulation(STATE).snapshot
     assert node_usages(snapshot)[0].requested[GPUS] == 0
-    assert snapshot.used("cpu") is snapshot.requested("cpu")
+    for resource in ("cpu", "vendor.example/fpga"):
+        assert snapshot.used(resource) is snapshot.requested(resource)
 
 
 def test_costs_are_shared_by_what_pods_use() -> None:

@@ -152,3 +152,11 @@ def test_a_pod_that_fits_nowhere_after_all_lower_pods_left_is_told_why_once_per_
         "preemption: 0/2 nodes are available: 1 Insufficient cpu, "
         "1 Preemption is not helpful for scheduling."
     )
+
+
+def test_a_pod_leaves_for_the_extended_resource_that_it_has() -> None:
+    name = "vendor.example/gpu"
+    low = preemption_pod("low", prio=1, node="a", requests={name: 1})
+    preemptor = preemption_pod("p", requests={name: 1})
+    record = simulation(cluster(node("a", resources={name: 1}), low, preemptor)).run()
+    assert [each.pod for each in record.evicted] == ["default/low"]
