@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.resources import node_allocatable, pod_resources, resized_pod_resources
+from ksched_cli.cluster.resources import (
+    claimed_amounts,
+    claimed_by_container,
+    node_allocatable,
+    pod_resources,
+    resized_pod_resources,
+)
+from ksched_cli.kube.quantity import Quantity
+from ksched_cli.kube.versions import release_of
 from tests.cluster.build import container, pod, state
 
 MIB = 1 << 20
@@ -157,6 +165,28 @@ def test_without_resources_in_its_status_a_pod_is_not_resized() -> None:
     assert resized_pod_resources(waiting).requests == {"cpu": 3100, "memory": MIB}
     bare = pod(containers=[container(cpu="1")], status=GRANTED)
     assert resized_pod_resources(bare).requests == {"cpu": 1000}
+
+
+def test_a_claim_takes_devices_and_their_overhead_per_pod_and_per_container() -> None:
+    claim = {
+        "resourceClaimName": "claim",
+        "containers": ["c", "d"],
+        "mapping": [{"name": "cpu", "quantity": "4"}],
+        "overhead": [
+            {"name": "memory", "perPod": "3"},
+            {"name": "hugepages-2Mi", "perPod": "5", "perContainer": "7"},
+        ],
+    }
+    status = pod(status={"nodeAllocatableResourceClaimStatuses": [claim]}).status
+    statuses = status.node_allocatable_resource_claim_statuses
+    cpu, memory, pages = {"cpu": Quantity(4)}, {"memory": Quantity(3)}, "hugepages-2Mi"
+    claimed = claimed_amounts(statuses, release_of("1.38").rules)
+    assert claimed.fixed == {**cpu, **memory, pages: Quantity(5)}
+    assert claimed.by_container == {name: {pages: Quantity(7)} for name in "cd"}
+    claimed = claimed_amounts(statuses, release_of("1.37").rules)
+    assert (claimed.fixed[pages], claimed.by_container) == (Quantity(19), {})
+    assert claimed_by_container("d", statuses) == {**cpu, **memory, pages: Quantity(12)}
+    assert claimed_by_container("e", statuses) == {}
 
 
 def test_pods_of_one_spec_share_their_resources() -> None:
