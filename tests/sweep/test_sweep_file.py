@@ -83,6 +83,19 @@ def test_plugins_that_are_files_are_relative_to_the_file_too(tmp_path: Path) -> 
     ]
 
 
+def test_prices_are_in_the_form_of_the_option_or_files_beside_the_file(tmp_path: Path) -> None:
+    both = {"name": "both", "prices": ["pool=spot=0.3", "prices.yaml"]}
+    prices: list[Any] = ["a=1", "prices.yaml", both]
+    file = sweep_file(tmp_path, Run(), timelines=["week.jsonl"], prices=prices)
+    assert [run.prices for run in file.plan.runs()] == [
+        ("a=1",),
+        (f"{tmp_path}/prices.yaml",),
+        ("pool=spot=0.3", f"{tmp_path}/prices.yaml"),
+    ]
+    parameters = [file.plan.parameters(indexes) for indexes in file.plan.indexes()]
+    assert [each["prices"] for each in parameters] == ["a=1", "prices.yaml", "both"]
+
+
 def test_timelines_and_autoscalers_are_paths_or_none(tmp_path: Path) -> None:
     timelines = ["week.jsonl", {"name": "long", "file": "year.jsonl"}]
     autoscalers = ["none", "groups.yaml"]
@@ -145,6 +158,7 @@ def test_recordings_are_relative_to_the_file(tmp_path: Path) -> None:
         ),
         ({"seed": 3}, 'seed: unknown key "seed"\n  did you mean "seeds"'),
         ({"seeds": 0}, "seeds"),
+        ({"seeds": []}, "seeds"),
         ({"metrics": {"pending": "less"}}, "metrics.pending"),
         ({"autoscalers": ["none"]}, "autoscalers: requires `timelines`"),
         ({"until": "6h"}, "until: requires `timelines`"),
