@@ -1,5 +1,6 @@
 """Requests to an API server, and one message for each way in which they fail."""
 
+import json
 import os
 import socket
 import ssl
@@ -110,6 +111,15 @@ def test_a_server_that_hangs_does_not_answer(
         connected(server).stream("/api/v1/pods", {"watch": "1"}, 0.05) as lines,
     ):
         next(lines)
+
+
+def test_a_line_that_comes_in_several_pieces_is_one(serve: Serve, connected: Connect) -> None:
+    server, metadata = serve(), {"name": "p", "annotations": {"long": "x" * 300_000}}
+    server.publish("ADDED", {"kind": "Pod", "apiVersion": "v1", "metadata": metadata})
+    query = {"watch": "1", "resourceVersion": "10000"}
+    with connected(server).stream("/api/v1/pods", query, 10) as lines:
+        event = json.loads(next(lines))
+    assert event["object"]["metadata"]["annotations"] == metadata["annotations"]
 
 
 def test_an_answer_without_an_end_is_read_up_to_a_size(
