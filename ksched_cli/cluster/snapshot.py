@@ -28,7 +28,7 @@ from ksched_cli.cluster.resources import (
     PodResources,
     node_allocatable,
 )
-from ksched_cli.kube.int64 import MAX_INT64
+from ksched_cli.kube.int64 import MAX_INT64, wrap
 
 T = TypeVar("T")
 Column = NDArray[np.int64]
@@ -699,7 +699,7 @@ class Snapshot:
                 column = self._requested.get(resource)
                 if column is None:
                     column = self._requested[resource] = np.zeros(len(self), dtype=np.int64)
-                column[row] += sign * amount
+                column[row] = wrap(column.item(row) + sign * amount)
         if resources.huge or (len(self.pods[row]) > MANY_PODS and self._is_huge(row)):
             self.huge = True
         if self.huge and self.saturates:

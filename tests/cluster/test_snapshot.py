@@ -254,6 +254,7 @@ def test_with_other_nodes_an_index_that_cannot_move_is_made_anew() -> None:
     assert before.with_nodes(cluster(node("b")).nodes).index(Names).names == ("b",)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("minor", "requested"), [("1.37", -(1 << 63)), ("1.38", (1 << 63) - 1)])
 def test_since_1_38_sums_end_at_the_largest_int64(minor: str, requested: int) -> None:
     half = {"memory": "4Ei", "vendor.example/gpu": "4Ei"}
