@@ -31,6 +31,7 @@ _PLACES = {
     "Deployment": ("apis/apps/v1", "deployments", True),
     "ReplicaSet": ("apis/apps/v1", "replicasets", True),
     "StatefulSet": ("apis/apps/v1", "statefulsets", True),
+    "Job": ("apis/batch/v1", "jobs", True),
     "DaemonSet": ("apis/apps/v1", "daemonsets", True),
 }
 _WRITERS = 4
