@@ -281,20 +281,24 @@ class Trials:
         self.plane.start_scheduler(PROFILES, verbosity=2)
         self.plane.api.create(priority_classes())
 
+    def renew(self, made: Callable[[random.Random], list[Manifest]]) -> None:
+        """Begin anew, with another cluster."""
+        self._clear()
+        self.plane.api.create(made(self.draw))
+        self.settle()
+
     def run(self) -> Iterator[Trial]:
         """Make remedies, without end."""
         number = 0
         while True:
-            self._clear()
             moves = self.kind == "move"
-            self.plane.api.create((full_cluster if moves else cluster)(self.draw))
-            self._settle()
+            self.renew(full_cluster if moves else cluster)
             for _ in range(WORKLOADS_PER_CLUSTER):
                 number += 1
                 name = f"w-{number}"
                 manifest = (large_pod if moves else waiting_workload)(self.draw, name)
                 self.plane.api.create([manifest])
-                self._settle()
+                self.settle()
                 if not self._waiting(name, manifest):
                     continue
                 trial = self._try(manifest["kind"], name, manifest)
@@ -308,14 +312,14 @@ class Trials:
             arguments += ["-n", NAMESPACE]
         if self.kind:
             arguments += ["--never", ",".join(each for each in COSTS if each != self.kind)]
-        answer: dict[str, Any] = json.loads(_ksched(*arguments))
+        answer: dict[str, Any] = json.loads(ksched(*arguments))
         return answer
 
     def _try(self, kind: str, name: str, manifest: Manifest) -> Trial | None:
         """Make one of the remedies of the workload; None where it has none."""
         state = self.folder / "state.json"
         kubeconfig = ("--kubeconfig", str(self.plane.kubeconfig))
-        _ksched("snapshot", str(state), *kubeconfig)
+        ksched("snapshot", str(state), *kubeconfig)
         subject = f"{NAMESPACE}/{name}" if kind == "Pod" else f"{kind.lower()}/{name}"
         answer = self._answer(subject, state)
         if not answer["remedies"]:
@@ -323,7 +327,7 @@ class Trials:
             return None
         self._number += 1
         remedy = self.draw.choice(answer["remedies"])
-        before = self._pending()
+        before = self.pending()
         trial = Trial(
             subject,
             tuple(remedy["kinds"]),
@@ -336,19 +340,19 @@ class Trials:
         except (RuntimeError, ApiError) as error:
             trial.problem = str(error)
         trial.gone = self._missed
-        self._settle()
+        self.settle()
         trial.waiting = self._waiting(name, manifest)
         # What was said of others: those that lose their node, less those that get one.
         foretold = before + Counter(map(self.owner_of, remedy["also"]["pendingAgain"]))
         foretold.subtract(map(self.owner_of, remedy["also"]["placed"]))
-        for owner, count in self._pending().items():
+        for owner, count in self.pending().items():
             if owner != name and count > foretold[owner]:
                 trial.extra[owner] = count - foretold[owner]
         if not trial.is_fulfilled or trial.extra:
             broken = f"{self._number:03}-{name}"
             state.replace(self.folder / f"{broken}-before.json")
             (self.folder / f"{broken}-answer.json").write_text(json.dumps([remedy, answer]))
-            _ksched("snapshot", str(self.folder / f"{broken}-after.json"), *kubeconfig)
+            ksched("snapshot", str(self.folder / f"{broken}-after.json"), *kubeconfig)
         return trial
 
     def _make(self, state: Path, remedy: dict[str, Any]) -> None:
@@ -362,13 +366,13 @@ class Trials:
                 new = [each for each in after.nodes if each.name not in there]
                 self.plane.api.create(_writable(plain_object(KINDS["Node"], each)) for each in new)
             elif command:
-                self._shell(command)
+                self.shell(command)
             else:
                 raise RuntimeError(f"no command for {line}")
             if remedy.get("moves"):
-                self._settle()
+                self.settle()
 
-    def _shell(self, command: str) -> None:
+    def shell(self, command: str) -> None:
         folder = self.plane.binaries["kubectl"].parent
         environment = {**os.environ, "KUBECONFIG": str(self.plane.kubeconfig)}
         environment["PATH"] = f"{folder}:{environment['PATH']}"
@@ -407,11 +411,11 @@ class Trials:
         first, *rest = key.partition("/")[2].split("-")
         return first if first == "agent" else f"{first}-{rest[0]}"
 
-    def _pending(self) -> Counter[str]:
+    def pending(self) -> Counter[str]:
         pods = self.plane.api.pods()
         return Counter(self._app_of(pod) for pod in pods if not pod["spec"].get("nodeName"))
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Until nothing has happened for a while, and no pod is being placed."""
         quiet_since, last = time.monotonic(), ""
         deadline = quiet_since + SETTLED_WITHIN
@@ -478,7 +482,7 @@ def _writable(manifest: dict[str, Any]) -> Manifest:
     return {**manifest, "apiVersion": "v1", "kind": "Node", "metadata": metadata}
 
 
-def _ksched(*arguments: str) -> str:
+def ksched(*arguments: str) -> str:
     """What a command prints. Raises RuntimeError where it fails."""
     run = CliRunner().invoke(application(arguments[:1]), arguments)
     if run.exit_code not in (0, 1) or (run.exception and run.exit_code not in (0, 1)):
