@@ -122,7 +122,10 @@ def not_started(pod: Pod) -> str:
     )
     if not (pod.node_name and status.phase == "Pending" and is_bound):
         return ""
-    plain = plain_json(pod.raw or b"{}").get("status", {})
+    try:
+        plain = plain_json(bytes(pod.raw) or b"{}").get("status", {})
+    except InputError:  # of fields that nothing reads
+        plain = {}
     kinds = ("initContainerStatuses", "containerStatuses")
     containers = [each for kind in kinds for each in plain.get(kind) or ()]
     reasons = (str(value_at(each, ("state", "waiting", "reason")) or "") for each in containers)

@@ -82,6 +82,15 @@ def test_a_number_out_of_range_that_nobody_reads_is_no_defect(
     assert not verdict.rule, verdict
 
 
+def test_a_number_out_of_range_does_not_hide_that_a_pod_has_not_started(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    status = {"phase": "Pending", "startTime": "2026-01-01T00:00:00Z"}
+    waiting = pod("p", node="a", status=status)
+    path.write_text("\n".join(with_field(item, "1e400") for item in (node("a"), waiting)))
+    verdict = judged(["explain", "p", "--state", str(path)], path)
+    assert (verdict.rule, verdict.code) == ("", 0)
+
+
 @pytest.mark.parametrize(
     ("pointer", "value"),
     [
