@@ -109,8 +109,8 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     limited_by: where no number helps, why a pod that stays pending does
     helped: pods that get a node
     not_helped: pods that stay pending with any number of nodes that was run
-    other_zones: where there are such pods, of each other zone a node that differs from one of
-                 `like` in its place only
+    other_zones: of each other zone a node that differs from one of `like` in its place only, where
+                 a copy of each helps some of these pods
     runs: the runs made, in their order
     stopped: why the search ended early; the answer is then the best run until then
     undecided: a plugin's failure left a pod undecided
@@ -834,9 +834,18 @@ class MoreNodes(Question[NodesNeeded], frozen=True, kw_only=True):
         search = Search(self.time_limit)
         with opened.observer.searching("runs", search):
             answer = nodes_needed(simulation, likes, open_with, prices, search)
+        # Pods that no number helps may need nodes of the same kind in other zones.
+        hopeless = {pod for group in answer.not_helped for pod in group.pods}
         looks, zones = {*map(look_of, likes)}, {*map(zone_of, likes)}
-        others: dict[str, str] = {}
-        for node in simulation.state.nodes if answer.not_helped else ():
+        others: dict[str, Node] = {}
+        for node in simulation.state.nodes if hopeless and not answer.stopped else ():
             if zone_of(node) not in zones and look_of(node) in looks:
-                others.setdefault(zone_of(node), node.name)
-        return structs.replace(answer, other_zones=tuple(sorted(others.values())))
+                others.setdefault(zone_of(node), node)
+        if not others:
+            return answer
+        mix = (*(answer.mix.get(node.name, 0) for node in likes), *[1] * len(others))
+        state = with_copies(simulation.state, [*likes, *others.values()], mix)
+        if hopeless <= {*subject.simulation_of(state).run().pending}:
+            return answer
+        names = sorted(node.name for node in others.values())
+        return structs.replace(answer, other_zones=tuple(names))

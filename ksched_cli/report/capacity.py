@@ -144,7 +144,7 @@ def nodes_needed_view(answer: NodesNeeded) -> View:
     commands = [*what_helps(answer.not_helped).commands]
     if answer.other_zones:
         flags = " ".join(f"--like {name}" for name in (*answer.like, *answer.other_zones))
-        what = "tries such nodes in the other zones, too"
+        what = "such nodes in the other zones, too, help more pods"
         commands.insert(0, Command(f"{program_name()} capacity --pending {flags}", what))
     return View(
         title=_needed(answer, stay),

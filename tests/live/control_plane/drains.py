@@ -70,19 +70,19 @@ def main() -> int:
                 each["metadata"]["name"] for each in plane.api.call("GET", "api/v1/nodes")["items"]
             ]
             names = trials.draw.sample(nodes, trials.draw.choice([1, 1, 2]))
-            said, was, problem = drain(trials, names)
-            ends[said, was] += 1
-            verdict = "as said" if said == was else "DIFFERENT"
+            promise, outcome, problem = drain(trials, names)
+            ends[promise, outcome] += 1
+            verdict = "as said" if promise == outcome else "DIFFERENT"
             print(
                 f"{number + 1:>4} {verdict:<10}{', '.join(names)}: {problem or 'drained'}",
                 flush=True,
             )
-    kept = ends[True, True] + ends[False, False]
+    count = ends[True, True] + ends[False, False]
     print(
-        f"{kept} of {options.count} ended as said, {ends[True, True]} of them drained"
+        f"{count} of {options.count} ended as said, {ends[True, True]} of them drained"
         f" ({time.monotonic() - start:.0f} s)"
     )
-    return 0 if kept == options.count else 1
+    return 0 if count == options.count else 1
 
 
 if __name__ == "__main__":

@@ -281,10 +281,10 @@ class Trials:
         self.plane.start_scheduler(PROFILES, verbosity=2)
         self.plane.api.create(priority_classes())
 
-    def renew(self, made: Callable[[random.Random], list[Manifest]]) -> None:
+    def renew(self, build: Callable[[random.Random], list[Manifest]]) -> None:
         """Begin anew, with another cluster."""
         self._clear()
-        self.plane.api.create(made(self.draw))
+        self.plane.api.create(build(self.draw))
         self.settle()
 
     def run(self) -> Iterator[Trial]:
