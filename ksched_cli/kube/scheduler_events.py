@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-SCHEDULED, PREEMPTED = "Scheduled", "Preempted"
+PREEMPTED = "Preempted"
 # What the messages say, by the events' reasons.
 MESSAGES = {
-    SCHEDULED: re.compile(r"^Successfully assigned \S+ to (?P<node>\S+)$"),
+    "Scheduled": re.compile(r"^Successfully assigned \S+ to (?P<node>\S+)$"),
     PREEMPTED: re.compile(r"^Preempted by pod (?P<preemptor>\S+) on node (?P<node>\S+)$"),
 }
 

@@ -45,7 +45,7 @@ from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.framework.resource_claims import CLAIM_ANNOTATION
 from ksched_cli.kube.int64 import parse_int64
-from ksched_cli.kube.scheduler_events import MESSAGES, PREEMPTED, SCHEDULED, message_of
+from ksched_cli.kube.scheduler_events import MESSAGES, message_of
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.plugins.volume_binding.binder import provisions
 from ksched_cli.plugins.volumes import WAIT_FOR_FIRST_CONSUMER, claim_class, volume_class
@@ -400,7 +400,7 @@ class SchedulerEvents(NamedTuple):
 
 def scheduler_events(state: ClusterState) -> SchedulerEvents:
     """Return those of a state that was loaded with EVENT_KINDS."""
-    events: dict[str, dict[str, SchedulerEvent]] = {reason: {} for reason in (SCHEDULED, PREEMPTED)}
+    events: dict[str, dict[str, SchedulerEvent]] = {reason: {} for reason in MESSAGES}
     for time, event in sorted(_timed_events(state), key=lambda item: item[0]):
         subject = _object(event.get("regarding")) or _object(event.get("involvedObject"))
         uid, pod = str(subject.get("uid")), f"{subject.get('namespace')}/{subject.get('name')}"
