@@ -247,7 +247,7 @@ def proposals(
     node: NodeInfo,
     unmet: Mapping[str, str],
     terms: Sequence[NodeSelectorTerm],
-    runtime_class: str = "",
+    runtime_class: str,
 ) -> Iterator[Proposal]:
     """Yield proposals of node labels or changes of the pod's affinity with which the node matches.
 
